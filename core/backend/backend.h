@@ -1,0 +1,158 @@
+// A device: it owns memory and runs each op forward and backward. `cpu` computes in fp32 on oneDNN
+// and kernels of our own, `reference` in double with plain loops, as the oracle in tests.
+//
+// Every kernel writes to an Out, which either replaces or adds; so a gradient that several ops
+// contribute to needs no pass of its own. An Out or View without data means "not wanted" or "not
+// given" where a kernel says so. Outputs come first, then inputs, then settings.
+//
+// Letters: B batch, H query heads, G key-value heads, T queries, S keys, D head size of q and k,
+// E head size of v, N rows, I inputs, O outputs, W width, V size of the output alphabet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tensor/shape.h"
+
+namespace pesuite {
+
+struct View {  // values to read
+  const void* data = nullptr;
+  Shape shape;
+  explicit operator bool() const { return data != nullptr; }
+};
+struct Out {  // values to write, or to add to
+  void* data = nullptr;
+  Shape shape;
+  bool add = false;
+  explicit operator bool() const { return data != nullptr; }
+  View view() const { return {data, shape}; }
+};
+
+enum class Unary { exp, log, sin, cos, tanh, sigmoid, softplus, relu, abs, sqrt, floor, gelu };
+enum class Binary { add, sub, mul, div, min, max };
+enum class Pairs { half, interleaved };
+enum class Norm { layer, rms };
+
+// Dropout keeps an element with probability 1 - p and divides it by that; which ones follows from
+// (seed, purpose, row, column) alone, so that a recomputed block drops the same elements. Row and
+// column: of an attention, the running number of (batch, head, query) and the key; elsewhere 0 and
+// the running number of the element.
+struct Dropout {
+  double p = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t purpose = 0;
+};
+
+struct AttentionInput {
+  View q, k, v;            // [B, H, T, D], [B, G, S, D], [B, G, S, E]
+  View distance;           // optional [H or 1, at least S]: adds distance[h, i - j]
+  View bias;               // optional, broadcasts to [B, H, T, S], added
+  double scale = 1;        // factor of q.k
+  std::int64_t first = 0;  // query i sees the keys j <= first + i
+  Dropout dropout;         // of the probabilities
+};
+
+struct AdamW {
+  double lr = 0, beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
+  double clip = 0;        // largest global norm of the gradient; 0: no clipping
+  std::int64_t step = 1;  // 1 in the first update, for the bias correction
+};
+struct Update {  // of one parameter; all of one shape
+  Out value, m, v;
+  View grad;
+  double weight_decay = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string description() const = 0;   // device, instruction set, library, threads
+  virtual std::size_t element_size() const = 0;  // bytes of a number
+
+  // ---- memory. Contents of fresh memory are undefined. Throws std::bad_alloc.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory) noexcept = 0;
+  virtual void upload(Out to, const double* from) = 0;  // rounded once
+  virtual void upload(Out to, const float* from) = 0;
+  virtual void upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) = 0;
+  virtual void download(float* to, View from) = 0;
+  virtual void download(double* to, View from) = 0;
+  virtual void download_tokens(std::span<std::int32_t> to, const std::int32_t* from) = 0;
+  virtual void fill(Out y, double value) = 0;
+
+  // ---- element by element
+  virtual void unary_forward(Out y, View x, Unary op) = 0;
+  virtual void unary_backward(Out dx, View dy, View x, View y, Unary op) = 0;
+  virtual void binary_forward(Out y, View a, View b, Binary op) = 0;  // broadcast
+  virtual void binary_backward(Out da, Out db, View dy, View a, View b, Binary op) = 0;
+  virtual void affine(Out y, View x, double scale, double shift) = 0;  // x broadcasts to y
+  virtual void dropout(Out y, View x, const Dropout&) = 0;             // its own backward, on dy
+  // y [N, F] = silu(x[:, :F]) * x[:, F:], x [N, 2F] (Shazeer 2020, SwiGLU)
+  virtual void gate_forward(Out y, View x) = 0;
+  virtual void gate_backward(Out dx, View dy, View x) = 0;
+
+  // ---- moving values
+  virtual void permute(Out y, View x, const int* axes) = 0;  // y axis i is axes[i] of x
+  // y[.., y_start + i, ..] = x[.., x_start + i, ..] for i < length along `axis`
+  virtual void copy(Out y, std::int64_t y_start, View x, std::int64_t x_start, int axis,
+                    std::int64_t length) = 0;
+  virtual void sum(Out y, View x, int axis) = 0;
+  virtual void cumsum(Out y, View x, int axis, bool reverse) = 0;
+  virtual void take_forward(Out y, View x, View index) = 0;
+  virtual void take_backward(Out dx, View dy, View index) = 0;
+  virtual void rows_forward(Out y, View x, View index) = 0;
+  virtual void rows_backward(Out dx, View dy, View index) = 0;
+  virtual void rotate_forward(Out y, View x, View cos, View sin, Pairs) = 0;
+  virtual void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
+                               Pairs) = 0;
+
+  // ---- products. c [.., M, N] = op(a) op(b); leading axes broadcast, and where c has fewer
+  // than the products, they are summed.
+  virtual void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) = 0;
+  // y [N, O] = x [N, I] w^T [O, I] + bias [O] + residual [N, O], the last two optional
+  virtual void linear_forward(Out y, View x, View w, View bias, View residual) = 0;
+  virtual void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) = 0;
+
+  // ---- of the model
+  // y [N, W] = table[tokens[n]]
+  virtual void embed_forward(Out y, View table, const std::int32_t* tokens) = 0;
+  virtual void embed_backward(Out dtable, View dy, const std::int32_t* tokens) = 0;
+  // y = (x - mean) rstd gain + bias over the last axis; rms has neither mean nor bias.
+  // gain and bias are optional. stats [N, 2]: mean (0 for rms) and rstd of each row.
+  virtual void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) = 0;
+  virtual void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
+                             Norm) = 0;
+  // y [B, T, H E] = softmax(scale q.k + distance + bias, causal) v; lse [B, H, T] is the natural
+  // log of each row's sum of exponentials, kept for the backward pass. Memory beyond inputs and
+  // outputs is linear in T.
+  virtual void attention_forward(Out y, Out lse, const AttentionInput&) = 0;
+  virtual void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
+                                  View lse, const AttentionInput&) = 0;
+  // Softmax over the last axis of scores [B, H, T, S] with the mask and dropout of an attention
+  // that was composed from ops. Rows of dy and y are those of the block.
+  virtual void softmax_forward(Out y, View scores, std::int64_t first) = 0;
+  virtual void softmax_backward(Out dscores, View dy, View y) = 0;
+  // Cross-entropy of softmax(h w^T + bias) against targets, row by row: nats [N] and the most
+  // likely class best [N]. Where gradients are wanted they are computed in the same sweep, of
+  // weight * sum of nats, over blocks of rows, so that [N, V] is never stored whole.
+  virtual void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
+                        View bias, const std::int32_t* targets, double weight) = 0;
+
+  // ---- the optimiser (Loshchilov & Hutter 2017). norm [1] receives the global norm of the
+  // gradient before clipping; when it is not finite nothing is updated.
+  virtual void adamw(Out norm, std::span<const Update>, const AdamW&) = 0;
+};
+
+struct BackendOptions {
+  int threads = 1;
+};
+// "cpu" or "reference". Error (device) with what to do for anything else.
+std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions&);
+
+}  // namespace pesuite

@@ -1,0 +1,574 @@
+// Causal attention in blocks of 64 queries by 64 keys (Milakov & Gimelshein 2018; Rabe & Staats
+// 2021; Dao et al. 2022): a block of scores is made, biased, masked, exponentiated and multiplied
+// into the output while it is in the first-level cache. The backward pass makes each block again
+// from the saved log-sum-exp. Blocks above the diagonal are never touched.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "backend/cpu/kernels.h"
+#include "pesuite/random.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/attention.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#include "backend/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
+
+using I = std::int64_t;
+constexpr I kBlock = 64;
+constexpr I kLanes = static_cast<I>(hn::MaxLanes(F32()));
+constexpr int kVectors = kLanes == 16 ? 24 : 12;  // accumulators of a tile, of 32 or 16 registers
+constexpr I kGroup = 12;  // rows whose scores, biases and outputs are handled together
+constexpr I kStep = 16;   // columns of a block are computed in multiples of this
+
+// A small dense product C [M, N] (+)= A B. A's element (m, k) stands at a[m am + k ak], B's rows
+// and C's rows are contiguous, N is a whole number of vectors.
+struct Operand {
+  const float* data;
+  I row, column;
+};
+
+template <int R, int NV>
+HWY_INLINE void Tile(Operand a, const float* b, I ldb, float* c, I ldc, I K, bool add) {
+  const F32 d;
+  V32 acc[R][NV];
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < NV; ++v)
+      acc[r][v] = add ? hn::LoadU(d, c + r * ldc + v * kLanes) : hn::Zero(d);
+  for (I k = 0; k < K; ++k) {
+    V32 row[NV];
+    for (int v = 0; v < NV; ++v) row[v] = hn::LoadU(d, b + k * ldb + v * kLanes);
+    for (int r = 0; r < R; ++r) {
+      const V32 x = hn::Set(d, a.data[r * a.row + k * a.column]);
+      for (int v = 0; v < NV; ++v) acc[r][v] = hn::MulAdd(x, row[v], acc[r][v]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < NV; ++v) hn::StoreU(acc[r][v], d, c + r * ldc + v * kLanes);
+}
+
+template <int NV>
+HWY_INLINE void Panel(I M, I K, Operand a, const float* b, I ldb, float* c, I ldc, bool add) {
+  constexpr int R = kVectors / NV > 12 ? 12 : kVectors / NV;
+  I m = 0;
+  const auto tiles = [&](auto rows) HWY_ATTR {
+    constexpr int r = decltype(rows)::value;
+    for (; m + r <= M; m += r)
+      Tile<r, NV>({a.data + m * a.row, a.row, a.column}, b, ldb, c + m * ldc, ldc, K, add);
+  };
+  tiles(std::integral_constant<int, R>());
+  tiles(std::integral_constant<int, 4>());
+  tiles(std::integral_constant<int, 1>());
+}
+
+HWY_INLINE void Gemm(I M, I N, I K, Operand a, const float* b, I ldb, float* c, I ldc, bool add) {
+  I n = 0;
+  if constexpr (kLanes == 16)
+    for (; n + 4 * kLanes <= N; n += 4 * kLanes) Panel<4>(M, K, a, b + n, ldb, c + n, ldc, add);
+  for (; n + 2 * kLanes <= N; n += 2 * kLanes) Panel<2>(M, K, a, b + n, ldb, c + n, ldc, add);
+  for (; n < N; n += kLanes) Panel<1>(M, K, a, b + n, ldb, c + n, ldc, add);
+}
+
+// Number of keys of block `j0` that query i sees, 0 .. 64.
+HWY_INLINE I Visible(const HeadBlocks& h, I i, I j0) {
+  return std::clamp<I>(h.first + i - j0 + 1, 0, std::min(kBlock, h.S - j0));
+}
+
+// Adds the biases of query i to its scores against the keys j0 .. j0 + n - 1.
+HWY_INLINE void AddBias(const HeadBlocks& h, float* s, I i, I j0, I n) {
+  const F32 d;
+  if (h.reversed != nullptr)
+    for (I j = 0; j < n; j += kLanes)
+      hn::StoreU(hn::Add(hn::LoadU(d, s + j), hn::LoadU(d, h.reversed + (j0 + j) - (h.first + i))),
+                 d, s + j);
+  if (h.bias != nullptr) {
+    const float* row = h.bias + i * h.bias_row + j0 * h.bias_column;
+    const I valid = std::min(n, h.S - j0);
+    if (h.bias_column == 1)
+      for (I j = 0; j < valid; j += kLanes) {
+        const auto m = static_cast<std::size_t>(valid - j);
+        Store(d, hn::Add(Load(d, s + j, m), Load(d, row + j, m)), s + j, m);
+      }
+    else
+      for (I j = 0; j < valid; ++j) s[j] += row[j * h.bias_column];
+  }
+}
+
+// Factors of the probabilities of query i against keys j0 .. j0 + 63: 0 or 1 / (1 - p).
+HWY_INLINE void DropoutFactors(const HeadBlocks& h, I i, I j0, float* keep) {
+  alignas(64) std::uint32_t words[kBlock];
+  PhiloxRow64(h.dropout.seed, h.dropout.purpose, h.dropout_row + static_cast<std::uint64_t>(i),
+              static_cast<std::uint32_t>(j0 / 4), words);
+  const auto threshold = static_cast<std::uint32_t>(pes::probability(h.dropout.p));
+  const float factor = static_cast<float>(1 / (1 - h.dropout.p));
+  for (I j = 0; j < kBlock; ++j) keep[j] = words[j] < threshold ? 0.0f : factor;
+}
+
+// Rows first_row .. first_row + rows - 1 (at most 64): y [rows, y_stride] and lse.
+// work: 64 * 64 + 64 * P floats.
+void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride, bool add,
+                  float* lse, float* work) {
+  const F32 d;
+  const I P = (h.E + kLanes - 1) / kLanes * kLanes;
+  float* scores = work;               // [R, 64]
+  float* o = work + kBlock * kBlock;  // [64, P]
+  alignas(64) float top[kBlock], total[kBlock], keep[kBlock];
+  std::fill_n(top, rows, -std::numeric_limits<float>::infinity());
+  std::fill_n(total, rows, 0.0f);
+  std::fill_n(o, rows * P, 0.0f);
+  const I keys = std::min(h.S, h.first + first_row + rows);
+  for (I j0 = 0; j0 < keys; j0 += kBlock) {
+    const float* block = h.keys + j0 * h.D;
+    for (I r = 0; r < rows; r += kGroup) {
+      const I R = std::min(kGroup, rows - r);
+      const I most = Visible(h, first_row + r + R - 1, j0);
+      if (most == 0) continue;
+      const I N = (most + kStep - 1) / kStep * kStep;
+      Gemm(R, N, h.D, {h.q + (first_row + r) * h.q_stride, h.q_stride, 1}, block, kBlock, scores,
+           kBlock, false);
+      for (I m = 0; m < R; ++m) {
+        const I i = first_row + r + m, visible = Visible(h, i, j0);
+        float* s = scores + m * kBlock;
+        AddBias(h, s, i, j0, N);
+        V32 largest = hn::Set(d, -std::numeric_limits<float>::infinity());
+        for (I j = 0; j < N; j += kLanes) {
+          V32 x = hn::LoadU(d, s + j);
+          if (j + kLanes > visible) {
+            const auto n = static_cast<std::size_t>(std::max<I>(0, visible - j));
+            x = hn::IfThenElse(hn::FirstN(d, n), x,
+                               hn::Set(d, -std::numeric_limits<float>::infinity()));
+            hn::StoreU(x, d, s + j);
+          }
+          largest = hn::Max(largest, x);
+        }
+        const float now = std::max(top[r + m], MaxOf(d, largest));
+        V32 sum = hn::Zero(d);
+        for (I j = 0; j < N; j += kLanes) {
+          const V32 e = Exp(d, hn::Sub(hn::LoadU(d, s + j), hn::Set(d, now)));
+          sum = hn::Add(sum, e);
+          hn::StoreU(e, d, s + j);
+        }
+        if (now != top[r + m]) {
+          const float shrink = j0 == 0 ? 0.0f : std::exp(top[r + m] - now);
+          total[r + m] *= shrink;
+          float* row = o + (r + m) * P;
+          for (I e = 0; e < P; e += kLanes)
+            hn::StoreU(hn::Mul(hn::LoadU(d, row + e), hn::Set(d, shrink)), d, row + e);
+          top[r + m] = now;
+        }
+        total[r + m] += SumOf(d, sum);
+        if (h.dropout.p > 0) {
+          DropoutFactors(h, i, j0, keep);
+          for (I j = 0; j < N; j += kLanes)
+            hn::StoreU(hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, keep + j)), d, s + j);
+        }
+      }
+      Gemm(R, P, most, {scores, kBlock, 1}, h.v + j0 * h.v_stride, h.v_stride, o + r * P, P, true);
+    }
+  }
+  for (I r = 0; r < rows; ++r) {
+    lse[r] = top[r] + std::log(total[r]);
+    const V32 scale = hn::Set(d, 1.0f / total[r]);
+    for (I e = 0; e < h.E; e += kLanes)
+      Put(d, hn::Mul(hn::LoadU(d, o + r * P + e), scale), y + r * y_stride + e,
+          static_cast<std::size_t>(h.E - e), add);
+  }
+}
+
+// Contribution of the keys j0 .. j0 + 63 against the rows first_row .. : dk [64, k_stride] and
+// dv [64, v_stride] are added to, and dq and the biases' gradients in h. work: 2 * 64 * 64 floats.
+void BackwardBlock(const HeadBlocks& h, I j0, I first_row, I rows, float* dk, I dk_stride,
+                   float* dv, I dv_stride, float* work) {
+  const F32 d;
+  float* p = work;                     // [64, 64] probabilities after dropout
+  float* ds = work + kBlock * kBlock;  // [64, 64] gradients of the scores
+  alignas(64) float keep[kBlock];
+  const I keys = std::min(kBlock, h.S - j0);
+  for (I r = 0; r < rows; r += kGroup) {
+    const I R = std::min(kGroup, rows - r);
+    const I most = Visible(h, first_row + r + R - 1, j0);
+    const I N = (most + kStep - 1) / kStep * kStep;
+    float *pr = p + r * kBlock, *dr = ds + r * kBlock;
+    if (most > 0) {
+      Gemm(R, N, h.D, {h.q + (first_row + r) * h.q_stride, h.q_stride, 1}, h.keys + j0 * h.D,
+           kBlock, pr, kBlock, false);
+      Gemm(R, N, h.E, {h.dy + (first_row + r) * h.dy_stride, h.dy_stride, 1}, h.values + j0 * h.E,
+           kBlock, dr, kBlock, false);
+    }
+    for (I m = 0; m < R; ++m) {
+      const I i = first_row + r + m, visible = Visible(h, i, j0);
+      float *s = pr + m * kBlock, *g = dr + m * kBlock;
+      AddBias(h, s, i, j0, N);
+      if (h.dropout.p > 0) DropoutFactors(h, i, j0, keep);
+      const V32 lse = hn::Set(d, h.lse[i]), delta = hn::Set(d, h.delta[i]);
+      for (I j = 0; j < N; j += kLanes) {
+        V32 e = Exp(d, hn::Sub(hn::LoadU(d, s + j), lse));
+        if (j + kLanes > visible)
+          e = hn::IfThenElseZero(
+              hn::FirstN(d, static_cast<std::size_t>(std::max<I>(0, visible - j))), e);
+        V32 dp = hn::LoadU(d, g + j), kept = e;
+        if (h.dropout.p > 0) {
+          const V32 f = hn::LoadU(d, keep + j);
+          kept = hn::Mul(e, f);
+          dp = hn::Mul(dp, f);
+        }
+        hn::StoreU(kept, d, s + j);
+        hn::StoreU(hn::Mul(e, hn::Sub(dp, delta)), d, g + j);
+      }
+      if (h.dreversed != nullptr) {
+        float* to = h.dreversed + j0 - (h.first + i);
+        for (I j = 0; j < N; j += kLanes)
+          hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, g + j)), d, to + j);
+      }
+      if (h.dbias != nullptr) {
+        float* to = h.dbias + i * h.dbias_row + j0 * h.dbias_column;
+        for (I j = 0; j < visible; ++j) to[j * h.dbias_column] += g[j];
+      }
+    }
+    if (most > 0)
+      Gemm(R, h.q_stride, most, {dr, kBlock, 1}, h.k + j0 * h.k_stride, h.k_stride,
+           h.dq + (first_row + r) * h.q_stride, h.q_stride, true);
+  }
+  // The transposed products, kStep keys at a time: on the diagonal the first rows see none of them.
+  for (I c = 0; c < keys; c += kStep) {
+    const I n = std::min(kStep, keys - c);
+    const I skip = std::clamp<I>(j0 + c - h.first - first_row, 0, rows) / kGroup * kGroup;
+    if (skip >= rows) continue;
+    const float *pc = p + skip * kBlock + c, *dc = ds + skip * kBlock + c;
+    Gemm(n, dv_stride, rows - skip, {pc, 1, kBlock}, h.dy + (first_row + skip) * h.dy_stride,
+         h.dy_stride, dv + c * dv_stride, dv_stride, true);
+    Gemm(n, dk_stride, rows - skip, {dc, 1, kBlock}, h.q + (first_row + skip) * h.q_stride,
+         h.q_stride, dk + c * dk_stride, dk_stride, true);
+  }
+}
+
+// to [rows, P] = scale * from [rows, width], the rest of each row 0.
+void Pad(float* to, I P, const float* from, I stride, I width, I rows, float scale) {
+  const F32 d;
+  for (I r = 0; r < rows; ++r)
+    for (I c = 0; c < P; c += kLanes) {
+      const auto n = static_cast<std::size_t>(std::clamp<I>(width - c, 0, kLanes));
+      hn::StoreU(hn::Mul(Load(d, from + r * stride + c, n), hn::Set(d, scale)), d, to + r * P + c);
+    }
+}
+
+// Blocks of 64 rows of `from` [rows, width], transposed: to [blocks, width, 64], padded with 0.
+void TransposeBlocks(float* to, const float* from, I width, I rows) {
+  for (I r0 = 0; r0 < rows; r0 += kBlock) {
+    const I n = std::min(kBlock, rows - r0);
+    float* block = to + r0 * width;
+    for (I c = 0; c < width; ++c) {
+      for (I r = 0; r < n; ++r) block[c * kBlock + r] = from[(r0 + r) * width + c];
+      for (I r = n; r < kBlock; ++r) block[c * kBlock + r] = 0;
+    }
+  }
+}
+
+// y [E] = sum over e of a b, for delta.
+float Dot(const float* a, const float* b, I n) {
+  const F32 d;
+  V32 s = hn::Zero(d);
+  for (I i = 0; i < n; i += kLanes) {
+    const auto m = static_cast<std::size_t>(n - i);
+    s = hn::MulAdd(Load(d, a + i, m), Load(d, b + i, m), s);
+  }
+  return SumOf(d, s);
+}
+
+// y [width] (+)= scale x
+void PutScaled(float* y, const float* x, I width, float scale, bool add) {
+  const F32 d;
+  for (I i = 0; i < width; i += kLanes) {
+    const auto m = static_cast<std::size_t>(width - i);
+    Put(d, hn::Mul(Load(d, x + i, m), hn::Set(d, scale)), y + i, m, add);
+  }
+}
+
+I Lanes() {
+  return kLanes;
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "backend/cpu/cpu.h"
+
+namespace pesuite {
+HWY_EXPORT(ForwardBlock);
+HWY_EXPORT(BackwardBlock);
+HWY_EXPORT(Pad);
+HWY_EXPORT(TransposeBlocks);
+HWY_EXPORT(Dot);
+HWY_EXPORT(PutScaled);
+HWY_EXPORT(Lanes);
+
+namespace {
+
+constexpr Index block = 64;
+
+struct Sizes {
+  Index B, H, G, T, S, D, E, group;
+  Index PD, PE;  // D and E rounded up to whole vectors
+  Index blocks;  // of keys
+  explicit Sizes(const AttentionInput& a)
+      : B(a.q.shape[0]),
+        H(a.q.shape[1]),
+        G(a.k.shape[1]),
+        T(a.q.shape[2]),
+        S(a.k.shape[2]),
+        D(a.q.shape[3]),
+        E(a.v.shape[3]),
+        group(H / G) {
+    const Index lanes = HWY_DYNAMIC_DISPATCH(Lanes)();
+    PD = (D + lanes - 1) / lanes * lanes;
+    PE = (E + lanes - 1) / lanes * lanes;
+    blocks = (S + block - 1) / block;
+  }
+};
+
+// Divides a workspace into arrays that start at cache lines. Without memory it only counts.
+class Carver {
+ public:
+  explicit Carver(float* base) : base_(base) {}
+  float* take(Index floats) {
+    float* p = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += static_cast<std::size_t>((floats + 15) / 16 * 16);
+    return p;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  float* base_;
+  std::size_t used_ = 0;
+};
+
+// The distance table of a head, reversed so that a row of scores reads it forwards: what (i, j)
+// gets stands at centre[j - i]. 64 spare places on both sides keep whole vectors inside.
+const float* reverse_distance(const AttentionInput& a, Index h, float* memory, Index length) {
+  const Index row = a.distance.shape[0] > 1 ? h : 0;
+  const float* d = in(a.distance) + row * a.distance.shape[1];
+  float* centre = memory + length + block;
+  std::fill_n(memory, length + 3 * block, 0.0f);
+  for (Index n = 0; n < length; ++n) centre[-n] = d[n];
+  return centre;
+}
+
+void set_bias(HeadBlocks& w, const AttentionInput& a, const Sizes& z, Index b, Index h) {
+  if (!a.bias) return;
+  const Strides s = broadcast_strides(a.bias.shape, {z.B, z.H, z.T, z.S});
+  w.bias = in(a.bias) + b * s.s[0] + h * s.s[1];
+  w.bias_row = s.s[2];
+  w.bias_column = s.s[3];
+}
+
+// Fields of a head that both passes need. Packs q into `q`.
+HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float* q,
+                float* distances) {
+  HeadBlocks w{};
+  w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = a.first;
+  HWY_DYNAMIC_DISPATCH(Pad)
+  (q, z.PD, in(a.q) + (b * z.H + h) * z.T * z.D, z.D, z.D, z.T, static_cast<float>(a.scale));
+  w.q = q;
+  w.q_stride = z.PD;
+  if (a.distance) w.reversed = reverse_distance(a, h, distances, a.first + z.T);
+  set_bias(w, a, z, b, h);
+  w.dropout = a.dropout;
+  w.dropout_row = static_cast<std::uint64_t>((b * z.H + h) * z.T);
+  return w;
+}
+
+// Rows of `x` [rows, width], padded to P only where P differs.
+const float* padded(const float* x, Index stride, Index width, Index P, Index rows, float* memory,
+                    Index& stride_out) {
+  if (P == width) {
+    stride_out = stride;
+    return x;
+  }
+  HWY_DYNAMIC_DISPATCH(Pad)(memory, P, x, stride, width, rows, 1.0f);
+  stride_out = P;
+  return memory;
+}
+
+}  // namespace
+
+void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
+  const Sizes z(a);
+  struct Memory {
+    float *keys, *v, *q, *distances, *work;
+    std::size_t floats;
+    Memory(float* base, const Sizes& z, const AttentionInput& a) {
+      Carver c(base);
+      keys = c.take(z.blocks * block * z.D);
+      v = c.take(z.PE != z.E ? z.S * z.PE : 0);
+      q = c.take(z.T * z.PD);
+      distances = c.take(a.distance ? a.first + z.T + 3 * block : 0);
+      work = c.take(block * block + block * z.PE);
+      floats = c.used();
+    }
+  };
+  const std::size_t floats = Memory(nullptr, z, a).floats;
+  const auto rows = [&](const HeadBlocks& w, Index b, Index h, Index i0, float* work) {
+    HWY_DYNAMIC_DISPATCH(ForwardBlock)
+    (w, i0, std::min(block, z.T - i0), out(y) + (b * z.T + i0) * z.H * z.E + h * z.E, z.H * z.E,
+     y.add, out(lse) + (b * z.H + h) * z.T + i0, work);
+  };
+  const auto group = [&](Index bg, const Memory& m) {
+    const Index b = bg / z.G, g = bg % z.G;
+    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.S * z.D, z.D, z.S);
+    Index v_stride = 0;
+    const float* v = padded(in(a.v) + bg * z.S * z.E, z.E, z.E, z.PE, z.S, m.v, v_stride);
+    for (Index h = g * z.group; h < (g + 1) * z.group; ++h) {
+      HeadBlocks w = head(a, z, b, h, m.q, m.distances);
+      w.keys = m.keys;
+      w.v = v;
+      w.v_stride = v_stride;
+      if (threads_ > 1 && z.B * z.G < threads_) {  // few heads: share the rows of each
+#pragma omp parallel num_threads(threads_)
+        {
+          const Index chunks = (z.T + block - 1) / block;
+          float* work = workspace(omp_get_thread_num(), floats);
+          if (omp_get_thread_num() == 0) work = m.work;
+#pragma omp for schedule(dynamic, 1)
+          for (Index c = 0; c < chunks; ++c) rows(w, b, h, (chunks - 1 - c) * block, work);
+        }
+      } else {
+        for (Index i0 = 0; i0 < z.T; i0 += block) rows(w, b, h, i0, m.work);
+      }
+    }
+  };
+  if (threads_ > 1 && z.B * z.G < threads_) {
+    const Memory m(workspace(0, floats), z, a);
+    for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, m);
+  } else {
+    parallel(z.B * z.G, 1, [&](Index first, Index last) {
+      const Memory m(workspace(omp_get_thread_num(), floats), z, a);
+      for (Index bg = first; bg < last; ++bg) group(bg, m);
+    });
+  }
+}
+
+void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
+                                    View y, View lse, const AttentionInput& a) {
+  const Sizes z(a);
+  const Index length = a.first + z.T;  // of the distance table
+  struct Memory {
+    float *keys, *k, *values, *q, *dy, *delta, *dq, *dk, *dv, *distances, *ddistances, *work;
+    std::size_t floats;
+    Memory(float* base, const Sizes& z, const AttentionInput& a, Index length) {
+      Carver c(base);
+      const Index table = a.distance ? length + 3 * block : 0;
+      keys = c.take(z.blocks * block * z.D);
+      values = c.take(z.blocks * block * z.E);
+      k = c.take(z.PD != z.D ? z.S * z.PD : 0);
+      q = c.take(z.group * z.T * z.PD);
+      dq = c.take(z.group * z.T * z.PD);
+      dy = c.take(z.PE != z.E ? z.group * z.T * z.PE : 0);
+      delta = c.take(z.group * z.T);
+      dk = c.take(block * z.PD);
+      dv = c.take(block * z.PE);
+      distances = c.take(z.group * table);
+      ddistances = c.take(z.group * table);
+      work = c.take(2 * block * block);
+      floats = c.used();
+    }
+  };
+  const std::size_t floats = Memory(nullptr, z, a, length).floats;
+  const Index table = a.distance ? length + 3 * block : 0;
+  if (dbias && !dbias.add) fill(dbias, 0);
+  // gradients of the distance table, one row a (batch, head), added up at the end
+  if (ddistance) partials_.assign(static_cast<std::size_t>(z.B * z.H * length), 0.0f);
+  float* partial_distances = partials_.data();
+
+  const auto group = [&](Index bg, const Memory& m) {
+    const Index b = bg / z.G, g = bg % z.G;
+    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.S * z.D, z.D, z.S);
+    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.values, in(a.v) + bg * z.S * z.E, z.E, z.S);
+    Index k_stride = 0;
+    const float* k = padded(in(a.k) + bg * z.S * z.D, z.D, z.D, z.PD, z.S, m.k, k_stride);
+    std::fill_n(m.dq, z.group * z.T * z.PD, 0.0f);
+    if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
+    std::vector<HeadBlocks> heads;
+    for (Index n = 0; n < z.group; ++n) {
+      const Index h = g * z.group + n;
+      HeadBlocks w = head(a, z, b, h, m.q + n * z.T * z.PD, m.distances + n * table);
+      w.keys = m.keys;
+      w.values = m.values;
+      w.k = k;
+      w.k_stride = k_stride;
+      w.dq = m.dq + n * z.T * z.PD;
+      const Index at = b * z.T * z.H * z.E + h * z.E;
+      w.dy = padded(in(dy) + at, z.H * z.E, z.E, z.PE, z.T, m.dy + n * z.T * z.PE, w.dy_stride);
+      w.lse = in(lse) + (b * z.H + h) * z.T;
+      float* delta = m.delta + n * z.T;
+      for (Index i = 0; i < z.T; ++i)
+        delta[i] =
+            HWY_DYNAMIC_DISPATCH(Dot)(in(dy) + at + i * z.H * z.E, in(y) + at + i * z.H * z.E, z.E);
+      w.delta = delta;
+      if (ddistance) w.dreversed = m.ddistances + n * table + length + block;
+      if (dbias) {
+        const Strides s = broadcast_strides(dbias.shape, {z.B, z.H, z.T, z.S});
+        w.dbias = out(dbias) + b * s.s[0] + h * s.s[1];
+        w.dbias_row = s.s[2];
+        w.dbias_column = s.s[3];
+      }
+      heads.push_back(w);
+    }
+    for (Index j0 = 0; j0 < z.S; j0 += block) {
+      std::fill_n(m.dk, block * z.PD, 0.0f);
+      std::fill_n(m.dv, block * z.PE, 0.0f);
+      for (const HeadBlocks& w : heads)
+        for (Index i0 = std::max<Index>(0, (j0 - a.first) / block * block); i0 < z.T; i0 += block)
+          HWY_DYNAMIC_DISPATCH(BackwardBlock)
+      (w, j0, i0, std::min(block, z.T - i0), m.dk, z.PD, m.dv, z.PE, m.work);
+      for (Index j = j0; j < std::min(z.S, j0 + block); ++j) {
+        if (dk) HWY_DYNAMIC_DISPATCH(PutScaled)
+        (out(dk) + (bg * z.S + j) * z.D, m.dk + (j - j0) * z.PD, z.D, 1.0f, dk.add);
+        if (dv) HWY_DYNAMIC_DISPATCH(PutScaled)
+        (out(dv) + (bg * z.S + j) * z.E, m.dv + (j - j0) * z.PE, z.E, 1.0f, dv.add);
+      }
+    }
+    for (Index n = 0; n < z.group; ++n) {
+      const Index h = g * z.group + n;
+      if (dq)
+        for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(PutScaled)
+      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.T + i) * z.PD, z.D,
+       static_cast<float>(a.scale), dq.add);
+      if (ddistance)
+        for (Index distance = 0; distance < length; ++distance)
+          partial_distances[(b * z.H + h) * length + distance] =
+              m.ddistances[n * table + length + block - distance];
+    }
+  };
+
+  // Where a dense bias is shared, its gradient is summed by one thread, in order.
+  const bool alone = dbias && dbias.shape.count() < z.B * z.H * z.T * z.S;
+  if (alone) {
+    const Memory m(workspace(0, floats), z, a, length);
+    for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, m);
+  } else {
+    parallel(z.B * z.G, 1, [&](Index first, Index last) {
+      const Memory m(workspace(omp_get_thread_num(), floats), z, a, length);
+      for (Index bg = first; bg < last; ++bg) group(bg, m);
+    });
+  }
+  if (ddistance) {
+    const Index width = ddistance.shape[1];
+    if (!ddistance.add) fill(ddistance, 0);
+    for (Index b = 0; b < z.B; ++b)
+      for (Index h = 0; h < z.H; ++h) {
+        float* to = out(ddistance) + (ddistance.shape[0] > 1 ? h * width : 0);
+        for (Index n = 0; n < length; ++n) to[n] += partial_distances[(b * z.H + h) * length + n];
+      }
+  }
+}
+
+}  // namespace pesuite
+#endif

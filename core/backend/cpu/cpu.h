@@ -1,0 +1,133 @@
+// The CPU backend: fp32, matrix products by oneDNN, everything else by kernels of our own that
+// Highway compiles for SSE2, AVX2 and AVX-512 and picks at run time.
+//
+// The methods of CpuBackend stand in one file an op family. Threads share the work in chunks whose
+// borders do not depend on their number, so that sums come out the same with any number.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/factory.h"
+
+namespace pesuite {
+
+using Index = std::int64_t;
+
+inline const float* in(View v) {
+  return static_cast<const float*>(v.data);
+}
+inline float* out(Out o) {
+  return static_cast<float*>(o.data);
+}
+
+class Products;  // oneDNN's matrix products, matmul.cpp
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const BackendOptions&);
+  ~CpuBackend() override;
+
+  std::string_view name() const override { return "cpu"; }
+  std::string description() const override;
+  std::size_t element_size() const override { return sizeof(float); }
+
+  void* allocate(std::size_t bytes) override;
+  void release(void* memory) noexcept override;
+  void upload(Out to, const double* from) override;
+  void upload(Out to, const float* from) override;
+  void upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) override;
+  void download(float* to, View from) override;
+  void download(double* to, View from) override;
+  void download_tokens(std::span<std::int32_t> to, const std::int32_t* from) override;
+  void fill(Out y, double value) override;
+
+  void unary_forward(Out y, View x, Unary op) override;
+  void unary_backward(Out dx, View dy, View x, View y, Unary op) override;
+  void binary_forward(Out y, View a, View b, Binary op) override;
+  void binary_backward(Out da, Out db, View dy, View a, View b, Binary op) override;
+  void affine(Out y, View x, double scale, double shift) override;
+  void dropout(Out y, View x, const Dropout&) override;
+  void gate_forward(Out y, View x) override;
+  void gate_backward(Out dx, View dy, View x) override;
+
+  void permute(Out y, View x, const int* axes) override;
+  void copy(Out y, Index y_start, View x, Index x_start, int axis, Index length) override;
+  void sum(Out y, View x, int axis) override;
+  void cumsum(Out y, View x, int axis, bool reverse) override;
+  void take_forward(Out y, View x, View index) override;
+  void take_backward(Out dx, View dy, View index) override;
+  void rows_forward(Out y, View x, View index) override;
+  void rows_backward(Out dx, View dy, View index) override;
+  void rotate_forward(Out y, View x, View cos, View sin, Pairs) override;
+  void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
+                       Pairs) override;
+
+  void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) override;
+  void linear_forward(Out y, View x, View w, View bias, View residual) override;
+  void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) override;
+
+  void embed_forward(Out y, View table, const std::int32_t* tokens) override;
+  void embed_backward(Out dtable, View dy, const std::int32_t* tokens) override;
+  void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) override;
+  void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
+                     Norm) override;
+  void attention_forward(Out y, Out lse, const AttentionInput&) override;
+  void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
+                          View lse, const AttentionInput&) override;
+  void softmax_forward(Out y, View scores, Index first) override;
+  void softmax_backward(Out dscores, View dy, View y) override;
+  void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w, View bias,
+                const std::int32_t* targets, double weight) override;
+  void adamw(Out norm, std::span<const Update>, const AdamW&) override;
+
+ private:
+  // body(first, last) over chunks of 0 .. n-1 whose borders are multiples of `grain`.
+  template <class F>
+  void parallel(Index n, Index grain, F body) {
+    const Index chunks = (n + grain - 1) / grain;
+    if (threads_ == 1 || chunks < 2) {
+      body(Index{0}, n);
+      return;
+    }
+#pragma omp parallel num_threads(threads_)
+    {
+      const Index t = omp_get_thread_num(), of = omp_get_num_threads();
+      const Index first = chunks * t / of * grain,
+                  last = std::min(n, chunks * (t + 1) / of * grain);
+      if (first < last) body(first, last);
+    }
+  }
+  // Adds up the columns of what body(row) yields: y [W] (+)= sum over rows of partial sums, in an
+  // order that does not depend on the number of threads. body(first, last, partial [W]) adds the
+  // rows first .. last-1 to a partial that starts at 0.
+  template <class F>
+  void sum_columns(Out y, Index rows, Index width, F body) {
+    constexpr Index grain = 256;
+    const Index chunks = (rows + grain - 1) / grain;
+    std::vector<float>& partial = partials_;
+    partial.assign(static_cast<std::size_t>(chunks * width), 0.0f);
+    parallel(chunks, 1, [&](Index first, Index last) {
+      for (Index c = first; c < last; ++c)
+        body(c * grain, std::min(rows, (c + 1) * grain), partial.data() + c * width);
+    });
+    if (!y.add) std::fill_n(out(y), width, 0.0f);
+    for (Index c = 0; c < chunks; ++c)
+      for (Index i = 0; i < width; ++i)
+        out(y)[i] += partial[static_cast<std::size_t>(c * width + i)];
+  }
+  // Working memory of thread `t`, kept between calls.
+  float* workspace(int thread, std::size_t floats);
+
+  int threads_;
+  std::unique_ptr<Products> products_;
+  std::vector<float> partials_;
+  std::vector<std::vector<float>> workspaces_;
+};
+
+}  // namespace pesuite

@@ -1,0 +1,369 @@
+// Ops that act on each element alone: unary, binary, affine, dropout, the gate.
+#include <cmath>
+#include <cstddef>
+
+#include "backend/backend.h"
+#include "pesuite/random.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/elementwise.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#include "backend/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
+
+using Index = std::int64_t;
+
+// y[i] (+)= f(x[i]) in vectors.
+template <class F>
+HWY_INLINE void Map(float* y, const float* x, std::size_t n, bool add, F f) {
+  const F32 d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d))
+    Put(d, f(d, Load(d, x + i, n - i)), y + i, n - i, add);
+}
+// The same with a function of libm, for ops that no hot loop uses.
+template <class F>
+HWY_INLINE void MapScalar(float* y, const float* x, std::size_t n, bool add, F f) {
+  for (std::size_t i = 0; i < n; ++i) y[i] = f(x[i]) + (add ? y[i] : 0.0f);
+}
+
+void UnaryForward(float* y, const float* x, std::size_t n, bool add, Unary op) {
+  switch (op) {
+    case Unary::exp: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Exp(d, v); });
+    case Unary::sigmoid:
+      return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Sigmoid(d, v); });
+    case Unary::relu:
+      return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR {
+        return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v);
+      });
+    case Unary::abs: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Abs(v); });
+    case Unary::sqrt: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Sqrt(v); });
+    case Unary::floor: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Floor(v); });
+    case Unary::gelu:
+      return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return hn::Mul(v, NormalCdf(d, v)); });
+    case Unary::log: return MapScalar(y, x, n, add, [](float v) { return std::log(v); });
+    case Unary::sin: return MapScalar(y, x, n, add, [](float v) { return std::sin(v); });
+    case Unary::cos: return MapScalar(y, x, n, add, [](float v) { return std::cos(v); });
+    case Unary::tanh: return MapScalar(y, x, n, add, [](float v) { return std::tanh(v); });
+    case Unary::softplus:
+      return MapScalar(y, x, n, add, [](float v) {
+        return std::log1p(std::exp(-std::fabs(v))) + (v > 0 ? v : 0.0f);
+      });
+  }
+}
+
+// dx (+)= dy * f(x, y)
+template <class F>
+HWY_INLINE void MapBackward(float* dx, const float* dy, const float* x, const float* y,
+                            std::size_t n, bool add, F f) {
+  const F32 d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const std::size_t m = n - i;
+    const V32 slope = f(d, Load(d, x + i, m), Load(d, y + i, m));
+    Put(d, hn::Mul(Load(d, dy + i, m), slope), dx + i, m, add);
+  }
+}
+
+void UnaryBackward(float* dx, const float* dy, const float* x, const float* y, std::size_t n,
+                   bool add, Unary op) {
+  const auto run = [&](auto f) HWY_ATTR { MapBackward(dx, dy, x, y, n, add, f); };
+  switch (op) {
+    case Unary::exp: return run([](F32, V32, V32 vy) HWY_ATTR { return vy; });
+    case Unary::log:
+      return run([](F32 d, V32 vx, V32) HWY_ATTR { return hn::Div(hn::Set(d, 1.0f), vx); });
+    case Unary::tanh:
+      return run([](F32 d, V32, V32 vy)
+                     HWY_ATTR { return hn::NegMulAdd(vy, vy, hn::Set(d, 1.0f)); });
+    case Unary::sigmoid:
+      return run([](F32, V32, V32 vy) HWY_ATTR { return hn::NegMulAdd(vy, vy, vy); });
+    case Unary::softplus: return run([](F32 d, V32 vx, V32) HWY_ATTR { return Sigmoid(d, vx); });
+    case Unary::relu:
+      return run([](F32 d, V32 vx, V32) HWY_ATTR {
+        return hn::IfThenElseZero(hn::Gt(vx, hn::Zero(d)), hn::Set(d, 1.0f));
+      });
+    case Unary::abs:
+      return run([](F32 d, V32 vx, V32) HWY_ATTR {
+        return hn::IfThenElseZero(hn::Ne(vx, hn::Zero(d)), hn::CopySign(hn::Set(d, 1.0f), vx));
+      });
+    case Unary::sqrt:
+      return run([](F32 d, V32, V32 vy) HWY_ATTR {
+        return hn::IfThenElseZero(hn::Gt(vy, hn::Zero(d)), hn::Div(hn::Set(d, 0.5f), vy));
+      });
+    case Unary::floor: return run([](F32 d, V32, V32) HWY_ATTR { return hn::Zero(d); });
+    case Unary::gelu:
+      return run([](F32 d, V32 vx, V32) HWY_ATTR {
+        const V32 density = hn::Mul(Exp(d, hn::Mul(hn::Mul(vx, vx), hn::Set(d, -0.5f))),
+                                    hn::Set(d, 0.3989422804014327f));
+        return hn::MulAdd(vx, density, NormalCdf(d, vx));
+      });
+    case Unary::sin:
+    case Unary::cos:
+      for (std::size_t i = 0; i < n; ++i) {
+        const float slope = op == Unary::sin ? std::cos(x[i]) : -std::sin(x[i]);
+        dx[i] = dy[i] * slope + (add ? dx[i] : 0.0f);
+      }
+  }
+}
+
+// y[i] (+)= a[i sa] op b[i sb] for strides 0 or 1.
+template <class F>
+HWY_INLINE void Zip(float* y, const float* a, Index sa, const float* b, Index sb, std::size_t n,
+                    bool add, F f) {
+  const F32 d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const V32 va = sa == 0 ? hn::Set(d, *a) : Load(d, a + i, n - i);
+    const V32 vb = sb == 0 ? hn::Set(d, *b) : Load(d, b + i, n - i);
+    Put(d, f(d, va, vb), y + i, n - i, add);
+  }
+}
+
+void BinaryForward(float* y, const float* a, Index sa, const float* b, Index sb, std::size_t n,
+                   bool add, Binary op) {
+  const auto run = [&](auto f) HWY_ATTR { Zip(y, a, sa, b, sb, n, add, f); };
+  switch (op) {
+    case Binary::add: return run([](F32, V32 va, V32 vb) HWY_ATTR { return hn::Add(va, vb); });
+    case Binary::sub: return run([](F32, V32 va, V32 vb) HWY_ATTR { return hn::Sub(va, vb); });
+    case Binary::mul: return run([](F32, V32 va, V32 vb) HWY_ATTR { return hn::Mul(va, vb); });
+    case Binary::div: return run([](F32, V32 va, V32 vb) HWY_ATTR { return hn::Div(va, vb); });
+    case Binary::min:
+      return run([](F32, V32 va, V32 vb)
+                     HWY_ATTR { return hn::IfThenElse(hn::Lt(vb, va), vb, va); });
+    case Binary::max:
+      return run([](F32, V32 va, V32 vb)
+                     HWY_ATTR { return hn::IfThenElse(hn::Gt(vb, va), vb, va); });
+  }
+}
+
+// d[i] (+)= dy[i] * slope of the op in its first (or second) argument.
+void BinarySlope(float* g, const float* dy, const float* a, Index sa, const float* b, Index sb,
+                 std::size_t n, bool add, bool second, Binary op) {
+  const F32 d;
+  const V32 one = hn::Set(d, 1.0f), zero = hn::Zero(d);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const V32 va = sa == 0 ? hn::Set(d, *a) : Load(d, a + i, n - i);
+    const V32 vb = sb == 0 ? hn::Set(d, *b) : Load(d, b + i, n - i);
+    V32 slope = one;
+    switch (op) {
+      case Binary::add: break;
+      case Binary::sub: slope = second ? hn::Neg(one) : one; break;
+      case Binary::mul: slope = second ? va : vb; break;
+      case Binary::div:
+        slope = second ? hn::Neg(hn::Div(va, hn::Mul(vb, vb))) : hn::Div(one, vb);
+        break;
+      case Binary::min:
+        slope = hn::IfThenElse(hn::Lt(vb, va), second ? one : zero, second ? zero : one);
+        break;
+      case Binary::max:
+        slope = hn::IfThenElse(hn::Gt(vb, va), second ? one : zero, second ? zero : one);
+        break;
+    }
+    Put(d, hn::Mul(Load(d, dy + i, n - i), slope), g + i, n - i, add);
+  }
+}
+
+float Sum(const float* x, std::size_t n) {
+  const F32 d;
+  V32 s = hn::Zero(d);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) s = hn::Add(s, Load(d, x + i, n - i));
+  return SumOf(d, s);
+}
+
+void Affine(float* y, const float* x, Index sx, std::size_t n, bool add, float scale, float shift) {
+  const F32 d;
+  const V32 s = hn::Set(d, scale), c = hn::Set(d, shift);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const V32 v = sx == 0 ? hn::Set(d, *x) : Load(d, x + i, n - i);
+    Put(d, hn::MulAdd(v, s, c), y + i, n - i, add);
+  }
+}
+
+// Columns first .. first + n - 1 of row 0; first a multiple of 64.
+void DropoutRow(float* y, const float* x, std::size_t first, std::size_t n, bool add,
+                const Dropout& drop) {
+  const F32 d;
+  const auto threshold = static_cast<std::uint32_t>(pes::probability(drop.p));
+  const float factor = static_cast<float>(1 / (1 - drop.p));
+  alignas(64) std::uint32_t words[64];
+  alignas(64) float keep[64];
+  for (std::size_t i = 0; i < n; i += 64) {
+    PhiloxRow64(drop.seed, drop.purpose, 0, static_cast<std::uint32_t>((first + i) / 4), words);
+    for (int j = 0; j < 64; ++j) keep[j] = words[j] < threshold ? 0.0f : factor;
+    for (std::size_t j = 0; j < 64 && i + j < n; j += hn::Lanes(d))
+      Put(d, hn::Mul(Load(d, x + i + j, n - i - j), hn::Load(d, keep + j)), y + i + j, n - i - j,
+          add);
+  }
+}
+
+// One row: y [F] = silu(g) u, x = [g, u] [2F].
+void GateForward(float* y, const float* x, std::size_t F, bool add) {
+  const F32 d;
+  for (std::size_t i = 0; i < F; i += hn::Lanes(d)) {
+    const V32 g = Load(d, x + i, F - i), u = Load(d, x + F + i, F - i);
+    Put(d, hn::Mul(hn::Mul(g, Sigmoid(d, g)), u), y + i, F - i, add);
+  }
+}
+void GateBackward(float* dx, const float* dy, const float* x, std::size_t F, bool add) {
+  const F32 d;
+  const V32 one = hn::Set(d, 1.0f);
+  for (std::size_t i = 0; i < F; i += hn::Lanes(d)) {
+    const std::size_t m = F - i;
+    const V32 g = Load(d, x + i, m), u = Load(d, x + F + i, m), dv = Load(d, dy + i, m);
+    const V32 s = Sigmoid(d, g);
+    const V32 slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(one, s), one));
+    Put(d, hn::Mul(hn::Mul(dv, u), slope), dx + i, m, add);
+    Put(d, hn::Mul(hn::Mul(dv, g), s), dx + F + i, m, add);
+  }
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "backend/cpu/cpu.h"
+
+namespace pesuite {
+HWY_EXPORT(UnaryForward);
+HWY_EXPORT(UnaryBackward);
+HWY_EXPORT(BinaryForward);
+HWY_EXPORT(BinarySlope);
+HWY_EXPORT(Sum);
+HWY_EXPORT(Affine);
+HWY_EXPORT(DropoutRow);
+HWY_EXPORT(GateForward);
+HWY_EXPORT(GateBackward);
+
+namespace {
+
+constexpr Index grain = 16384;
+std::size_t size(Index n) {
+  return static_cast<std::size_t>(n);
+}
+
+// A broadcast op as runs of `inner` elements, along which each operand stands still or moves by 1.
+struct Runs {
+  Shape outer;
+  Index inner = 1;
+  Index step_a = 0, step_b = 0;  // 0 or 1
+  Strides a, b;
+  Runs(const Shape& full, const Shape& sa, const Shape& sb) {
+    const Strides ta = broadcast_strides(sa, full), tb = broadcast_strides(sb, full);
+    int axis = full.rank() - 1;
+    while (axis >= 0 && full[axis] == 1) --axis;
+    if (axis >= 0) {
+      step_a = ta.s[axis] != 0 ? 1 : 0;
+      step_b = tb.s[axis] != 0 ? 1 : 0;
+    }
+    // join axes while both operands go on as they began
+    while (axis >= 0) {
+      const bool on = full[axis] == 1 ||
+                      (ta.s[axis] == (step_a ? inner : 0) && tb.s[axis] == (step_b ? inner : 0));
+      if (!on) break;
+      inner *= full[axis--];
+    }
+    outer = Shape::of(axis + 1, full.data());
+    a = ta;
+    b = tb;
+  }
+  template <class F>
+  void each(F body) const {  // body(offset in the result, in a, in b)
+    const Index count = outer.count();
+    for (Index i = 0; i < count; ++i) {
+      Index rest = i, oa = 0, ob = 0;
+      for (int axis = outer.rank() - 1; axis >= 0; --axis) {
+        const Index c = rest % outer[axis];
+        rest /= outer[axis];
+        oa += c * a.s[axis];
+        ob += c * b.s[axis];
+      }
+      body(i * inner, oa, ob);
+    }
+  }
+};
+
+}  // namespace
+
+void CpuBackend::unary_forward(Out y, View x, Unary op) {
+  parallel(x.shape.count(), grain, [&](Index first, Index last) {
+    HWY_DYNAMIC_DISPATCH(UnaryForward)
+    (out(y) + first, in(x) + first, size(last - first), y.add, op);
+  });
+}
+void CpuBackend::unary_backward(Out dx, View dy, View x, View y, Unary op) {
+  parallel(x.shape.count(), grain, [&](Index first, Index last) {
+    HWY_DYNAMIC_DISPATCH(UnaryBackward)
+    (out(dx) + first, in(dy) + first, in(x) + first, in(y) + first, size(last - first), dx.add, op);
+  });
+}
+
+void CpuBackend::binary_forward(Out y, View a, View b, Binary op) {
+  const Runs runs(y.shape, a.shape, b.shape);
+  runs.each([&](Index o, Index oa, Index ob) {
+    parallel(runs.inner, grain, [&](Index first, Index last) {
+      HWY_DYNAMIC_DISPATCH(BinaryForward)
+      (out(y) + o + first, in(a) + oa + first * runs.step_a, runs.step_a,
+       in(b) + ob + first * runs.step_b, runs.step_b, size(last - first), y.add, op);
+    });
+  });
+}
+void CpuBackend::binary_backward(Out da, Out db, View dy, View a, View b, Binary op) {
+  const Runs runs(dy.shape, a.shape, b.shape);
+  std::vector<float> run;
+  const auto operand = [&](Out g, bool second) {
+    if (!g) return;
+    const bool stretched = g.shape.count() != dy.shape.count();
+    if (stretched && !g.add) fill(g, 0);
+    const Index step = second ? runs.step_b : runs.step_a;
+    if (stretched && step == 0) run.resize(size(runs.inner));
+    runs.each([&](Index o, Index oa, Index ob) {
+      const Index og = second ? ob : oa;
+      float* target = stretched && step == 0 ? run.data() : out(g) + og;
+      const bool add = target == run.data() ? false : stretched || g.add;
+      parallel(runs.inner, grain, [&](Index first, Index last) {
+        HWY_DYNAMIC_DISPATCH(BinarySlope)
+        (target + first, in(dy) + o + first, in(a) + oa + first * runs.step_a, runs.step_a,
+         in(b) + ob + first * runs.step_b, runs.step_b, size(last - first), add, second, op);
+      });
+      if (target == run.data())
+        out(g)[og] += HWY_DYNAMIC_DISPATCH(Sum)(run.data(), size(runs.inner));
+    });
+  };
+  operand(da, false);
+  operand(db, true);
+}
+
+void CpuBackend::affine(Out y, View x, double scale, double shift) {
+  const Runs runs(y.shape, x.shape, {});
+  runs.each([&](Index o, Index ox, Index) {
+    parallel(runs.inner, grain, [&](Index first, Index last) {
+      HWY_DYNAMIC_DISPATCH(Affine)
+      (out(y) + o + first, in(x) + ox + first * runs.step_a, runs.step_a, size(last - first), y.add,
+       static_cast<float>(scale), static_cast<float>(shift));
+    });
+  });
+}
+void CpuBackend::dropout(Out y, View x, const Dropout& d) {
+  parallel(x.shape.count(), grain, [&](Index first, Index last) {
+    HWY_DYNAMIC_DISPATCH(DropoutRow)
+    (out(y) + first, in(x) + first, size(first), size(last - first), y.add, d);
+  });
+}
+void CpuBackend::gate_forward(Out y, View x) {
+  const Index F = y.shape[-1];
+  parallel(y.shape.count() / F, 16, [&](Index first, Index last) {
+    for (Index n = first; n < last; ++n)
+      HWY_DYNAMIC_DISPATCH(GateForward)(out(y) + n * F, in(x) + n * 2 * F, size(F), y.add);
+  });
+}
+void CpuBackend::gate_backward(Out dx, View dy, View x) {
+  const Index F = dy.shape[-1];
+  parallel(dy.shape.count() / F, 16, [&](Index first, Index last) {
+    for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(GateBackward)
+    (out(dx) + n * 2 * F, in(dy) + n * F, in(x) + n * 2 * F, size(F), dx.add);
+  });
+}
+
+}  // namespace pesuite
+#endif

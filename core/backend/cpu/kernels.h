@@ -1,0 +1,47 @@
+// Arguments of kernels that take more than a few: shared by the code compiled for each
+// instruction set and by its callers.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.h"
+
+namespace pesuite {
+
+struct AdamStep {
+  float beta1, beta2, eps;
+  float factor;  // of the gradient, from clipping
+  float rate;    // lr / (1 - beta1^t)
+  float root;    // 1 / sqrt(1 - beta2^t)
+  float decay;   // lr * weight decay
+};
+
+// One head of an attention, prepared for the block kernels. Rows are padded with zeros to a whole
+// number of vectors: P is E, D rounded up. Blocks have 64 rows and 64 keys.
+struct HeadBlocks {
+  std::int64_t T, S, D, E, first;
+  const float* q;  // [T, q_stride], already multiplied by scale
+  std::int64_t q_stride;
+  const float* keys;  // [blocks, D, 64]: transposed blocks of keys
+  const float* v;     // [S, v_stride]
+  std::int64_t v_stride;
+  const float* reversed;  // distance bias of (i, j) at reversed[j - i], or null
+  const float* bias;      // dense bias of (i, j) at bias[i * bias_row + j * bias_column], or null
+  std::int64_t bias_row, bias_column;
+  Dropout dropout;
+  std::uint64_t dropout_row;  // of query 0
+
+  // backward only
+  const float* k;  // [S, k_stride]
+  std::int64_t k_stride;
+  const float* values;  // [blocks, E, 64]: transposed blocks of v
+  const float* dy;      // [T, dy_stride]
+  std::int64_t dy_stride;
+  const float *lse, *delta;  // [T]; delta = sum over e of dy y
+  float* dq;                 // [T, q_stride], added to; without the factor scale
+  float* dreversed;          // like reversed, added to, or null
+  float* dbias;              // like bias, added to, or null
+  std::int64_t dbias_row, dbias_column;
+};
+
+}  // namespace pesuite

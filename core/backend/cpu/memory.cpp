@@ -1,0 +1,84 @@
+// Construction, memory, and the way in and out.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/products.h"
+#include "base/error.h"
+#include "hwy/targets.h"
+
+namespace pesuite {
+
+namespace {
+
+// ONEDNN_MAX_CPU_ISA limits our kernels as it limits oneDNN's.
+void limit_instruction_set() {
+  const char* text = std::getenv("ONEDNN_MAX_CPU_ISA");
+  if (text == nullptr) return;
+  const std::string_view isa = text;
+  if (isa == "SSE41" || isa == "AVX")
+    hwy::DisableTargets(HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL);
+  else if (isa.starts_with("AVX2"))
+    hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
+}
+
+}  // namespace
+
+CpuBackend::CpuBackend(const BackendOptions& options)
+    : threads_(options.threads), products_(std::make_unique<Products>()) {
+  limit_instruction_set();
+  omp_set_num_threads(threads_);  // oneDNN uses the same runtime
+  workspaces_.resize(static_cast<std::size_t>(threads_));
+}
+CpuBackend::~CpuBackend() = default;
+
+std::string CpuBackend::description() const {
+  return fmt::format("{}, kernels for {}, {} thread{}", Products::library(),
+                     hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets()), threads_,
+                     threads_ == 1 ? "" : "s");
+}
+
+void* CpuBackend::allocate(std::size_t bytes) {
+  void* p = std::aligned_alloc(64, (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+void CpuBackend::release(void* memory) noexcept {
+  std::free(memory);
+}
+
+float* CpuBackend::workspace(int thread, std::size_t floats) {
+  auto& w = workspaces_[static_cast<std::size_t>(thread)];
+  if (w.size() < floats + 16) w.resize(floats + 16);
+  const auto address = reinterpret_cast<std::uintptr_t>(w.data());
+  return w.data() + (64 - address % 64) % 64 / sizeof(float);
+}
+
+void CpuBackend::upload(Out to, const double* from) {
+  for (Index i = 0; i < to.shape.count(); ++i) out(to)[i] = static_cast<float>(from[i]);
+}
+void CpuBackend::upload(Out to, const float* from) {
+  std::copy_n(from, to.shape.count(), out(to));
+}
+void CpuBackend::upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) {
+  std::copy(from.begin(), from.end(), to);
+}
+void CpuBackend::download(float* to, View from) {
+  std::copy_n(in(from), from.shape.count(), to);
+}
+void CpuBackend::download(double* to, View from) {
+  std::copy_n(in(from), from.shape.count(), to);
+}
+void CpuBackend::download_tokens(std::span<std::int32_t> to, const std::int32_t* from) {
+  std::copy_n(from, to.size(), to.begin());
+}
+void CpuBackend::fill(Out y, double value) {
+  std::fill_n(out(y), y.shape.count(), static_cast<float>(value));
+}
+
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
+  return std::make_unique<CpuBackend>(options);
+}
+
+}  // namespace pesuite

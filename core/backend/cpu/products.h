@@ -1,0 +1,39 @@
+// Matrix products by oneDNN, created once a shape. The one place that knows oneDNN, in its 2.x and
+// 3.x form.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace pesuite {
+
+struct Matrix {  // row-major as stored; `transposed`: the product uses its transpose
+  const float* data;
+  bool transposed;
+};
+
+class Products {
+ public:
+  Products();
+  ~Products();
+  static std::string library();  // "oneDNN 2.6.3, avx512_core_bf16"
+
+  // c [batch, M, N] = a b (+ bias [N]) (+ c when `add`), each of the batch's matrices packed one
+  // behind the other; a batch stride of 0 uses one matrix for all.
+  struct Call {
+    std::int64_t batch = 1, M, N, K;
+    Matrix a, b;
+    const float* bias = nullptr;
+    float* c;
+    bool add = false;
+    bool one_a = false, one_b = false;  // the same a or b for the whole batch
+  };
+  void run(const Call&);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace pesuite

@@ -1,0 +1,132 @@
+// Vector mathematics shared by the kernels, compiled once for each instruction set.
+#if defined(PESUITE_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PESUITE_SIMD_INL_H_
+#undef PESUITE_SIMD_INL_H_
+#else
+#define PESUITE_SIMD_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "pesuite/random.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 lanes, so that blocks of 64 are a whole number of vectors everywhere.
+using F32 = hn::CappedTag<float, 16>;
+using V32 = hn::Vec<F32>;
+
+// e^x, 2 ulp for |result| in [2^-126, 2^127]; below that 0, above infinity, NaN stays NaN.
+HWY_INLINE V32 Exp(F32 d, V32 x) {
+  const hn::RebindToSigned<F32> di;
+  // n = round(x / ln 2), e^x = 2^n e^r with |r| <= ln 2 / 2; ln 2 in two parts keeps r exact
+  const V32 n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+  V32 r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  V32 p = hn::Set(d, 0.001381459679972153f);  // (e^r - 1 - r) / r^2, minimax, error 3e-9
+  p = hn::MulAdd(p, r, hn::Set(d, 0.008368717525946732f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.041668388117730326f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.16666520625856046f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.4999999344736334f));
+  p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), hn::Set(d, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
+  V32 y = hn::Mul(p, hn::BitCast(d, exponent));
+  y = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Zero(d), y);
+  y = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.37626f)), hn::Inf(d), y);
+  return hn::IfThenElse(hn::Ne(x, x), x, y);
+}
+
+// 1 / (1 + e^-x)
+HWY_INLINE V32 Sigmoid(F32 d, V32 x) {
+  const V32 one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+}
+
+// The normal law's distribution function, relative error below 1e-6 for x > -12.
+// Phi(-z sqrt 2) = erfc(z) / 2 = e^(-z^2) t P(t) / 2 with t = 1 / (1 + 0.3 z), P minimax.
+HWY_INLINE V32 NormalCdf(F32 d, V32 x) {
+  const V32 z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678118654752f));
+  const V32 t = hn::Div(hn::Set(d, 1.0f), hn::MulAdd(z, hn::Set(d, 0.3f), hn::Set(d, 1.0f)));
+  V32 p = hn::Set(d, -0.12924656805668014f);
+  p = hn::MulAdd(p, t, hn::Set(d, 0.4841086534220692f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0.508994557199725f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0.5435739463348653f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0.09145254531726882f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0.21338508733447398f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0.14879142695296876f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0.17064140763447327f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0.16919312973562234f));
+  const V32 half = hn::Set(d, 0.5f);
+  const V32 tail = hn::Mul(hn::Mul(half, hn::Mul(p, t)), Exp(d, hn::Neg(hn::Mul(z, z))));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
+}
+
+// The random words of columns 4 counter .. 4 counter + 63 of row `row`: Philox4x32-10 as in
+// pesuite/random.hpp, one counter a lane.
+HWY_INLINE void PhiloxRow64(std::uint64_t key, std::uint32_t purpose, std::uint64_t row,
+                            std::uint32_t counter, std::uint32_t* HWY_RESTRICT words) {
+#if HWY_TARGET == HWY_SCALAR
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    const pes::Block b = pes::philox4x32({counter + i, purpose, static_cast<std::uint32_t>(row),
+                                          static_cast<std::uint32_t>(row >> 32)},
+                                         key);
+    for (std::uint32_t j = 0; j < 4; ++j) words[4 * i + j] = b[j];
+  }
+#else
+  const hn::CappedTag<std::uint32_t, 16> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto high = [&](V a, V b) HWY_ATTR {  // upper half of each product
+    const V even = hn::BitCast(d, hn::MulEven(a, b));
+    const V odd = hn::BitCast(d, hn::MulEven(hn::Shuffle2301(a), hn::Shuffle2301(b)));
+    return hn::OddEven(odd, hn::Shuffle2301(even));
+  };
+  const V m0 = hn::Set(d, 0xD2511F53u), m1 = hn::Set(d, 0xCD9E8D57u);
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t i = 0; i < 16; i += lanes) {
+    V c0 = hn::Iota(d, counter + static_cast<std::uint32_t>(i)), c1 = hn::Set(d, purpose),
+      c2 = hn::Set(d, static_cast<std::uint32_t>(row)),
+      c3 = hn::Set(d, static_cast<std::uint32_t>(row >> 32));
+    auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const V h0 = high(c0, m0), l0 = hn::Mul(c0, m0), h1 = high(c2, m1), l1 = hn::Mul(c2, m1);
+      c0 = hn::Xor(hn::Xor(h1, c1), hn::Set(d, k0));
+      c2 = hn::Xor(hn::Xor(h0, c3), hn::Set(d, k1));
+      c1 = l1;
+      c3 = l0;
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    hn::StoreInterleaved4(c0, c1, c2, c3, d, words + 4 * i);
+  }
+#endif
+}
+
+HWY_INLINE float SumOf(F32 d, V32 v) {
+  return hn::GetLane(hn::SumOfLanes(d, v));
+}
+HWY_INLINE float MaxOf(F32 d, V32 v) {
+  return hn::GetLane(hn::MaxOfLanes(d, v));
+}
+
+// Applies body(vector index) to 0 .. n-1 in whole vectors, loading and storing what hangs over
+// through `Load` and `Store` below.
+HWY_INLINE V32 Load(F32 d, const float* p, std::size_t n) {  // n lanes, the others 0
+  return n >= hn::Lanes(d) ? hn::LoadU(d, p) : hn::MaskedLoad(hn::FirstN(d, n), d, p);
+}
+HWY_INLINE void Store(F32 d, V32 v, float* p, std::size_t n) {
+  if (n >= hn::Lanes(d))
+    hn::StoreU(v, d, p);
+  else
+    hn::BlendedStore(v, hn::FirstN(d, n), d, p);
+}
+HWY_INLINE void Put(F32 d, V32 v, float* p, std::size_t n, bool add) {
+  Store(d, add ? hn::Add(v, Load(d, p, n)) : v, p, n);
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

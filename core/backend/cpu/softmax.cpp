@@ -1,0 +1,159 @@
+// Softmax of composed attention, and the classifier: cross-entropy with its gradient.
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "backend/backend.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/softmax.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#include "backend/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
+
+HWY_INLINE float RowMax(F32 d, const float* x, std::size_t n) {
+  V32 m = hn::Set(d, x[0]);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) m = hn::Max(m, hn::LoadU(d, x + i));
+  float top = MaxOf(d, m);
+  for (; i < n; ++i) top = x[i] > top ? x[i] : top;
+  return top;
+}
+
+// y [S] = softmax of the first `visible` scores, 0 behind them.
+void SoftmaxRow(float* y, const float* scores, std::size_t S, std::size_t visible) {
+  const F32 d;
+  const V32 top = hn::Set(d, RowMax(d, scores, visible));
+  V32 total = hn::Zero(d);
+  for (std::size_t i = 0; i < visible; i += hn::Lanes(d)) {
+    V32 e = Exp(d, hn::Sub(Load(d, scores + i, visible - i), top));
+    if (i + hn::Lanes(d) > visible) e = hn::IfThenElseZero(hn::FirstN(d, visible - i), e);
+    Store(d, e, y + i, visible - i);
+    total = hn::Add(total, e);
+  }
+  const V32 scale = hn::Set(d, 1.0f / SumOf(d, total));
+  for (std::size_t i = 0; i < visible; i += hn::Lanes(d))
+    Store(d, hn::Mul(Load(d, y + i, visible - i), scale), y + i, visible - i);
+  for (std::size_t i = visible; i < S; ++i) y[i] = 0;
+}
+
+void SoftmaxRowBackward(float* ds, const float* dy, const float* y, std::size_t S, bool add) {
+  const F32 d;
+  V32 delta = hn::Zero(d);
+  for (std::size_t i = 0; i < S; i += hn::Lanes(d))
+    delta = hn::MulAdd(Load(d, y + i, S - i), Load(d, dy + i, S - i), delta);
+  const V32 mean = hn::Set(d, SumOf(d, delta));
+  for (std::size_t i = 0; i < S; i += hn::Lanes(d))
+    Put(d, hn::Mul(Load(d, y + i, S - i), hn::Sub(Load(d, dy + i, S - i), mean)), ds + i, S - i,
+        add);
+}
+
+// Cross-entropy of one row of logits z [V]; returns its nats and the largest entry's place. With
+// `gradient`, z becomes weight (softmax(z) - onehot(target)).
+float ClassifyRow(float* z, std::size_t V, std::int32_t target, std::int32_t* best, bool gradient,
+                  float weight) {
+  const F32 d;
+  const float top = RowMax(d, z, V);
+  std::size_t where = 0;
+  while (where < V && !(z[where] == top)) ++where;
+  *best = static_cast<std::int32_t>(where < V ? where : 0);
+  const float chosen = z[target];
+  V32 total = hn::Zero(d);
+  for (std::size_t i = 0; i < V; i += hn::Lanes(d)) {
+    V32 e = Exp(d, hn::Sub(Load(d, z + i, V - i), hn::Set(d, top)));
+    if (i + hn::Lanes(d) > V) e = hn::IfThenElseZero(hn::FirstN(d, V - i), e);
+    if (gradient) Store(d, e, z + i, V - i);
+    total = hn::Add(total, e);
+  }
+  const float sum = SumOf(d, total);
+  if (gradient) {
+    const V32 scale = hn::Set(d, weight / sum);
+    for (std::size_t i = 0; i < V; i += hn::Lanes(d))
+      Store(d, hn::Mul(Load(d, z + i, V - i), scale), z + i, V - i);
+    z[target] -= weight;
+  }
+  return std::log(sum) + (top - chosen);
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/products.h"
+
+namespace pesuite {
+HWY_EXPORT(SoftmaxRow);
+HWY_EXPORT(SoftmaxRowBackward);
+HWY_EXPORT(ClassifyRow);
+
+void CpuBackend::softmax_forward(Out y, View scores, Index first_query) {
+  const Index S = scores.shape[-1], T = scores.shape[-2];
+  parallel(scores.shape.count() / S, 16, [&](Index first, Index last) {
+    for (Index r = first; r < last; ++r) HWY_DYNAMIC_DISPATCH(SoftmaxRow)
+    (out(y) + r * S, in(scores) + r * S, static_cast<std::size_t>(S),
+     static_cast<std::size_t>(std::min(S, first_query + r % T + 1)));
+  });
+}
+void CpuBackend::softmax_backward(Out ds, View dy, View y) {
+  const Index S = y.shape[-1];
+  parallel(y.shape.count() / S, 16, [&](Index first, Index last) {
+    for (Index r = first; r < last; ++r) HWY_DYNAMIC_DISPATCH(SoftmaxRowBackward)
+    (out(ds) + r * S, in(dy) + r * S, in(y) + r * S, static_cast<std::size_t>(S), ds.add);
+  });
+}
+
+void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
+                          View bias, const std::int32_t* targets, double weight) {
+  const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
+  const bool gradient = dh || dw || dbias;
+  // rows of a block: its logits stay near 1 MiB, and no fewer than 64 rows keep products efficient
+  const Index rows = std::max<Index>(64, (Index{1} << 18) / V);
+  float* logits = workspace(0, static_cast<std::size_t>(std::min(rows, N) * V));
+  for (Index start = 0; start < N; start += rows) {
+    const Index n = std::min(rows, N - start);
+    const float* hs = in(h) + start * W;
+    products_->run({.M = n,
+                    .N = V,
+                    .K = W,
+                    .a = {hs, false},
+                    .b = {in(w), true},
+                    .bias = in(bias),
+                    .c = logits});
+    parallel(n, 16, [&](Index first, Index last) {
+      for (Index r = first; r < last; ++r)
+        out(nats)[start + r] = HWY_DYNAMIC_DISPATCH(ClassifyRow)(
+            logits + r * V, static_cast<std::size_t>(V), targets[start + r], best + start + r,
+            gradient, static_cast<float>(weight));
+    });
+    if (dh)
+      products_->run({.M = n,
+                      .N = W,
+                      .K = V,
+                      .a = {logits, false},
+                      .b = {in(w), false},
+                      .c = out(dh) + start * W,
+                      .add = dh.add});
+    if (dw)
+      products_->run({.M = V,
+                      .N = W,
+                      .K = n,
+                      .a = {logits, true},
+                      .b = {hs, false},
+                      .c = out(dw),
+                      .add = dw.add || start > 0});
+    if (dbias)
+      sum_columns({dbias.data, dbias.shape, dbias.add || start > 0}, n, V,
+                  [&](Index first, Index last, float* partial) {
+                    for (Index r = first; r < last; ++r)
+                      for (Index c = 0; c < V; ++c) partial[c] += logits[r * V + c];
+                  });
+  }
+}
+
+}  // namespace pesuite
+#endif

@@ -1,0 +1,25 @@
+// Files that survive a crash: written to a temporary name, fsynced, renamed.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace pesuite {
+
+namespace fs = std::filesystem;
+
+// Whole file as bytes. Error (data) with the reason when it cannot be read.
+std::string read_file(const fs::path& path);
+
+// Replaces `path` in one step: readers see the old or the new content, never a part, also after
+// a crash. Creates missing folders. Error (data) with the reason, e.g. a full disk.
+void write_file_atomic(const fs::path& path, std::string_view content);
+
+// Appends and flushes to the disk. One call, one write: lines of two processes never mix.
+void append_file(const fs::path& path, std::string_view content);
+
+std::string sha256(std::string_view bytes);  // 64 hexadecimal digits
+std::string sha256_file(const fs::path& path);
+
+}  // namespace pesuite

@@ -1,0 +1,210 @@
+#include "base/text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+
+namespace pesuite {
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> out;
+  for (std::size_t start = 0;;) {
+    const std::size_t end = text.find(separator, start);
+    out.emplace_back(text.substr(start, end - start));
+    if (end == std::string_view::npos) return out;
+    start = end + 1;
+  }
+}
+
+std::string trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts.begin(), parts.end(), separator));
+}
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] == '*') {
+    for (std::size_t i = 0; i <= text.size(); ++i)
+      if (glob_match(pattern.substr(1), text.substr(i))) return true;
+    return false;
+  }
+  if (text.empty() || (pattern[0] != '?' && pattern[0] != text[0])) return false;
+  return glob_match(pattern.substr(1), text.substr(1));
+}
+
+namespace {
+
+// Damerau-Levenshtein with adjacent swaps: "yran" is one step from "yarn".
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i)
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] = std::min(
+          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string& c : candidates) {
+    const std::size_t d = edit_distance(name, c);
+    if (d < best_distance) {
+      best = c;
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  const std::string near = nearest(name, candidates);
+  return near.empty() ? "" : fmt::format(", did you mean '{}'?", near);
+}
+
+bool parse_count(std::string_view text, double& out) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, out);
+  if (error != std::errc() || rest == text.data()) return false;
+  if (rest == end) return true;
+  if (rest + 1 != end) return false;
+  switch (*rest) {
+    case 'k':
+    case 'K': out *= 1e3; return true;
+    case 'M': out *= 1e6; return true;
+    case 'B':
+    case 'G': out *= 1e9; return true;
+    case 'T': out *= 1e12; return true;
+    case 'P': out *= 1e15; return true;
+    case 'E': out *= 1e18; return true;
+    default: return false;
+  }
+}
+
+std::string format_count(double n) {
+  static constexpr std::array<std::pair<double, const char*>, 6> units = {
+      {{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}}};
+  for (const auto& [unit, name] : units)
+    if (n >= unit * 0.9995) return fmt::format("{:.3g}{}", n / unit, name);
+  return fmt::format("{:.3g}", n);
+}
+
+std::string format_bytes(double bytes) {
+  static constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t u = 0;
+  while (bytes >= 1023.5 && u + 1 < units.size()) {
+    bytes /= 1024;
+    ++u;
+  }
+  return fmt::format("{:.{}f} {}", bytes, u == 0 || bytes >= 99.95 ? 0 : 1, units[u]);
+}
+
+std::string format_seconds(double s) {
+  if (!std::isfinite(s) || s < 0) return "--:--";
+  const auto t = static_cast<std::int64_t>(std::llround(s));
+  if (t >= 3600) return fmt::format("{}:{:02}:{:02}", t / 3600, t / 60 % 60, t % 60);
+  return fmt::format("{:02}:{:02}", t / 60, t % 60);
+}
+
+std::string format_number(double x) {
+  return fmt::format("{}", x);
+}
+
+std::string format_fixed(double x, int digits) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "∞" : "-∞";
+  return fmt::format("{:.{}f}", x, digits);
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string plain_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i == widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], display_width(row[i]));
+    }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - display_width(row[i]) + 2, ' ');
+    }
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string out;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    out += "|";
+    for (const std::string& cell : rows[r]) {
+      out += ' ';
+      for (const char c : cell) {
+        if (c == '|') out += '\\';
+        out += c;
+      }
+      out += " |";
+    }
+    out += "\n";
+    if (r == 0) {
+      out += "|";
+      for (std::size_t i = 0; i < rows[0].size(); ++i) out += i == 0 ? "---|" : "---:|";
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+std::string csv_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string out;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) out += ',';
+      if (row[i].find_first_of(",\"\n") == std::string::npos) {
+        out += row[i];
+        continue;
+      }
+      out += '"';
+      for (const char c : row[i]) {
+        if (c == '"') out += '"';
+        out += c;
+      }
+      out += '"';
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string utc_timestamp() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+std::string utc_timestamp_compact() {
+  return fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace pesuite

@@ -1,0 +1,42 @@
+// Text that people read and write: quantities with units, nearest names, tables.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pesuite {
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string trim(std::string_view text);
+std::string join(std::span<const std::string> parts, std::string_view separator);
+bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?'
+
+// The candidate with the smallest edit distance to `name`, if it is near enough to be meant;
+// else "". Used for "did you mean".
+std::string nearest(std::string_view name, std::span<const std::string> candidates);
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
+
+// "2.4B", "300k", "1e9", "64" -> number. False when `text` is none of these.
+bool parse_count(std::string_view text, double& out);
+
+std::string format_count(double n);              // 58720256 -> "58.7M"
+std::string format_bytes(double bytes);          // "12.3 MiB"
+std::string format_seconds(double s);            // "00:07", "1:02:03"
+std::string format_number(double x);             // shortest text that reads back as x
+std::string format_fixed(double x, int digits);  // "∞" and "nan" where they occur
+
+// Columns aligned with spaces for a terminal, the first row being the heading.
+std::string plain_table(const std::vector<std::vector<std::string>>& rows);
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
+std::string csv_table(const std::vector<std::vector<std::string>>& rows);
+
+// Number of terminal columns that UTF-8 text takes (one a code point).
+std::size_t display_width(std::string_view text);
+
+std::string utc_timestamp();          // 2026-11-20T22:15:31Z
+std::string utc_timestamp_compact();  // 20261120T221531Z
+
+}  // namespace pesuite

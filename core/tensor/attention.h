@@ -1,0 +1,45 @@
+// Causal attention, and the one place that chooses how it runs.
+//
+// fused:    softmax(scale q.k + distance) v in the backend's own kernel
+// bias:     the same kernel, which also reads a bias for each query and key
+// composed: an encoding rewrites the scores by content; they are made from ops, a block of rows at
+//           a time, and made again block by block in the backward pass
+//
+// In all three, memory beyond inputs and outputs is linear in the length.
+#pragma once
+
+#include <string_view>
+
+#include "tensor/ops.h"
+
+namespace pesuite {
+
+enum class AttentionPath { fused, bias, composed };
+inline std::string_view path_name(AttentionPath p) {  // as records write it
+  return p == AttentionPath::fused ? "fused" : p == AttentionPath::bias ? "bias-tensor" : "unfused";
+}
+
+// Rewrites a block of score rows: scores [B, H, rows, S] of the queries q [B, H, rows, D], which
+// start at position `first`, against the keys k [B, G, S, D]. May be called again for the same
+// block.
+struct Rewriter {
+  const void* self = nullptr;
+  Tensor (*call)(const void* self, Tape&, Tensor scores, Tensor q, Tensor k, Tensor visible,
+                 std::int64_t first) = nullptr;
+  explicit operator bool() const { return call != nullptr; }
+};
+
+struct Attention {
+  Tensor q, k, v;  // [B, H, T, D], [B, G, T, D], [B, G, T, E]
+  double scale = 1;
+  Tensor distance;  // optional [H or 1, T]
+  Tensor bias;      // optional, broadcasts to [B, H, T, T]
+  Rewriter rewrite;
+  Dropout dropout;
+};
+
+// [B, T, H E]. Null with a failure when the shapes do not fit together.
+Tensor attend(Tape&, const Attention&);
+AttentionPath path_of(const Attention&);
+
+}  // namespace pesuite

@@ -1,0 +1,334 @@
+#include "tensor/ops.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace pesuite::ops {
+
+namespace {
+
+// The axis as 0 .. rank-1, or -1 with a failure.
+int checked_axis(Tape& t, const char* op, const Shape& shape, int axis) {
+  const int i = axis < 0 ? axis + shape.rank() : axis;
+  if (i >= 0 && i < shape.rank()) return i;
+  t.fail(fmt::format("{}: axis {} of a tensor {} does not exist", op, axis, shape.text()));
+  return -1;
+}
+
+Shape with_last(Shape s, std::int64_t extent) {
+  s.at(-1) = extent;
+  return s;
+}
+
+}  // namespace
+
+Tensor unary(Tape& t, Unary op, Tensor x) {
+  if (!x) return {};
+  const Tensor y = t.make(t.shape(x), t.needs_grad(x) && op != Unary::floor);
+  t.backend().unary_forward(t.out(y), t.view(x), op);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      t.backend().unary_backward(t.grad(x), t.grad_view(y), t.view(x), t.view(y), op);
+    });
+  return y;
+}
+
+Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
+  if (!a || !b) return {};
+  const auto shape = broadcast(t.shape(a), t.shape(b));
+  if (!shape)
+    return t.fail(fmt::format("binary: {} and {} do not broadcast against each other",
+                              t.shape(a).text(), t.shape(b).text()));
+  const Tensor y = t.make(*shape, t.needs_grad(a) || t.needs_grad(b));
+  t.backend().binary_forward(t.out(y), t.view(a), t.view(b), op);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      const View dy = t.grad_view(y);
+      if (a.id == b.id) {  // two contributions to one gradient, one after the other
+        t.backend().binary_backward(t.grad(a), {}, dy, t.view(a), t.view(b), op);
+        t.backend().binary_backward({}, t.grad(b), dy, t.view(a), t.view(b), op);
+      } else {
+        t.backend().binary_backward(t.grad(a), t.grad(b), dy, t.view(a), t.view(b), op);
+      }
+    });
+  return y;
+}
+
+Tensor affine(Tape& t, Tensor x, double scale, double shift) {
+  if (!x) return {};
+  const Tensor y = t.make(t.shape(x), t.needs_grad(x));
+  t.backend().affine(t.out(y), t.view(x), scale, shift);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) { t.backend().affine(t.grad(x), t.grad_view(y), scale, 0); });
+  return y;
+}
+
+Tensor matmul(Tape& t, Tensor a, Tensor b, bool transpose_b) {
+  if (!a || !b) return {};
+  const Shape sa = t.shape(a), sb = t.shape(b);
+  const auto refuse = [&](const char* why) {
+    return t.fail(fmt::format("matmul: {} times {}{}: {}", sa.text(), sb.text(),
+                              transpose_b ? " transposed" : "", why));
+  };
+  if (sa.rank() < 2 || sb.rank() < 2) return refuse("both need two axes or more");
+  if (sa[-1] != (transpose_b ? sb[-1] : sb[-2])) return refuse("the inner extents differ");
+  const std::int64_t m = sa[-2], n = transpose_b ? sb[-2] : sb[-1];
+  const auto lead =
+      broadcast(Shape::of(sa.rank() - 2, sa.data()), Shape::of(sb.rank() - 2, sb.data()));
+  if (!lead) return refuse("the leading axes do not broadcast");
+  std::int64_t extents[Shape::max_rank];
+  for (int i = 0; i < lead->rank(); ++i) extents[i] = (*lead)[i];
+  extents[lead->rank()] = m;
+  extents[lead->rank() + 1] = n;
+  const Tensor y = t.make(Shape::of(lead->rank() + 2, extents), t.needs_grad(a) || t.needs_grad(b));
+  t.backend().matmul(t.out(y), t.view(a), t.view(b), false, transpose_b);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      const View dy = t.grad_view(y);
+      // y = a b: da = dy b^T, db = a^T dy.  y = a b^T: da = dy b, db = dy^T a.
+      if (const Out da = t.grad(a)) t.backend().matmul(da, dy, t.view(b), false, !transpose_b);
+      if (const Out db = t.grad(b)) {
+        if (transpose_b)
+          t.backend().matmul(db, dy, t.view(a), true, false);
+        else
+          t.backend().matmul(db, t.view(a), dy, true, false);
+      }
+    });
+  return y;
+}
+
+Tensor sum(Tape& t, Tensor x, int axis) {
+  if (!x) return {};
+  const int i = checked_axis(t, "sum", t.shape(x), axis);
+  if (i < 0) return {};
+  Shape shape = t.shape(x);
+  shape.at(i) = 1;
+  const Tensor y = t.make(shape, t.needs_grad(x));
+  t.backend().sum(t.out(y), t.view(x), i);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) { t.backend().affine(t.grad(x), t.grad_view(y), 1, 0); });
+  return y;
+}
+
+Tensor cumsum(Tape& t, Tensor x, int axis, bool reverse) {
+  if (!x) return {};
+  const int i = checked_axis(t, "cumsum", t.shape(x), axis);
+  if (i < 0) return {};
+  const Tensor y = t.make(t.shape(x), t.needs_grad(x));
+  t.backend().cumsum(t.out(y), t.view(x), i, reverse);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) { t.backend().cumsum(t.grad(x), t.grad_view(y), i, !reverse); });
+  return y;
+}
+
+Tensor reshape(Tape& t, Tensor x, const Shape& shape) {
+  if (!x) return {};
+  if (shape.count() != t.shape(x).count())
+    return t.fail(fmt::format("reshape: {} has {} numbers, {} has {}", t.shape(x).text(),
+                              t.shape(x).count(), shape.text(), shape.count()));
+  return t.alias(x, shape);
+}
+
+Tensor permute(Tape& t, Tensor x, const int* axes) {
+  if (!x) return {};
+  const Shape from = t.shape(x);
+  struct Axes {
+    int forward[Shape::max_rank] = {}, inverse[Shape::max_rank] = {};
+  } a;
+  Shape shape = from;
+  unsigned seen = 0;
+  for (int i = 0; i < from.rank(); ++i) {
+    const int source = axes[i] < 0 ? axes[i] + from.rank() : axes[i];
+    if (source < 0 || source >= from.rank() || (seen >> source & 1) != 0)
+      return t.fail(
+          fmt::format("permute: axis {} of {} is missing or named twice", axes[i], from.text()));
+    seen |= 1u << source;
+    a.forward[i] = source;
+    a.inverse[source] = i;
+    shape.at(i) = from[source];
+  }
+  const Tensor y = t.make(shape, t.needs_grad(x));
+  t.backend().permute(t.out(y), t.view(x), a.forward);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) { t.backend().permute(t.grad(x), t.grad_view(y), a.inverse); });
+  return y;
+}
+
+Tensor slice(Tape& t, Tensor x, int axis, std::int64_t start, std::int64_t length) {
+  if (!x) return {};
+  const int i = checked_axis(t, "slice", t.shape(x), axis);
+  if (i < 0) return {};
+  Shape shape = t.shape(x);
+  if (start < 0 || length < 1 || start + length > shape[i])
+    return t.fail(fmt::format("slice: {} .. {} of axis {} of {} does not exist", start,
+                              start + length - 1, axis, shape.text()));
+  shape.at(i) = length;
+  const Tensor y = t.make(shape, t.needs_grad(x));
+  t.backend().copy(t.out(y), 0, t.view(x), start, i, length);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      Out dx = t.grad(x);
+      if (!dx.add) t.backend().fill(dx, 0);
+      dx.add = true;
+      t.backend().copy(dx, start, t.grad_view(y), 0, i, length);
+    });
+  return y;
+}
+
+Tensor concat(Tape& t, Tensor a, Tensor b, int axis) {
+  if (!a || !b) return {};
+  const int i = checked_axis(t, "concat", t.shape(a), axis);
+  if (i < 0) return {};
+  const Shape sb = t.shape(b);
+  Shape shape = t.shape(a);
+  const std::int64_t na = shape[i], nb = sb.rank() == shape.rank() ? sb[i] : 0;
+  Shape other = sb;
+  if (sb.rank() == shape.rank()) other.at(i) = na;
+  if (!(other == shape))
+    return t.fail(fmt::format("concat: {} and {} differ in more than axis {}", shape.text(),
+                              sb.text(), axis));
+  shape.at(i) = na + nb;
+  const Tensor y = t.make(shape, t.needs_grad(a) || t.needs_grad(b));
+  t.backend().copy(t.out(y), 0, t.view(a), 0, i, na);
+  t.backend().copy(t.out(y), na, t.view(b), 0, i, nb);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      if (const Out da = t.grad(a)) t.backend().copy(da, 0, t.grad_view(y), 0, i, na);
+      if (const Out db = t.grad(b)) t.backend().copy(db, 0, t.grad_view(y), na, i, nb);
+    });
+  return y;
+}
+
+Tensor take(Tape& t, Tensor x, Tensor index) {
+  if (!x || !index) return {};
+  const Shape sx = t.shape(x), si = t.shape(index);
+  const auto shape = sx.rank() > 0 && si.rank() > 0 ? broadcast(with_last(sx, si[-1]), si)
+                                                    : std::optional<Shape>();
+  if (!shape)
+    return t.fail(fmt::format("take: the leading axes of {} and of the index {} do not broadcast",
+                              sx.text(), si.text()));
+  const Tensor y = t.make(*shape, t.needs_grad(x));
+  t.backend().take_forward(t.out(y), t.view(x), t.view(index));
+  if (t.needs_grad(y))
+    t.record(y,
+             [=](Tape& t) { t.backend().take_backward(t.grad(x), t.grad_view(y), t.view(index)); });
+  return y;
+}
+
+Tensor rows(Tape& t, Tensor x, Tensor index) {
+  if (!x || !index) return {};
+  const Shape sx = t.shape(x), si = t.shape(index);
+  if (sx.rank() < 1 || si.rank() != 1)
+    return t.fail(fmt::format("rows: wants a table and a vector of indices, not {} and {}",
+                              sx.text(), si.text()));
+  Shape shape = sx;
+  shape.at(0) = si[0];
+  const Tensor y = t.make(shape, t.needs_grad(x));
+  t.backend().rows_forward(t.out(y), t.view(x), t.view(index));
+  if (t.needs_grad(y))
+    t.record(y,
+             [=](Tape& t) { t.backend().rows_backward(t.grad(x), t.grad_view(y), t.view(index)); });
+  return y;
+}
+
+Tensor rotate(Tape& t, Tensor x, Tensor cos, Tensor sin, Pairs pairs) {
+  if (!x || !cos || !sin) return {};
+  const Shape sx = t.shape(x), sc = t.shape(cos);
+  const auto refuse = [&](const char* why) {
+    return t.fail(fmt::format("rotate: x {}, cos {}, sin {}: {}", sx.text(), sc.text(),
+                              t.shape(sin).text(), why));
+  };
+  if (!(sc == t.shape(sin))) return refuse("cos and sin differ in shape");
+  if (sx.rank() < 1 || sc.rank() < 1 || sc.rank() > sx.rank())
+    return refuse("cos needs a last axis, and no more axes than x");
+  if (2 * sc[-1] > sx[-1]) return refuse("more pairs than the last axis of x holds");
+  const auto shape = broadcast(sx, with_last(sc, sx[-1]));
+  if (!shape || !(*shape == sx)) return refuse("cos does not broadcast against x");
+  const Tensor y = t.make(sx, t.needs_grad(x) || t.needs_grad(cos) || t.needs_grad(sin));
+  t.backend().rotate_forward(t.out(y), t.view(x), t.view(cos), t.view(sin), pairs);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      t.backend().rotate_backward(t.grad(x), t.grad(cos), t.grad(sin), t.grad_view(y), t.view(x),
+                                  t.view(cos), t.view(sin), pairs);
+    });
+  return y;
+}
+
+Tensor embed(Tape& t, Tensor table, const std::int32_t* tokens, const Shape& batch) {
+  if (!table) return {};
+  const Tensor y = t.make({batch[0], batch[1], t.shape(table)[1]}, t.needs_grad(table));
+  t.backend().embed_forward(t.out(y), t.view(table), tokens);
+  if (t.needs_grad(y))
+    t.record(y,
+             [=](Tape& t) { t.backend().embed_backward(t.grad(table), t.grad_view(y), tokens); });
+  return y;
+}
+
+Tensor norm(Tape& t, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps) {
+  if (!x) return {};
+  const Shape shape = t.shape(x);
+  const bool needs = t.needs_grad(x) || t.needs_grad(gain) || t.needs_grad(bias);
+  const Tensor y = t.make(shape, needs);
+  const Tensor stats = t.make({shape.span(0, shape.rank() - 1), 2}, false);
+  t.backend().norm_forward(t.out(y), t.out(stats), t.view(x), t.view(gain), t.view(bias), kind,
+                           eps);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      t.backend().norm_backward(t.grad(x), t.grad(gain), t.grad(bias), t.grad_view(y), t.view(x),
+                                t.view(gain), t.view(stats), kind);
+    });
+  return y;
+}
+
+Tensor linear(Tape& t, Tensor x, Tensor w, Tensor bias, Tensor residual) {
+  if (!x || !w) return {};
+  const Shape sx = t.shape(x), sw = t.shape(w);
+  if (sw.rank() != 2 || sx[-1] != sw[1])
+    return t.fail(
+        fmt::format("linear: an input {} does not fit a weight {}", sx.text(), sw.text()));
+  const Shape shape = with_last(sx, sw[0]);
+  if (residual && !(t.shape(residual) == shape))
+    return t.fail(
+        fmt::format("linear: the residual {} is not {}", t.shape(residual).text(), shape.text()));
+  const Tensor y = t.make(shape, t.needs_grad(x) || t.needs_grad(w) || t.needs_grad(residual));
+  t.backend().linear_forward(t.out(y), t.view(x), t.view(w), t.view(bias), t.view(residual));
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      const View dy = t.grad_view(y);
+      t.backend().linear_backward(t.grad(x), t.grad(w), t.grad(bias), dy, t.view(x), t.view(w));
+      t.pass_grad(y, residual);
+    });
+  return y;
+}
+
+Tensor gate(Tape& t, Tensor x) {
+  if (!x) return {};
+  const Tensor y = t.make(with_last(t.shape(x), t.shape(x)[-1] / 2), t.needs_grad(x));
+  t.backend().gate_forward(t.out(y), t.view(x));
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) { t.backend().gate_backward(t.grad(x), t.grad_view(y), t.view(x)); });
+  return y;
+}
+
+Tensor dropout(Tape& t, Tensor x, const Dropout& d) {
+  if (!x || d.p == 0) return x;
+  const Tensor y = t.make(t.shape(x), t.needs_grad(x));
+  t.backend().dropout(t.out(y), t.view(x), d);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) { t.backend().dropout(t.grad(x), t.grad_view(y), d); });
+  return y;
+}
+
+Tensor softmax(Tape& t, Tensor scores, std::int64_t first) {
+  if (!scores) return {};
+  const Tensor y = t.make(t.shape(scores), t.needs_grad(scores));
+  t.backend().softmax_forward(t.out(y), t.view(scores), first);
+  if (t.needs_grad(y))
+    t.record(y, [=](Tape& t) {
+      t.backend().softmax_backward(t.grad(scores), t.grad_view(y), t.view(y));
+    });
+  return y;
+}
+
+}  // namespace pesuite::ops

@@ -1,0 +1,145 @@
+#include "tensor/tape.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace pesuite {
+
+namespace {
+constexpr std::size_t closure_block = 64 * 1024;
+}
+
+Tensor Tape::leaf(Parameter& p) {
+  Slot slot;
+  slot.shape = p.shape;
+  slot.needs_grad = recording_ && p.grad != nullptr;
+  slot.owned = false;
+  slot.data = p.value;
+  slot.parameter = &p;
+  slots_.push_back(slot);
+  return {static_cast<std::uint32_t>(slots_.size() - 1)};
+}
+
+Tensor Tape::constant(const Shape& shape, const double* data) {
+  const Tensor t = make(shape, false);
+  backend_.upload(out(t), data);
+  return t;
+}
+
+Tensor Tape::make(const Shape& shape, bool needs_grad) {
+  Slot slot;
+  slot.shape = shape;
+  slot.needs_grad = needs_grad && recording_;
+  slot.data = arena_.take(bytes(shape));
+  slots_.push_back(slot);
+  return {static_cast<std::uint32_t>(slots_.size() - 1)};
+}
+
+Tensor Tape::alias(Tensor t, const Shape& shape) {
+  PES_CHECK(shape.count() == slots_[t.id].shape.count());
+  Slot slot;
+  slot.shape = shape;
+  slot.alias_of = root(t);
+  slot.owned = false;
+  slots_.push_back(slot);
+  return {static_cast<std::uint32_t>(slots_.size() - 1)};
+}
+
+Out Tape::grad(Tensor t) {
+  if (!needs_grad(t)) return {};
+  Slot& slot = slots_[root(t)];
+  const Shape& shape = slots_[t.id].shape;
+  if (slot.parameter != nullptr) {
+    const bool add = slot.parameter->has_grad;
+    slot.parameter->has_grad = true;
+    return {slot.parameter->grad, shape, add};
+  }
+  if (slot.grad != nullptr) return {slot.grad, shape, true};
+  slot.grad = arena_.take(bytes(shape));
+  return {slot.grad, shape, false};
+}
+
+View Tape::grad_view(Tensor t) const {
+  if (!t) return {};
+  const Slot& slot = slots_[root(t)];
+  if (slot.parameter != nullptr)
+    return slot.parameter->has_grad ? View{slot.parameter->grad, slots_[t.id].shape} : View{};
+  return slot.grad != nullptr ? View{slot.grad, slots_[t.id].shape} : View{};
+}
+
+void Tape::pass_grad(Tensor from, Tensor to) {
+  if (!needs_grad(to)) return;
+  Slot &source = slots_[root(from)], &target = slots_[root(to)];
+  if (target.parameter == nullptr && target.grad == nullptr) {
+    std::swap(target.grad, source.grad);
+  } else {
+    backend_.affine(grad(to), grad_view(from), 1, 0);
+  }
+}
+
+Out Tape::scratch(const Shape& shape) {
+  return {arena_.take(bytes(shape)), shape, false};
+}
+void Tape::release(Out scratch) {
+  arena_.give_back(scratch.data, bytes(scratch.shape));
+}
+
+void Tape::free_slot(Slot& slot) {
+  if (slot.owned && slot.data != nullptr) arena_.give_back(slot.data, bytes(slot.shape));
+  if (slot.grad != nullptr) arena_.give_back(slot.grad, bytes(slot.shape));
+  slot.data = slot.grad = nullptr;
+  slot.owned = false;
+}
+
+void Tape::backward_to(Mark mark) {
+  while (nodes_.size() > mark.nodes) {
+    const Node node = nodes_.back();
+    nodes_.pop_back();
+    bool reached = false;
+    for (std::uint32_t i = node.first; i < node.last; ++i) reached |= slots_[i].grad != nullptr;
+    if (reached) {
+      const Pause pause(*this);
+      node.run(node.closure, *this);
+    }
+    for (std::uint32_t i = node.first; i < node.last; ++i) free_slot(slots_[i]);
+  }
+  closures_used_ = mark.closure_bytes;
+}
+
+void Tape::release_since(Mark mark, Tensor kept) {
+  PES_CHECK(nodes_.size() == mark.nodes);
+  const std::uint32_t keep = kept ? root(kept) : 0;
+  for (std::size_t i = slots_.size(); i-- > mark.slots;)
+    if (i != keep) free_slot(slots_[i]);
+  if (!kept) slots_.resize(mark.slots);
+}
+
+void Tape::reset() {
+  slots_.assign(1, Slot{});
+  nodes_.clear();
+  closures_used_ = 0;
+  failure_.clear();
+  place_.clear();
+  arena_.reset();
+}
+
+void* Tape::closure_memory(std::size_t size, std::size_t alignment) {
+  PES_CHECK(size <= closure_block && alignment <= alignof(std::max_align_t));
+  closures_used_ = (closures_used_ + alignment - 1) / alignment * alignment;
+  if (closures_used_ % closure_block + size > closure_block)
+    closures_used_ = (closures_used_ / closure_block + 1) * closure_block;
+  if (closures_used_ / closure_block >= closures_.size())
+    closures_.push_back(std::make_unique<std::byte[]>(closure_block));
+  void* p = closures_[closures_used_ / closure_block].get() + closures_used_ % closure_block;
+  closures_used_ += size;
+  return p;
+}
+
+Tensor Tape::fail(std::string message) {
+  if (failure_.empty())
+    failure_ = place_.empty() ? std::move(message) : fmt::format("{}: {}", place_, message);
+  return {};
+}
+
+}  // namespace pesuite

@@ -1,0 +1,151 @@
+// The ops of one step in the order they ran, walked backwards for gradients. One tape serves the
+// model and the encodings of plugins.
+//
+// A tensor is a handle into its tape. Its gradient comes to exist when the first op contributes to
+// it, and both its values and its gradient are given back to the arena as soon as the op that made
+// it has run backwards, so that memory falls while the walk goes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tensor/arena.h"
+
+namespace pesuite {
+
+struct Tensor {
+  std::uint32_t id = 0;  // 0: the null handle, which flows through ops
+  explicit operator bool() const { return id != 0; }
+};
+
+// A tensor that outlives steps: weights with their gradient and the optimiser's moments.
+struct Parameter {
+  std::string name;
+  Shape shape;
+  bool decay = false;  // weight decay applies
+  void* value = nullptr;
+  void* grad = nullptr;
+  void* m = nullptr;
+  void* v = nullptr;
+  bool has_grad = false;  // grad holds contributions of this optimiser step
+};
+
+class Tape {
+ public:
+  explicit Tape(Backend& backend) : backend_(backend), arena_(backend) { reset(); }
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  Backend& backend() { return backend_; }
+  Arena& arena() { return arena_; }
+
+  // ---- tensors
+  Tensor leaf(Parameter& p);
+  Tensor constant(const Shape& shape, const double* data);
+  // Uninitialised, to be written by the op that makes it.
+  Tensor make(const Shape& shape, bool needs_grad);
+  // The same values under another shape of equal count.
+  Tensor alias(Tensor t, const Shape& shape);
+
+  Shape shape(Tensor t) const { return slots_[t.id].shape; }
+  bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
+  View view(Tensor t) const { return t ? View{slots_[root(t)].data, slots_[t.id].shape} : View{}; }
+  Out out(Tensor t) { return {slots_[root(t)].data, slots_[t.id].shape, false}; }
+  // Where to put a contribution to t's gradient: replaces at the first call, adds afterwards.
+  // Without data where t needs none.
+  Out grad(Tensor t);
+  // The gradient collected so far; without data when nothing contributed.
+  View grad_view(Tensor t) const;
+  // Hands the whole gradient of `from` on to `to`, without a copy where nothing is there yet.
+  // The last thing a backward does with `from`.
+  void pass_grad(Tensor from, Tensor to);
+  // Memory for the length of one op.
+  Out scratch(const Shape& shape);
+  void release(Out scratch);
+
+  // ---- recording
+  bool recording() const { return recording_; }
+  // Keeps `backward` for the walk. It is called once, if a gradient reached `made` or a later
+  // tensor of the same op (`made` .. the last tensor made so far).
+  template <class F>
+  void record(Tensor made, F backward) {
+    static_assert(std::is_trivially_destructible_v<F>, "closures are dropped, not destroyed");
+    if (!recording_) return;
+    void* memory = closure_memory(sizeof(F), alignof(F));
+    nodes_.push_back({[](void* f, Tape& t) { (*static_cast<F*>(f))(t); }, new (memory) F(backward),
+                      made.id, static_cast<std::uint32_t>(slots_.size())});
+  }
+  class Pause {  // no recording while it lives
+   public:
+    explicit Pause(Tape& t) : tape_(t), was_(t.recording_) { t.recording_ = false; }
+    ~Pause() { tape_.recording_ = was_; }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Tape& tape_;
+    bool was_;
+  };
+  void set_recording(bool on) { recording_ = on; }
+
+  // ---- the walk
+  struct Mark {
+    std::size_t nodes, slots, closure_bytes;
+  };
+  Mark mark() const { return {nodes_.size(), slots_.size(), closures_used_}; }
+  void backward() { backward_to({0, 1, 0}); }
+  // Runs the nodes recorded after `mark` backwards and forgets them.
+  void backward_to(Mark mark);
+  // Gives back everything made after `mark` except `kept`, which keeps its handle.
+  void release_since(Mark mark, Tensor kept = {});
+  // Forgets all tensors and failures.
+  void reset();
+
+  // ---- failures: the first one of a step is kept, with the place it happened in
+  Tensor fail(std::string message);
+  bool failed() const { return !failure_.empty(); }
+  const std::string& failure() const { return failure_; }
+  // Prefix of failures, e.g. "encoding 'rope', hook attend, layer 0"; "" for the model itself.
+  void set_place(std::string place) { place_ = std::move(place); }
+
+ private:
+  struct Slot {
+    Shape shape;
+    std::uint32_t alias_of = 0;
+    bool needs_grad = false;
+    bool owned = true;  // data belongs to the arena
+    void* data = nullptr;
+    void* grad = nullptr;
+    Parameter* parameter = nullptr;
+  };
+  struct Node {
+    void (*run)(void*, Tape&);
+    void* closure;
+    std::uint32_t first, last;  // tensors the op made
+  };
+
+  std::uint32_t root(Tensor t) const {
+    return slots_[t.id].alias_of ? slots_[t.id].alias_of : t.id;
+  }
+  std::size_t bytes(const Shape& s) const {
+    return static_cast<std::size_t>(s.count()) * backend_.element_size();
+  }
+  void free_slot(Slot& slot);
+  void* closure_memory(std::size_t size, std::size_t alignment);
+
+  Backend& backend_;
+  Arena arena_;
+  std::vector<Slot> slots_;
+  std::vector<Node> nodes_;
+  std::vector<std::unique_ptr<std::byte[]>> closures_;  // blocks of closure_block bytes
+  std::size_t closures_used_ = 0;
+  bool recording_ = true;
+  std::string failure_, place_;
+};
+
+}  // namespace pesuite

@@ -1,0 +1,207 @@
+// Attention: the blocked kernel against the plain loop, composed against fused, gradients against
+// differences, memory linear in the length.
+#include "tensor/attention.h"
+
+#include <sys/resource.h>
+
+#include "tests/support.h"
+
+namespace pesuite::testing {
+namespace {
+
+struct Case {
+  std::string name;
+  std::int64_t B, H, G, T, D, E;
+  Shape distance = {0};  // {0}: none
+  Shape bias = {0};
+  double dropout = 0;
+};
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
+bool given(const Shape& s) {
+  return !(s == Shape{0});
+}
+
+std::vector<Values> inputs(const Case& c) {
+  std::vector<Values> v = {random_values({c.B, c.H, c.T, c.D}, 1),
+                           random_values({c.B, c.G, c.T, c.D}, 2),
+                           random_values({c.B, c.G, c.T, c.E}, 3)};
+  if (given(c.distance)) v.push_back(random_values(c.distance, 4));
+  if (given(c.bias)) v.push_back(random_values(c.bias, 5));
+  return v;
+}
+Attention attention(const Case& c, const std::vector<Tensor>& x) {
+  Attention a;
+  a.q = x[0], a.k = x[1], a.v = x[2];
+  a.scale = 1 / std::sqrt(static_cast<double>(c.D));
+  std::size_t n = 3;
+  if (given(c.distance)) a.distance = x[n++];
+  if (given(c.bias)) a.bias = x[n++];
+  a.dropout = {c.dropout, 5, 17};
+  return a;
+}
+Build fused(const Case& c) {
+  return [c](Tape& t, const std::vector<Tensor>& x) { return attend(t, attention(c, x)); };
+}
+Tensor unchanged(const void*, Tape&, Tensor scores, Tensor, Tensor, Tensor, std::int64_t) {
+  return scores;
+}
+Build composed(const Case& c) {
+  return [c](Tape& t, const std::vector<Tensor>& x) {
+    Attention a = attention(c, x);
+    a.rewrite.call = unchanged;
+    return attend(t, a);
+  };
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all = {
+      {"one_token", 2, 3, 3, 1, 4, 4},
+      {"small", 2, 2, 2, 5, 4, 4},
+      {"odd", 1, 3, 3, 13, 7, 5},
+      {"block", 2, 2, 2, 64, 32, 32},
+      {"block_and_one", 1, 2, 2, 65, 32, 32},
+      {"many_blocks", 1, 2, 2, 193, 16, 16},
+      {"head_64", 1, 2, 2, 130, 64, 64},
+      {"head_128_64", 1, 1, 1, 100, 128, 64},
+      {"head_20", 1, 2, 2, 70, 20, 20},
+      {"grouped", 2, 4, 2, 70, 8, 8},
+      {"one_group", 2, 4, 1, 66, 8, 12},
+      {"distance", 2, 3, 3, 70, 8, 8, {3, 70}},
+      {"distance_shared", 2, 3, 3, 70, 8, 8, {1, 70}},
+      {"distance_longer_table", 2, 2, 1, 37, 8, 8, {2, 50}},
+      {"bias_head", 2, 3, 3, 70, 8, 8, {0}, {3, 70, 70}},
+      {"bias_full", 2, 2, 2, 33, 8, 8, {0}, {2, 2, 33, 33}},
+      {"bias_row", 2, 2, 2, 70, 8, 8, {0}, {70, 1}},
+      {"bias_column", 2, 2, 2, 70, 8, 8, {0}, {2, 1, 1, 70}},
+      {"bias_all", 2, 2, 2, 70, 8, 8, {0}, {70, 70}},
+      {"bias_and_distance", 1, 2, 1, 80, 8, 8, {2, 80}, {2, 80, 80}},
+      {"dropout", 2, 2, 2, 70, 8, 8, {0}, {0}, 0.25},
+      {"dropout_distance", 1, 2, 2, 131, 8, 8, {2, 131}, {0}, 0.1},
+  };
+  return all;
+}
+
+class AttentionTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(AttentionTest, GradientsOfTheReferenceAgreeWithDifferences) {
+  const Case& c = GetParam();
+  if (c.T > 70) GTEST_SKIP() << "the plain loop is slow; shorter cases cover it";
+  expect_gradients(*open_backend("reference", {}), inputs(c), fused(c));
+}
+
+TEST_P(AttentionTest, CpuAgreesWithTheReference) {
+  const Case& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+  const Result actual = run(*open_backend("cpu", {}), inputs(c), fused(c));
+  ASSERT_EQ(actual.failure, "");
+  expect_close(actual.y, wanted.y, 5e-6, "y");
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    expect_close(actual.gradients[i], wanted.gradients[i], 2e-5,
+                 "gradient of input " + std::to_string(i));
+}
+
+TEST_P(AttentionTest, ComposedAgreesWithFused) {
+  const Case& c = GetParam();
+  if (c.dropout > 0) GTEST_SKIP() << "composed attention draws its dropout in another order";
+  const auto reference = open_backend("reference", {}), cpu = open_backend("cpu", {});
+  const Result wanted = run(*reference, inputs(c), fused(c));
+  for (Backend* backend : {reference.get(), cpu.get()}) {
+    const Result actual = run(*backend, inputs(c), composed(c));
+    ASSERT_EQ(actual.failure, "");
+    const double tolerance = backend == cpu.get() ? 5e-6 : 1e-12;
+    expect_close(actual.y, wanted.y, tolerance, "y");
+    for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+      expect_close(actual.gradients[i], wanted.gradients[i], 4 * tolerance,
+                   "gradient of input " + std::to_string(i));
+  }
+}
+
+TEST_P(AttentionTest, TwoThreadsGiveTheBitsOfOne) {
+  const Case& c = GetParam();
+  const Result one = run(*open_backend("cpu", {.threads = 1}), inputs(c), fused(c));
+  const Result two = run(*open_backend("cpu", {.threads = 2}), inputs(c), fused(c));
+  EXPECT_EQ(one.y.data, two.y.data);
+  for (std::size_t i = 0; i < one.gradients.size(); ++i)
+    EXPECT_EQ(one.gradients[i].data, two.gradients[i].data) << "gradient of input " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, AttentionTest, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+// A rewrite by content whose parameter learns: scores + sigmoid(scores) * w, visible keys only.
+TEST(ComposedAttention, GradientsReachWhatTheRewriterReads) {
+  const Build build = [](Tape& t, const std::vector<Tensor>& x) {
+    Attention a;
+    a.q = x[0], a.k = x[1], a.v = x[2];
+    a.scale = 0.5;
+    a.rewrite.self = &x[3];
+    a.rewrite.call = [](const void* self, Tape& tape, Tensor scores, Tensor, Tensor, Tensor visible,
+                        std::int64_t) {
+      const Tensor w = *static_cast<const Tensor*>(self);
+      const Tensor gate =
+          ops::binary(tape, Binary::mul, ops::unary(tape, Unary::sigmoid, scores), visible);
+      return ops::binary(tape, Binary::add, scores,
+                         ops::binary(tape, Binary::mul, ops::cumsum(tape, gate, -1, true), w));
+    };
+    return attend(t, a);
+  };
+  const std::vector<Values> in = {random_values({1, 2, 21, 4}, 1), random_values({1, 2, 21, 4}, 2),
+                                  random_values({1, 2, 21, 4}, 3), random_values({2, 1, 1}, 4)};
+  // x lives in run(); keep the handles alive for the backward pass
+  static std::vector<Tensor> handles;
+  const Build keep = [&](Tape& t, const std::vector<Tensor>& x) {
+    handles = x;
+    return build(t, handles);
+  };
+  expect_gradients(*open_backend("reference", {}), in, keep);
+  const Result wanted = run(*open_backend("reference", {}), in, keep);
+  const Result actual = run(*open_backend("cpu", {}), in, keep);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    expect_close(actual.gradients[i], wanted.gradients[i], 2e-5, "gradient " + std::to_string(i));
+}
+
+// 8 heads of 64 at length 16,384: a forward pass takes less than 1 GiB beyond q, k and v.
+TEST(AttentionMemory, IsLinearInTheLength) {
+  const auto backend = open_backend("cpu", {});
+  Tape tape(*backend);
+  tape.set_recording(false);
+  Attention a;
+  a.q = tape.make({1, 8, 16384, 64}, false);
+  a.k = tape.make({1, 8, 16384, 64}, false);
+  a.v = tape.make({1, 8, 16384, 64}, false);
+  for (const Tensor t : {a.q, a.k, a.v}) backend->fill(tape.out(t), 0.01);
+  a.scale = 0.125;
+  const auto peak = [] {
+    rusage u{};
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;  // KiB
+  };
+  const auto before = peak();
+  const Tensor y = attend(tape, a);
+  ASSERT_TRUE(y);
+  EXPECT_LT(peak() - before, 1 << 20);
+  double first = 0;
+  std::vector<double> values(static_cast<std::size_t>(tape.shape(y).count()));
+  backend->download(values.data(), tape.view(y));
+  first = values[values.size() / 2];
+  EXPECT_NEAR(first, 0.01, 1e-6);
+}
+
+TEST(AttentionFailures, SaySlotAndShapes) {
+  const auto backend = open_backend("cpu", {});
+  const Result r = run(*backend,
+                       {random_values({1, 2, 5, 4}, 1), random_values({1, 2, 5, 4}, 2),
+                        random_values({1, 2, 5, 4}, 3), random_values({3, 5}, 4)},
+                       [](Tape& t, const std::vector<Tensor>& x) {
+                         Attention a;
+                         a.q = x[0], a.k = x[1], a.v = x[2], a.distance = x[3];
+                         return attend(t, a);
+                       });
+  EXPECT_EQ(r.failure, "attention: the slot distance is [3, 5], wanted [2 or 1, 5 or more]");
+}
+
+}  // namespace
+}  // namespace pesuite::testing
