@@ -1,0 +1,93 @@
+#include "model/task.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace pesuite {
+
+Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_length,
+           std::int32_t max_length)
+    : task_(catalog.task(e.name).descriptor) {
+  const std::string what = fmt::format("task '{}'", e.name);
+  const std::vector<std::string> values = resolve_options(card(), e.options, what);
+  text_ = expression_text(card(), values);
+  std::vector<const char*> pointers;
+  for (const std::string& v : values) pointers.push_back(v.c_str());
+  const pes_use use{sizeof(pes_use), train_length, max_length};
+  created_.size = sizeof(created_);
+  char error[PES_ERROR_SIZE] = "no reason given";
+  if (!task_->create(&use, pointers.data(), &created_, error))
+    fail(Exit::data, "{}: {}", what, error);
+  try {
+    if (created_.inputs < 1 || created_.outputs < 1 ||
+        (created_.head == PES_LM && created_.inputs != created_.outputs))
+      fail(Exit::plugin, "{} declares {} inputs and {} outputs, which cannot be", what,
+           created_.inputs, created_.outputs);
+    if (created_.axes != nullptr)
+      for (const pes_axis* const* a = created_.axes; *a != nullptr; ++a) {
+        Axis axis{(*a)->name, (*a)->unit ? (*a)->unit : "", (*a)->help ? (*a)->help : "", {}, {}};
+        for (int i = 0; i < (*a)->count; ++i) {
+          axis.values.push_back((*a)->values[i]);
+          axis.labels.push_back((*a)->labels ? (*a)->labels[i] : fmt::format("{}", (*a)->values[i]));
+        }
+        axes_.push_back(std::move(axis));
+      }
+  } catch (...) {
+    task_->destroy(created_.self);
+    throw;
+  }
+}
+
+Task::Task(Task&& o) noexcept
+    : task_(o.task_),
+      created_(std::exchange(o.created_, {})),
+      text_(std::move(o.text_)),
+      axes_(std::move(o.axes_)) {}
+Task& Task::operator=(Task&& o) noexcept {
+  std::swap(task_, o.task_);
+  std::swap(created_, o.created_);
+  std::swap(text_, o.text_);
+  std::swap(axes_, o.axes_);
+  return *this;
+}
+Task::~Task() {
+  if (created_.self != nullptr) task_->destroy(created_.self);
+}
+
+void Task::sample(const Request& r, std::span<std::int32_t> tokens,
+                  std::span<std::int32_t> targets, std::span<double> optimum) const {
+  PES_CHECK(tokens.size() == static_cast<std::size_t>(r.length) && targets.size() == tokens.size());
+  PES_CHECK(r.axes.empty() || r.axes.size() == axes_.size());
+  const std::vector<double> drawn(axes_.size(), std::numeric_limits<double>::quiet_NaN());
+  const double* axes = r.axes.empty() ? drawn.data() : r.axes.data();
+  const pes_request request{sizeof(pes_request), r.split, r.seed, r.index, r.length, r.start, axes};
+  pes_example example{sizeof(pes_example), tokens.data(), targets.data(),
+                      optimum.empty() ? nullptr : optimum.data()};
+  char error[PES_ERROR_SIZE] = "no reason given";
+  if (!task_->sample(created_.self, &request, &example, error))
+    fail(Exit::data, "task '{}', example {} of length {}: {}", text_, r.index, r.length, error);
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    if (tokens[t] < 0 || tokens[t] >= created_.inputs || targets[t] < -1 ||
+        targets[t] >= created_.outputs)
+      fail(Exit::plugin, "task '{}', example {} of length {}: token {} or target {} at position {} is outside its alphabet",
+           text_, r.index, r.length, tokens[t], targets[t], t);
+}
+
+void Task::oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const {
+  PES_CHECK(has_oracle());
+  task_->oracle(created_.self, tokens.data(), static_cast<std::int32_t>(tokens.size()),
+                targets.data());
+}
+double Task::chance(std::int32_t length) const {
+  return task_->chance == nullptr ? std::nan("") : task_->chance(created_.self, length);
+}
+double Task::distinct(std::int32_t length) const {
+  return !PES_HAS(task_, distinct) || task_->distinct == nullptr
+             ? std::nan("")
+             : task_->distinct(created_.self, length);
+}
+
+}  // namespace pesuite

@@ -1,0 +1,58 @@
+// A task of a plugin, created with options for one use.
+#pragma once
+
+#include <pesuite/pesuite.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/expression.h"
+#include "model/library.h"
+
+namespace pesuite {
+
+struct Axis {
+  std::string name, unit, help;
+  std::vector<double> values;
+  std::vector<std::string> labels;  // as many as values
+};
+
+class Task {
+ public:
+  // Error (plugin, usage) when there is no such task or it refuses the options. Lengths in tokens.
+  Task(const Catalog&, const Expression&, std::int32_t train_length, std::int32_t max_length);
+  Task(Task&&) noexcept;
+  Task& operator=(Task&&) noexcept;
+  ~Task();
+
+  const pes_card& card() const { return *task_->card; }
+  const pes_task_created& info() const { return created_; }
+  const std::string& text() const { return text_; }  // name with its non-default options
+  const std::vector<Axis>& axes() const { return axes_; }
+  bool is_corpus() const { return created_.document > 0; }
+
+  struct Request {
+    pes_split split = PES_SPLIT_TRAIN;
+    std::uint64_t seed = 0, index = 0;
+    std::int32_t length = 0;
+    std::int64_t start = -1;             // corpora; -1: drawn
+    std::vector<double> axes;            // empty: all drawn
+  };
+  // Fills tokens and targets, `length` long, and optimum where it is not empty. Error (data) when
+  // the task says that there is no such example, or breaks its promises.
+  void sample(const Request&, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
+              std::span<double> optimum = {}) const;
+  bool has_oracle() const { return task_->oracle != nullptr; }
+  void oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const;
+  double chance(std::int32_t length) const;   // NaN where unknown
+  double distinct(std::int32_t length) const; // log10; NaN where unknown
+
+ private:
+  const pes_task* task_;
+  pes_task_created created_{};
+  std::string text_;
+  std::vector<Axis> axes_;
+};
+
+}  // namespace pesuite
