@@ -123,6 +123,9 @@ class Backend {
   // y [N, W] = table[tokens[n]]
   virtual void embed_forward(Out y, View table, const std::int32_t* tokens) = 0;
   virtual void embed_backward(Out dtable, View dy, const std::int32_t* tokens) = 0;
+  // q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D], the heads side by side.
+  virtual void heads_forward(Out q, Out k, Out v, View x) = 0;
+  virtual void heads_backward(Out dx, View dq, View dk, View dv) = 0;  // missing ones are 0
   // y = (x - mean) rstd gain + bias over the last axis; rms has neither mean nor bias.
   // gain and bias are optional. stats [N, 2]: mean (0 for rms) and rstd of each row.
   virtual void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) = 0;

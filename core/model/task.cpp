@@ -28,7 +28,7 @@ Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_lengt
            created_.inputs, created_.outputs);
     if (created_.axes != nullptr)
       for (const pes_axis* const* a = created_.axes; *a != nullptr; ++a) {
-        Axis axis{(*a)->name, (*a)->unit ? (*a)->unit : "", (*a)->help ? (*a)->help : "", {}, {}};
+        Axis axis{(*a)->name, (*a)->unit ? (*a)->unit : "", (*a)->help ? (*a)->help : "", {}, {}, (*a)->trained};
         for (int i = 0; i < (*a)->count; ++i) {
           axis.values.push_back((*a)->values[i]);
           axis.labels.push_back((*a)->labels ? (*a)->labels[i] : fmt::format("{}", (*a)->values[i]));

@@ -16,6 +16,7 @@ struct Axis {
   std::string name, unit, help;
   std::vector<double> values;
   std::vector<std::string> labels;  // as many as values
+  int trained = 0;                  // the first ones, which occur in training
 };
 
 class Task {

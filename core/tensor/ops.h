@@ -25,6 +25,11 @@ Tensor rotate(Tape&, Tensor x, Tensor cos, Tensor sin, Pairs pairs);
 
 // ---- of the model
 Tensor embed(Tape&, Tensor table, const std::int32_t* tokens, const Shape& batch);
+// q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D].
+struct Heads {
+  Tensor q, k, v;
+};
+Heads split_heads(Tape&, Tensor x, int heads, int kv_heads);
 Tensor norm(Tape&, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps);
 // x [.., I] w^T [O, I] (+ bias [O]) (+ residual [.., O]) -> [.., O]
 Tensor linear(Tape&, Tensor x, Tensor w, Tensor bias = {}, Tensor residual = {});

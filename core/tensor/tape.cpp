@@ -120,7 +120,7 @@ void Tape::reset() {
   nodes_.clear();
   closures_used_ = 0;
   failure_.clear();
-  place_.clear();
+  place_ = {};
   arena_.reset();
 }
 
@@ -137,8 +137,11 @@ void* Tape::closure_memory(std::size_t size, std::size_t alignment) {
 }
 
 Tensor Tape::fail(std::string message) {
-  if (failure_.empty())
-    failure_ = place_.empty() ? std::move(message) : fmt::format("{}: {}", place_, message);
+  if (!failure_.empty()) return {};
+  failure_ = std::move(message);
+  if (!place_.who.empty())
+    failure_ = fmt::format("encoding '{}', hook {}{}: {}", place_.who, place_.hook,
+                           place_.layer < 0 ? "" : fmt::format(", layer {}", place_.layer), failure_);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -42,7 +43,7 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   Backend& backend() { return backend_; }
-  Arena& arena() { return arena_; }
+  std::size_t memory() const { return arena_.high_water(); }  // bytes of the largest step
 
   // ---- tensors
   Tensor leaf(Parameter& p);
@@ -110,8 +111,13 @@ class Tape {
   Tensor fail(std::string message);
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
-  // Prefix of failures, e.g. "encoding 'rope', hook attend, layer 0"; "" for the model itself.
-  void set_place(std::string place) { place_ = std::move(place); }
+  // Where ops are called from, for the failure's sentence; an empty one is the model itself.
+  struct Place {
+    std::string_view who, hook;  // must outlive the step
+    int layer = -1;
+  };
+  void set_place(Place place) { place_ = place; }
+  bool knows(Tensor t) const { return t.id < slots_.size(); }
 
  private:
   struct Slot {
@@ -145,7 +151,8 @@ class Tape {
   std::vector<std::unique_ptr<std::byte[]>> closures_;  // blocks of closure_block bytes
   std::size_t closures_used_ = 0;
   bool recording_ = true;
-  std::string failure_, place_;
+  std::string failure_;
+  Place place_;
 };
 
 }  // namespace pesuite

@@ -170,6 +170,14 @@ std::vector<Case> cases() {
         return ops::linear(t, ops::unary(t, Unary::tanh, y), x[1], {}, y);
       },
       1e-5);
+  for (int part : {0, 1, 2, 3})
+    add("split_heads_" + std::to_string(part), {random_values({2, 5, 8 * 6}, 31)},
+        [part](Tape& t, T x) {
+          const ops::Heads h = ops::split_heads(t, x[0], 4, 2);
+          if (part < 3) return part == 0 ? h.q : part == 1 ? h.k : h.v;
+          return ops::binary(t, Binary::mul, ops::slice(t, h.q, 1, 0, 2),
+                             ops::binary(t, Binary::mul, h.k, h.v));
+        });
   add("gate", {random_values({3, 2, 38}, 22)}, [](Tape& t, T x) { return ops::gate(t, x[0]); });
   add("dropout", {random_values({3, 5, 37}, 23)}, [](Tape& t, T x) {
     return ops::dropout(t, x[0], {0.3, 7, 11});
@@ -229,7 +237,7 @@ TEST(OpFailures, NameOpAndShapes) {
   EXPECT_EQ(failure([](Tape& t, T x) { return ops::sum(t, x[0], 4); }),
             "sum: axis 4 of a tensor [2, 3] does not exist");
   EXPECT_EQ(failure([](Tape& t, T x) {
-              t.set_place("encoding 'x', hook attend, layer 0");
+              t.set_place({"x", "attend", 0});
               const Tensor bad = ops::rotate(t, x[0], x[1], x[1], Pairs::half);
               return ops::affine(t, ops::unary(t, Unary::exp, bad), 2, 0);
             }),
@@ -254,7 +262,7 @@ TEST(Tape, GivesMemoryBackWhileItWalks) {
     tape.reset();
   }
   // 50 activations and no more than two gradients at a time
-  EXPECT_LE(tape.arena().high_water(), 53u * 4096u);
+  EXPECT_LE(tape.memory(), 53u * 4096u);
   backend->release(p.value);
   backend->release(p.grad);
 }

@@ -242,4 +242,46 @@ void CpuBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens)
   });
 }
 
+// body(row of x, first column, head's matrix, row of it) for each head of each token.
+namespace {
+template <class F>
+void each_head(const Shape& part, Index first_column, Index b, Index t, F body) {
+  const Index heads = part[1], T = part[2], D = part[3];
+  for (Index h = 0; h < heads; ++h)
+    body(first_column + h * D, ((b * heads + h) * T + t) * D, D);
+}
+}  // namespace
+
+void CpuBackend::heads_forward(Out q, Out k, Out v, View x) {
+  const Index T = x.shape[1], C = x.shape[2], D = q.shape[3];
+  parallel(x.shape[0] * T, 64, [&](Index first, Index last) {
+    for (Index n = first; n < last; ++n) {
+      Index column = 0;
+      for (const Out& part : {q, k, v}) {
+        each_head(part.shape, column, n / T, n % T, [&](Index from, Index to, Index width) {
+          put_run(out(part) + to, in(x) + n * C + from, width, part.add);
+        });
+        column += part.shape[1] * D;
+      }
+    }
+  });
+}
+void CpuBackend::heads_backward(Out dx, View dq, View dk, View dv) {
+  const Index T = dx.shape[1], C = dx.shape[2], D = dq.shape[3];
+  parallel(dx.shape[0] * T, 64, [&](Index first, Index last) {
+    for (Index n = first; n < last; ++n) {
+      Index column = 0;
+      for (const View& part : {dq, dk, dv}) {
+        each_head(part.shape, column, n / T, n % T, [&](Index to, Index from, Index width) {
+          if (part)
+            put_run(out(dx) + n * C + to, in(part) + from, width, dx.add);
+          else if (!dx.add)
+            std::fill_n(out(dx) + n * C + to, width, 0.0f);
+        });
+        column += part.shape[1] * D;
+      }
+    }
+  });
+}
+
 }  // namespace pesuite

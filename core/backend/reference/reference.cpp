@@ -350,6 +350,17 @@ class Reference final : public Backend {
     const Index W = dtable.shape[1];
     for (Index i = 0; i < dy.shape.count(); ++i) put(dtable, tokens[i / W] * W + i % W, in(dy)[i]);
   }
+  void heads_forward(Out q, Out k, Out v, View x) override {
+    heads(x.shape, q.shape, k.shape, [&](Index i, int part, Index at) {
+      put(part == 0 ? q : part == 1 ? k : v, at, in(x)[i]);
+    });
+  }
+  void heads_backward(Out dx, View dq, View dk, View dv) override {
+    heads(dx.shape, dq.shape, dk.shape, [&](Index i, int part, Index at) {
+      const View d = part == 0 ? dq : part == 1 ? dk : dv;
+      put(dx, i, d ? in(d)[at] : 0);
+    });
+  }
   void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm kind,
                     double eps) override {
     const Index W = x.shape[-1], N = x.shape.count() / W;
@@ -564,6 +575,23 @@ class Reference final : public Backend {
     return a.dropout.p == 0 ? 1 : kept(a.dropout, (b * z.H + h) * z.T + i, j);
   }
 
+  // body(i in x, 0 for q, 1 for k, 2 for v, place in it) for each element of x [B, T, C].
+  template <class F>
+  static void heads(const Shape& x, const Shape& q, const Shape& k, F body) {
+    const Index T = x[1], C = x[2], D = q[3], H = q[1], G = k[1];
+    for (Index i = 0; i < x.count(); ++i) {
+      const Index b = i / C / T, t = i / C % T, d = i % C % D;
+      Index h = i % C / D;
+      int part = 0;
+      Index heads = H;
+      if (h >= H) {
+        part = h < H + G ? 1 : 2;
+        h -= part == 1 ? H : H + G;
+        heads = G;
+      }
+      body(i, part, ((b * heads + h) * T + t) * D + d);
+    }
+  }
   // body(i in y, source in x) for each element of y [.., J], x [.., V], index [.., J].
   template <class F>
   static void take(const Shape& y, const Shape& x, View index, F body) {

@@ -300,6 +300,7 @@ typedef struct pes_axis { /* a coordinate to evaluate over: depth, distance, win
   const double* values;      /* the values worth evaluating */
   const char* const* labels; /* names of the values, or null */
   int32_t count;
+  int32_t trained; /* the first `trained` of the values occur in training: in distribution */
 } pes_axis;
 
 typedef struct pes_shortcut { /* a cheap rule that is known to score above chance here */

@@ -1,0 +1,309 @@
+#include "model/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite {
+
+void check(const ModelConfig& c) {
+  const auto refuse = [](const std::string& reason) { fail(Exit::usage, "model: {}", reason); };
+  if (c.width < 1 || c.layers < 1 || c.heads < 1 || c.ff_width < 1)
+    refuse("width, layers, heads and ff_width must be positive");
+  if (c.width % c.heads != 0)
+    refuse(fmt::format("width {} is no multiple of {} heads", c.width, c.heads));
+  if (c.heads % c.groups() != 0)
+    refuse(fmt::format("{} heads are no multiple of {} kv_heads", c.heads, c.groups()));
+  if (c.dropout < 0 || c.dropout >= 1) refuse(fmt::format("dropout {} is not in [0, 1)", c.dropout));
+  if (c.tied && c.outputs() != c.vocabulary)
+    refuse(fmt::format("a tied head needs as many classes as tokens, not {} and {}", c.outputs(),
+                       c.vocabulary));
+}
+
+std::int64_t parameter_count(const ModelConfig& c) {
+  const std::int64_t W = c.width, F = c.ff_width, V = c.vocabulary, O = c.outputs();
+  const std::int64_t qkv = (c.heads + 2 * c.groups()) * c.head_dim();
+  const std::int64_t in = c.activation == Activation::swiglu ? 2 * F : F;
+  const std::int64_t norm = c.norm == Norm::layer ? 2 * W : W;
+  std::int64_t layer = 2 * norm + W * qkv + W * W + W * in + F * W;
+  if (c.qk_norm != QkNorm::off) layer += 2 * c.head_dim();
+  if (c.attention_bias) layer += qkv + W;
+  if (c.mlp_bias) layer += in + W;
+  return V * W + c.layers * layer + norm + (c.tied ? 0 : O * W) + (c.head_bias ? O : 0);
+}
+
+double forward_flops(const ModelConfig& c, double length) {
+  const double W = c.width, F = c.ff_width;
+  const double qkv = (c.heads + 2.0 * c.groups()) * c.head_dim();
+  const double in = c.activation == Activation::swiglu ? 2 * F : F;
+  const double matrices = c.layers * (W * qkv + W * W + W * in + F * W) + W * c.outputs();
+  return 2 * matrices + c.layers * 2 * W * length;  // q.k and p.v: 2 * 2 * W * length / 2
+}
+
+struct Model::Buffers {
+  explicit Buffers(Backend& b) : backend(b) {}
+  ~Buffers() {
+    for (void* p : {tokens, targets, best}) backend.release(p);
+  }
+  void reserve(std::int64_t n) {
+    if (n <= capacity) return;
+    for (void** p : {&tokens, &targets, &best}) {
+      backend.release(*p);
+      *p = nullptr;
+      *p = backend.allocate(static_cast<std::size_t>(n) * sizeof(std::int32_t));
+    }
+    capacity = n;
+  }
+  Backend& backend;
+  void *tokens = nullptr, *targets = nullptr, *best = nullptr;
+  std::int64_t capacity = 0;
+  std::vector<std::int32_t> scored;  // targets of the scored places
+  std::vector<double> places;
+};
+
+Model::Model(Backend& backend, const ModelConfig& config, Encoding encoding, std::uint64_t seed)
+    : backend_(backend),
+      config_(config),
+      encoding_(std::move(encoding)),
+      tape_(backend),
+      buffers_(std::make_unique<Buffers>(backend)) {
+  check(config_);
+  const ModelConfig& c = config_;
+  const bool layer_norm = c.norm == Norm::layer;
+  const std::int64_t W = c.width, F = c.ff_width, D = c.head_dim();
+  const std::int64_t qkv = (c.heads + 2 * c.groups()) * D;
+  const std::int64_t in = c.activation == Activation::swiglu ? 2 * F : F;
+  const auto add_if = [&](bool wanted, const std::string& name, const Shape& shape) {
+    return wanted ? add(name, shape, false) : -1;
+  };
+  table_ = add("embedding.weight", {c.vocabulary, W}, true);
+  for (int i = 0; i < c.layers; ++i) {
+    const std::string at = fmt::format("layers.{}.", i);
+    const auto purpose = [&](const char* what) { return pes::purpose(at + "dropout." + what); };
+    Layer l{};
+    l.attention_norm = add(at + "attention_norm.weight", {W}, false);
+    l.attention_norm_bias = add_if(layer_norm, at + "attention_norm.bias", {W});
+    l.qkv = add(at + "attention.qkv.weight", {qkv, W}, true);
+    l.qkv_bias = add_if(c.attention_bias, at + "attention.qkv.bias", {qkv});
+    l.q_norm = add_if(c.qk_norm != QkNorm::off, at + "attention.q_norm.weight", {D});
+    l.k_norm = add_if(c.qk_norm != QkNorm::off, at + "attention.k_norm.weight", {D});
+    l.out = add(at + "attention.out.weight", {W, W}, true);
+    l.out_bias = add_if(c.attention_bias, at + "attention.out.bias", {W});
+    l.mlp_norm = add(at + "mlp_norm.weight", {W}, false);
+    l.mlp_norm_bias = add_if(layer_norm, at + "mlp_norm.bias", {W});
+    l.in = add(at + "mlp.in.weight", {in, W}, true);
+    l.in_bias = add_if(c.mlp_bias, at + "mlp.in.bias", {in});
+    l.down = add(at + "mlp.down.weight", {W, F}, true);
+    l.down_bias = add_if(c.mlp_bias, at + "mlp.down.bias", {W});
+    l.drop_attention = purpose("attention");
+    l.drop_out = purpose("out");
+    l.drop_activation = purpose("activation");
+    l.drop_mlp = purpose("mlp");
+    layers_.push_back(l);
+  }
+  norm_ = add("norm.weight", {W}, false);
+  norm_bias_ = add_if(layer_norm, "norm.bias", {W});
+  head_ = c.tied ? table_ : add("head.weight", {c.outputs(), W}, true);
+  head_bias_ = add_if(c.head_bias, "head.bias", {c.outputs()});
+  encoding_first_ = parameters_.size();
+  for (const Encoding::ParameterSpec& p : encoding_.parameters())
+    add("encoding." + p.name, p.shape, p.decay);
+  initialise(seed);
+}
+
+Model::~Model() {
+  for (Parameter& p : parameters_)
+    for (void* memory : {p.value, p.grad, p.m, p.v}) backend_.release(memory);
+}
+
+int Model::add(std::string name, const Shape& shape, bool decay) {
+  Parameter p;
+  p.name = std::move(name);
+  p.shape = shape;
+  p.decay = decay;
+  const std::size_t bytes = static_cast<std::size_t>(shape.count()) * backend_.element_size();
+  parameters_.push_back(p);
+  for (void** memory : {&parameters_.back().value, &parameters_.back().grad, &parameters_.back().m,
+                        &parameters_.back().v})
+    *memory = backend_.allocate(bytes);
+  for (void* memory : {parameters_.back().m, parameters_.back().v})
+    backend_.fill({memory, shape}, 0);
+  return static_cast<int>(parameters_.size()) - 1;
+}
+
+namespace {
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](auto e) { return name.ends_with(e); });
+}
+
+// Start value of entry i of a model's own parameter.
+class Initial {
+ public:
+  Initial(const ModelConfig& c, const Parameter& p, int inputs) {
+    const bool bias = p.name.ends_with(".bias"), norm = p.name.find("norm.") != std::string::npos;
+    if (norm) {
+      constant_ = bias ? 0 : 1;
+    } else if (p.name == "embedding.weight") {
+      normal_ = c.init == Init::normal ? 0.02 : 1;
+    } else if (c.init == Init::fan_in) {
+      uniform_ = 1 / std::sqrt(static_cast<double>(inputs));
+    } else if (!bias) {
+      const bool residual = ends_with_any(p.name, {"attention.out.weight", "mlp.down.weight"});
+      normal_ = residual ? 0.02 / std::sqrt(2.0 * c.layers) : 0.02;
+    }
+  }
+  float operator()(pes::Random& r) const {
+    if (normal_ > 0) return static_cast<float>(normal_ * r.normal());
+    if (uniform_ > 0) return static_cast<float>(uniform_ * (2 * r.uniform() - 1));
+    return static_cast<float>(constant_);
+  }
+
+ private:
+  double normal_ = 0, uniform_ = 0, constant_ = 0;
+};
+
+}  // namespace
+
+void Model::initialise(std::uint64_t seed) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    values.resize(static_cast<std::size_t>(p.shape.count()));
+    if (i >= encoding_first_) {
+      encoding_.init(i - encoding_first_, pes::mix64(seed, pes::hash64(p.name)), values);
+    } else {
+      const int inputs = p.name.ends_with("mlp.down.bias") ? config_.ff_width : static_cast<int>(p.name.ends_with("bias") ? config_.width : p.shape[-1]);
+      const Initial initial(config_, p, inputs);
+      pes::Random random(pes::mix64(seed, pes::hash64(p.name)), pes::purpose("init"), 0);
+      for (float& v : values) v = initial(random);
+    }
+    backend_.upload({p.value, p.shape}, values.data());
+  }
+}
+
+std::int64_t Model::count() const {
+  std::int64_t n = 0;
+  for (const Parameter& p : parameters_) n += p.shape.count();
+  return n;
+}
+std::int64_t Model::encoding_count() const {
+  std::int64_t n = 0;
+  for (std::size_t i = encoding_first_; i < parameters_.size(); ++i) n += parameters_[i].shape.count();
+  return n;
+}
+std::size_t Model::step_memory() const { return tape_.memory(); }
+
+Dropout Model::dropout(std::uint32_t purpose, const StepInfo& s) const {
+  return {s.training ? config_.dropout : 0, s.seed, purpose};
+}
+
+Tensor Model::normed(Tensor x, int gain, int bias) {
+  return ops::norm(tape_, x, leaf(gain), leaf(bias), config_.norm, config_.norm_eps);
+}
+
+Tensor Model::project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose,
+                      const StepInfo& s) {
+  const Dropout d = dropout(purpose, s);
+  if (d.p == 0) return ops::linear(tape_, y, leaf(w), leaf(bias), residual);
+  const Tensor out = ops::dropout(tape_, ops::linear(tape_, y, leaf(w), leaf(bias)), d);
+  return ops::binary(tape_, Binary::add, residual, out);
+}
+
+Tensor Model::mlp(Tensor x, Tensor residual, const Layer& l, const StepInfo& s) {
+  Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias));  // [B, T, F or 2F]
+  h = config_.activation == Activation::swiglu ? ops::gate(tape_, h)
+                                               : ops::unary(tape_, Unary::gelu, h);
+  h = ops::dropout(tape_, h, dropout(l.drop_activation, s));      // [B, T, F]
+  return project(h, l.down, l.down_bias, residual, l.drop_mlp, s);
+}
+
+Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
+  const Layer& l = layers_[static_cast<std::size_t>(index)];
+  const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias);          // [B, T, W]
+  const ops::Heads heads = ops::split_heads(
+      tape_, ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias)), config_.heads, config_.groups());
+  Attention a;
+  a.q = heads.q, a.k = heads.k, a.v = heads.v;                                  // [B, H, T, D]
+  a.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim()));
+  a.dropout = dropout(l.drop_attention, s);
+  const auto norm_q_and_k = [&] {
+    a.q = ops::norm(tape_, a.q, leaf(l.q_norm), {}, Norm::rms, config_.norm_eps);
+    a.k = ops::norm(tape_, a.k, leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
+  };
+  if (config_.qk_norm == QkNorm::before) norm_q_and_k();
+  encoding_.attend(tape_, index, h, a);
+  if (config_.qk_norm == QkNorm::after) {
+    if (tape_.shape(a.q)[-1] != config_.head_dim())
+      fail(Exit::usage, "qk_norm = 'after' needs heads of the model's size; encoding '{}' widens them",
+           encoding_.card().name);
+    norm_q_and_k();
+  }
+  path_ = std::max(path_, path_of(a));
+  const Tensor y = project(attend(tape_, a), l.out, l.out_bias, x, l.drop_out, s);
+  const Tensor read = config_.parallel ? x : y;
+  return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias), y, l, s);
+}
+
+Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool learn) {
+  PES_CHECK(batch.tokens.size() == static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
+  tape_.reset();
+  tape_.set_recording(learn);
+  path_ = AttentionPath::fused;
+  leaves_.clear();
+  for (Parameter& p : parameters_) leaves_.push_back(tape_.leaf(p));
+
+  const auto n = static_cast<std::int64_t>(batch.tokens.size());
+  Buffers& b = *buffers_;
+  b.reserve(n);
+  backend_.upload_tokens(static_cast<std::int32_t*>(b.tokens), batch.tokens);
+
+  encoding_.begin(tape_, s, std::span(leaves_).subspan(encoding_first_));
+  Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens),
+                        {batch.size, batch.length});                            // [B, T, W]
+  x = encoding_.embed(tape_, x);
+  x = ops::dropout(tape_, x, dropout(pes::purpose("dropout.embedding"), s));
+  const Tape::Mark mark = tape_.mark();
+  for (int i = 0; i < config_.layers; ++i) {
+    x = layer(x, i, s);
+    if (!learn) tape_.release_since(mark, x);
+  }
+
+  Scores scores;
+  b.scored.clear();
+  b.places.clear();
+  for (std::int64_t i = 0; i < n; ++i)
+    if (const std::int32_t target = batch.targets[static_cast<std::size_t>(i)]; target >= 0) {
+      b.scored.push_back(target);
+      b.places.push_back(static_cast<double>(i));
+      scores.place.push_back(i);
+    }
+  const auto count = static_cast<std::int64_t>(b.scored.size());
+  if (count > 0) {
+    Tensor h = ops::reshape(tape_, normed(x, norm_, norm_bias_), {n, config_.width});
+    if (count < n) h = ops::rows(tape_, h, tape_.constant({count}, b.places.data()));
+    if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
+    backend_.upload_tokens(static_cast<std::int32_t*>(b.targets), b.scored);
+    const Tensor nats = tape_.make({count}, false);
+    backend_.classify(tape_.out(nats), static_cast<std::int32_t*>(b.best),
+                      learn ? tape_.grad(h) : Out{}, learn ? tape_.grad(leaf(head_)) : Out{},
+                      learn ? tape_.grad(leaf(head_bias_)) : Out{}, tape_.view(h),
+                      tape_.view(leaf(head_)), tape_.view(leaf(head_bias_)),
+                      static_cast<std::int32_t*>(b.targets), weight);
+    scores.nats.resize(b.scored.size());
+    scores.best.resize(b.scored.size());
+    backend_.download(scores.nats.data(), tape_.view(nats));
+    backend_.download_tokens(scores.best, static_cast<std::int32_t*>(b.best));
+    if (learn) tape_.backward();
+  }
+  return scores;
+}
+
+Scores Model::score(const Batch& batch, const StepInfo& s) { return run(batch, s, 0, false); }
+Scores Model::learn(const Batch& batch, const StepInfo& s, double weight) {
+  return run(batch, s, weight, true);
+}
+
+}  // namespace pesuite

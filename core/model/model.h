@@ -1,0 +1,122 @@
+// The one decoder transformer, which calls the encoding at fixed places:
+//
+//   x = encoding.embed(table[tokens])
+//   each layer:  q, k, v = split(qkv(norm(x)));  encoding.attend(q, k, ...)
+//                x = x + out(attention(q, k, v));  x = x + mlp(norm(x))
+//   classes = head(norm(x))
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "model/encoding.h"
+#include "tensor/tape.h"
+
+namespace pesuite {
+
+enum class Activation { gelu, swiglu };
+enum class QkNorm { off, before, after };  // before or after the encoding acts on q and k
+enum class Init {
+  normal,  // N(0, 0.02^2), projections into the residual stream divided by sqrt(2 layers) (GPT-2)
+  fan_in   // matrices and biases U(+-1/sqrt(inputs)), embeddings N(0, 1) (PyTorch's layers)
+};
+
+struct ModelConfig {
+  int width = 64, layers = 2, heads = 4, kv_heads = 0;  // kv_heads 0: as many as heads
+  int ff_width = 256;
+  Norm norm = Norm::rms;
+  double norm_eps = 1e-5;
+  Activation activation = Activation::swiglu;
+  QkNorm qk_norm = QkNorm::off;
+  bool tied = true;      // the head is the token table (language models only)
+  bool parallel = false; // attention and mlp both read the layer's input (GPT-NeoX, Pythia)
+  bool attention_bias = false, mlp_bias = false, head_bias = false;
+  double dropout = 0;    // of embedding, attention, its output, activations, mlp output
+  Init init = Init::normal;
+  int vocabulary = 256;  // inputs; a cell sets it to what its task has
+  int classes = 0;       // outputs; 0: as many as inputs
+
+  int head_dim() const { return width / heads; }
+  int groups() const { return kv_heads > 0 ? kv_heads : heads; }
+  int outputs() const { return classes > 0 ? classes : vocabulary; }
+};
+// Throws Error (usage) when the numbers do not fit together.
+void check(const ModelConfig&);
+// Weights of the model without its encoding.
+std::int64_t parameter_count(const ModelConfig&);
+// Floating-point operations of a forward pass over one token at `length`: 2 a multiply-add of each
+// matrix, and causal attention with length / 2 keys on average. A training step takes 3 times that.
+double forward_flops(const ModelConfig&, double length);
+
+struct Batch {
+  int size = 0, length = 0;
+  std::vector<std::int32_t> tokens, targets;  // [size, length]; target -1: not scored
+  std::vector<double> optimum;                // [size, length], or empty
+};
+
+// One number a scored target, in the order of the batch.
+struct Scores {
+  std::vector<double> nats;
+  std::vector<std::int32_t> best;   // most likely class
+  std::vector<std::int64_t> place;  // index into the batch
+};
+
+class Model {
+ public:
+  // Start values follow from `seed` and the parameter's name alone.
+  Model(Backend&, const ModelConfig&, Encoding, std::uint64_t seed);
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+  const Encoding& encoding() const { return encoding_; }
+  Backend& backend() { return backend_; }
+  std::vector<Parameter>& parameters() { return parameters_; }
+  std::int64_t count() const;           // all learnable numbers
+  std::int64_t encoding_count() const;  // those of the encoding
+  AttentionPath path() const { return path_; }  // of the last pass; the worst of its layers
+  std::size_t step_memory() const;      // bytes of the largest step so far, beyond the parameters
+
+  // Forward only, in memory that does not grow with the number of layers.
+  Scores score(const Batch&, const StepInfo&);
+  // Forward and backward: adds the gradient of weight * (sum of nats) to the parameters' gradients.
+  Scores learn(const Batch&, const StepInfo&, double weight);
+
+ private:
+  struct Layer {  // indices into parameters_, -1 for what is not there
+    int attention_norm, attention_norm_bias, qkv, qkv_bias, q_norm, k_norm, out, out_bias;
+    int mlp_norm, mlp_norm_bias, in, in_bias, down, down_bias;
+    std::uint32_t drop_attention, drop_out, drop_activation, drop_mlp;  // purposes
+  };
+  int add(std::string name, const Shape& shape, bool decay);
+  void initialise(std::uint64_t seed);
+  Scores run(const Batch&, const StepInfo&, double weight, bool learn);
+  Tensor leaf(int parameter) { return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)]; }
+  Tensor layer(Tensor x, int index, const StepInfo&);
+  Tensor mlp(Tensor x, Tensor residual, const Layer&, const StepInfo&);
+  Tensor normed(Tensor x, int gain, int bias);
+  Dropout dropout(std::uint32_t purpose, const StepInfo&) const;
+  // x + dropout(linear(y)), in one pass where nothing is dropped
+  Tensor project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose, const StepInfo&);
+
+  Backend& backend_;
+  ModelConfig config_;
+  Encoding encoding_;
+  Tape tape_;
+  std::vector<Parameter> parameters_;
+  std::vector<Layer> layers_;
+  int table_ = -1, norm_ = -1, norm_bias_ = -1, head_ = -1, head_bias_ = -1;
+  std::size_t encoding_first_ = 0;  // of its parameters
+  std::vector<Tensor> leaves_;
+  AttentionPath path_ = AttentionPath::fused;
+  // device memory for tokens, targets and the classifier's answers, grown on demand
+  struct Buffers;
+  std::unique_ptr<Buffers> buffers_;
+};
+
+}  // namespace pesuite

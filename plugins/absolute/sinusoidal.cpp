@@ -1,0 +1,65 @@
+// Sinusoidal encoding, Vaswani et al. 2017, section 3.5:
+//   PE[n, 2r] = sin(n base^(-2r/W)), PE[n, 2r+1] = cos(the same)
+#include <pesuite/pesuite.hpp>
+
+namespace {
+
+struct Sinusoidal : pes::Encoding {
+  static constexpr pes_option options[] = {
+      pes::real("base", "10000", 1, 1e12, "wavelengths run from 2 pi to 2 pi base"),
+      pes::choice("layout", "interleaved", "interleaved|concat",
+                  "sine and cosine of a frequency side by side, or all sines before all cosines"),
+      pes::choice("exponent", "width", "width|endpoints",
+                  "frequency r is base^(-2r/W) as in the paper, or base^(-r/(W/2-1)), which "
+                  "reaches 1/base, as in tensor2tensor and fairseq"),
+      pes::flag("scale_embedding", "true",
+                "multiply token embeddings by sqrt(W) first, as in section 3.4 of the paper"),
+      pes::flag("learned_scale", "false",
+                "multiply the table by one learned number that starts at 1/sqrt(W)")};
+  static constexpr pes_card card = pes::card<Sinusoidal>(
+      {.name = "sinusoidal",
+       .summary = "sines and cosines of the position, added to the embeddings",
+       .taxonomy = "absolute, fixed, additive",
+       .used_in = "the original Transformer",
+       .paper = "Vaswani et al. 2017, arXiv:1706.03762",
+       .bibtex = "@inproceedings{vaswani2017attention, title={Attention Is All You Need}, "
+                 "author={Vaswani, Ashish and Shazeer, Noam and Parmar, Niki and Uszkoreit, Jakob "
+                 "and Jones, Llion and Gomez, Aidan N. and Kaiser, Lukasz and Polosukhin, Illia}, "
+                 "booktitle={NeurIPS}, year={2017}}",
+       .claims = PES_UNBOUNDED});
+
+  int width;
+  double base, exponent_step;  // of r
+  bool concat, scale_embedding;
+  pes::Param scale;
+  pes::Table table;
+  pes::Tensor rows;
+
+  Sinusoidal(const pes_model& m, const pes::Values& v)
+      : width(m.width), base(v.real("base")), concat(v.is("layout", "concat")),
+        scale_embedding(v.flag("scale_embedding")) {
+    const int half = width / 2;
+    exponent_step = v.is("exponent", "width") ? 2.0 / width : 1.0 / (half > 1 ? half - 1 : 1);
+    if (v.flag("learned_scale")) scale = param("scale", {1}, pes::constant(1 / std::sqrt(width)));
+  }
+  double value(std::int64_t n, std::int64_t c) const {
+    const std::int64_t half = width / 2;
+    if (c >= 2 * half) return 0;  // an odd width ends with a zero
+    const std::int64_t r = concat ? c % half : c / 2;
+    const double angle = static_cast<double>(n) *
+                         std::pow(base, -exponent_step * static_cast<double>(r));
+    return (concat ? c < half : c % 2 == 0) ? std::sin(angle) : std::cos(angle);
+  }
+  void begin(const pes::Step& s) {
+    const double* all = table.extend(s.offset + s.length, width, [&](auto n, auto c) { return value(n, c); });
+    rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
+  }
+  pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
+    if (scale_embedding) x = x * std::sqrt(width);
+    return x + (scale.index < 0 ? rows : rows * s[scale]);
+  }
+};
+
+}  // namespace
+
+extern const pes_encoding sinusoidal = pes::encoding<Sinusoidal>;
