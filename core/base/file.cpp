@@ -7,7 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <utility>
 
 #include "base/error.h"
 
@@ -15,48 +15,50 @@ namespace pesuite {
 
 namespace {
 
+[[noreturn]] void refuse(const char* what, const fs::path& path) {
+  fail(Exit::data, "cannot {} {}: {}", what, path.string(), std::strerror(errno));
+}
+
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags)
-      : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (fd_ < 0) fail(Exit::data, "cannot open {}: {}", path.string(), std::strerror(errno));
+  Descriptor(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) refuse("open", path);
   }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  ~Descriptor() { ::close(fd_); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-
-  void write(std::string_view content) {
-    while (!content.empty()) {
-      const ssize_t n = ::write(fd_, content.data(), content.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail(Exit::data, "cannot write {}: {}", path_.string(), std::strerror(errno));
-      content.remove_prefix(static_cast<std::size_t>(n));
-    }
-  }
-  void sync() {
-    if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS)
-      fail(Exit::data, "cannot flush {}: {}", path_.string(), std::strerror(errno));
-  }
   int get() const { return fd_; }
 
  private:
-  fs::path path_;
   int fd_;
 };
 
-void make_parent(const fs::path& path) {
+void write_all(int fd, std::string_view content, const fs::path& path) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse("write", path);
+    content.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void sync(int fd, const fs::path& path) {
+  // EINVAL and EROFS: a file system without fsync, where nothing better can be done
+  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) refuse("flush", path);
+}
+
+fs::path with_parent(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error)
     fail(Exit::data, "cannot create folder {}: {}", path.parent_path().string(), error.message());
+  return path;
 }
 
 }  // namespace
 
 std::string read_file(const fs::path& path) {
-  Descriptor file(path, O_RDONLY);
+  const Descriptor file(path, O_RDONLY);
   std::string out;
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -66,7 +68,7 @@ std::string read_file(const fs::path& path) {
     if (used == out.size()) out.resize(out.size() + 65536);
     const ssize_t n = ::read(file.get(), out.data() + used, out.size() - used);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(Exit::data, "cannot read {}: {}", path.string(), std::strerror(errno));
+    if (n < 0) refuse("read", path);
     if (n == 0) break;
     used += static_cast<std::size_t>(n);
   }
@@ -74,30 +76,40 @@ std::string read_file(const fs::path& path) {
   return out;
 }
 
-void write_file_atomic(const fs::path& path, std::string_view content) {
-  make_parent(path);
-  fs::path temporary = path;
-  temporary += fmt::format(".{}.tmp", ::getpid());
-  try {
-    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    file.write(content);
-    file.sync();
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    throw;
+AtomicFile::AtomicFile(const fs::path& path)
+    : path_(with_parent(path)),
+      temporary_(fs::path(path) += fmt::format(".{}.tmp", ::getpid())),
+      descriptor_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) refuse("create", temporary_);
+}
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+void AtomicFile::write(std::string_view bytes) { write_all(descriptor_, bytes, temporary_); }
+void AtomicFile::commit() {
+  sync(descriptor_, temporary_);
+  ::close(std::exchange(descriptor_, -1));
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    ::unlink(temporary_.c_str());
+    refuse("replace", path_);
   }
-  std::error_code error;
-  fs::rename(temporary, path, error);
-  if (error) fail(Exit::data, "cannot rename {}: {}", temporary.string(), error.message());
-  if (path.has_parent_path()) Descriptor(path.parent_path(), O_RDONLY | O_DIRECTORY).sync();
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+  const Descriptor parent(folder, O_RDONLY | O_DIRECTORY);
+  sync(parent.get(), folder);
+}
+
+void write_file_atomic(const fs::path& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
 }
 
 void append_file(const fs::path& path, std::string_view content) {
-  make_parent(path);
-  Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND);
-  file.write(content);
-  file.sync();
+  const Descriptor file(with_parent(path), O_WRONLY | O_CREAT | O_APPEND);
+  write_all(file.get(), content, path);
+  sync(file.get(), path);
 }
 
 std::string sha256(std::string_view bytes) {

@@ -12,8 +12,25 @@ namespace fs = std::filesystem;
 // Whole file as bytes. Error (data) with the reason when it cannot be read.
 std::string read_file(const fs::path& path);
 
+// A file that appears whole under its name or not at all: written to a temporary name beside it,
+// fsynced, renamed by commit(). Without commit() nothing remains. Error (data) with the reason,
+// e.g. a full disk.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const fs::path& path);  // creates missing folders
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  void write(std::string_view bytes);
+  void commit();
+
+ private:
+  fs::path path_, temporary_;
+  int descriptor_;
+};
+
 // Replaces `path` in one step: readers see the old or the new content, never a part, also after
-// a crash. Creates missing folders. Error (data) with the reason, e.g. a full disk.
+// a crash.
 void write_file_atomic(const fs::path& path, std::string_view content);
 
 // Appends and flushes to the disk. One call, one write: lines of two processes never mix.

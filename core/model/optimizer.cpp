@@ -1,0 +1,67 @@
+#include "model/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace pesuite {
+
+std::string_view schedule_name(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::constant: return "constant";
+    case ScheduleKind::linear: return "linear";
+    case ScheduleKind::cosine: return "cosine";
+    case ScheduleKind::inverse_sqrt: return "inverse_sqrt";
+    case ScheduleKind::wsd: return "wsd";
+  }
+  return "";
+}
+
+double schedule_factor(const Schedule& s, std::int64_t step, std::int64_t steps) {
+  if (step < s.warmup) return static_cast<double>(step + 1) / static_cast<double>(s.warmup);
+  // share of the way from the end of the warm-up to the last step, 0 .. 1
+  const double way = static_cast<double>(step - s.warmup) /
+                     static_cast<double>(std::max<std::int64_t>(1, steps - 1 - s.warmup));
+  const auto falling = [&](double x) { return s.floor + (1 - s.floor) * x; };
+  switch (s.kind) {
+    case ScheduleKind::constant: return 1;
+    case ScheduleKind::linear: return falling(1 - way);
+    case ScheduleKind::cosine: return falling(0.5 * (1 + std::cos(std::numbers::pi * way)));
+    case ScheduleKind::inverse_sqrt:
+      return std::sqrt(static_cast<double>(std::max<std::int64_t>(1, s.warmup)) /
+                       static_cast<double>(step + 1));
+    case ScheduleKind::wsd: {
+      const std::int64_t left = steps - step;  // this step included
+      return left > s.decay ? 1
+                            : falling(static_cast<double>(left) / static_cast<double>(s.decay + 1));
+    }
+  }
+  return 1;
+}
+
+Optimizer::Optimizer(Backend& backend, const OptimizerConfig& config)
+    : backend_(backend), config_(config), norm_(backend.allocate(backend.element_size())) {}
+Optimizer::~Optimizer() { backend_.release(norm_); }
+
+double Optimizer::update(std::vector<Parameter>& parameters, double lr_factor, std::int64_t step) {
+  updates_.clear();
+  for (Parameter& p : parameters) {
+    if (!p.has_grad) continue;
+    updates_.push_back({{p.value, p.shape}, {p.m, p.shape}, {p.v, p.shape}, {p.grad, p.shape},
+                        p.decay ? config_.weight_decay : 0});
+    p.has_grad = false;
+  }
+  AdamW settings;
+  settings.lr = config_.lr * lr_factor;
+  settings.beta1 = config_.beta1;
+  settings.beta2 = config_.beta2;
+  settings.eps = config_.eps;
+  settings.clip = config_.clip;
+  settings.step = step + 1;
+  backend_.adamw({norm_, {1}}, updates_, settings);
+  double norm = 0;
+  backend_.download(&norm, View{norm_, {1}});
+  return norm;
+}
+
+}  // namespace pesuite

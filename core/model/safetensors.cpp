@@ -1,0 +1,161 @@
+#include "model/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+
+static_assert(std::endian::native == std::endian::little, "safetensors is little-endian");
+
+namespace pesuite {
+
+namespace {
+
+constexpr std::uint64_t largest_header = 100'000'000;  // as the format's own library has it
+
+std::uint64_t count_of(const std::vector<std::int64_t>& shape) {
+  std::uint64_t n = 1;
+  for (const std::int64_t e : shape) {
+    if (e < 0 || (e > 0 && n > (std::uint64_t{1} << 48) / static_cast<std::uint64_t>(e)))
+      throw std::invalid_argument("a shape that is negative or absurdly large");
+    n *= static_cast<std::uint64_t>(e);
+  }
+  return n;
+}
+
+TensorEntry parse_entry(const std::string& name, const nlohmann::json& j, std::uint64_t data_start,
+                        std::uint64_t file_size) {
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(fmt::format("tensor '{}' has {}", name, why));
+  };
+  TensorEntry e;
+  e.name = name;
+  const std::string type = j.at("dtype").get<std::string>();
+  if (type != "F32" && type != "F64") refuse("type " + type + "; only F32 and F64 are known");
+  e.wide = type == "F64";
+  for (const auto& extent : j.at("shape")) e.shape.push_back(extent.get<std::int64_t>());
+  const auto offsets = j.at("data_offsets").get<std::vector<std::uint64_t>>();
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > file_size - data_start)
+    refuse("offsets outside the file");
+  e.begin = data_start + offsets[0];
+  e.end = data_start + offsets[1];
+  if (e.end - e.begin != count_of(e.shape) * (e.wide ? 8 : 4)) refuse("a size that is not its shape's");
+  return e;
+}
+
+}  // namespace
+
+SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
+  const auto refuse = [&](const std::string& why) {
+    fail(Exit::data, "{} is not a sound safetensors file: {}; it may be truncated or damaged",
+         path.string(), why);
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(Exit::data, "cannot open {}: {}", path.string(), std::strerror(errno));
+  std::error_code error;
+  const std::uint64_t size = fs::file_size(path, error);
+  std::uint64_t header_size = 0;
+  if (error || size < 8 || !file.read(reinterpret_cast<char*>(&header_size), 8))
+    refuse("it is shorter than 8 bytes");
+  if (header_size > largest_header || header_size > size - 8)
+    refuse(fmt::format("its header claims {} bytes of {}", header_size, size));
+  std::string header(header_size, '\0');
+  if (!file.read(header.data(), static_cast<std::streamsize>(header_size))) refuse("its header ends early");
+  try {
+    // a callback that refuses names that come twice, which a map would hide
+    std::vector<std::set<std::string>> seen;
+    const auto unique = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+      using E = nlohmann::json::parse_event_t;
+      if (event == E::object_start) seen.emplace_back();
+      if (event == E::object_end) seen.pop_back();
+      if (event == E::key && !seen.back().insert(parsed.get<std::string>()).second)
+        throw std::invalid_argument("the name '" + parsed.get<std::string>() + "' twice");
+      return true;
+    };
+    const auto j = nlohmann::json::parse(header, unique);
+    if (!j.is_object()) refuse("its header is no JSON object");
+    for (const auto& [name, value] : j.items()) {
+      if (name == "__metadata__") {
+        metadata_ = value.get<std::map<std::string, std::string>>();
+      } else {
+        tensors_.emplace(name, parse_entry(name, value, 8 + header_size, size));
+      }
+    }
+  } catch (const nlohmann::json::exception& e) {
+    refuse(e.what());
+  } catch (const std::invalid_argument& e) {
+    refuse(e.what());
+  }
+  std::vector<const TensorEntry*> order;
+  for (const auto& [name, e] : tensors_) order.push_back(&e);
+  std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->begin < b->begin; });
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (order[i]->begin < order[i - 1]->end)
+      refuse(fmt::format("tensors '{}' and '{}' overlap", order[i - 1]->name, order[i]->name));
+}
+
+std::vector<double> SafetensorsReader::read(const std::string& name, const Shape& shape) const {
+  const auto it = tensors_.find(name);
+  if (it == tensors_.end()) fail(Exit::data, "{} holds no tensor '{}'", path_.string(), name);
+  const TensorEntry& e = it->second;
+  const std::vector<std::int64_t> wanted(shape.data(), shape.data() + shape.rank());
+  if (e.shape != wanted)
+    fail(Exit::data, "{}: tensor '{}' is [{}], wanted {}", path_.string(), name,
+         fmt::join(e.shape, ", "), shape.text());
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(e.begin));
+  const auto n = static_cast<std::size_t>(shape.count());
+  std::vector<double> values(n);
+  const auto bytes = static_cast<std::streamsize>(e.end - e.begin);
+  if (e.wide) {
+    file.read(reinterpret_cast<char*>(values.data()), bytes);
+  } else {
+    std::vector<float> narrow(n);
+    file.read(reinterpret_cast<char*>(narrow.data()), bytes);
+    std::copy(narrow.begin(), narrow.end(), values.begin());
+  }
+  if (!file) fail(Exit::data, "{}: tensor '{}' cannot be read to its end", path_.string(), name);
+  return values;
+}
+
+void write_safetensors(const fs::path& path, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata, bool wide,
+                       const std::function<std::vector<double>(std::size_t)>& values) {
+  Json header;
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::uint64_t at = 0;
+  for (const TensorToWrite& t : tensors) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(t.shape.count()) * (wide ? 8 : 4);
+    header[t.name] = {
+        {"dtype", wide ? "F64" : "F32"},
+        {"shape", std::vector<std::int64_t>(t.shape.data(), t.shape.data() + t.shape.rank())},
+        {"data_offsets", {at, at + bytes}}};
+    at += bytes;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');  // the data starts at a multiple of 8
+  const std::uint64_t size = text.size();
+  AtomicFile file(path);
+  file.write({reinterpret_cast<const char*>(&size), 8});
+  file.write(text);
+  std::vector<float> narrow;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::vector<double> v = values(i);
+    PES_CHECK(v.size() == static_cast<std::size_t>(tensors[i].shape.count()));
+    if (wide) {
+      file.write({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double)});
+    } else {
+      narrow.resize(v.size());
+      std::transform(v.begin(), v.end(), narrow.begin(), [](double x) { return static_cast<float>(x); });
+      file.write({reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(float)});
+    }
+  }
+  file.commit();
+}
+
+}  // namespace pesuite

@@ -1,0 +1,52 @@
+// The safetensors format: a length, a JSON header with names, types, shapes and offsets, the bytes.
+// Files from outside are hostile until checked: every offset lies in the file, no two tensors
+// overlap, sizes agree with shapes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor/shape.h"
+
+namespace pesuite {
+
+namespace fs = std::filesystem;
+
+struct TensorEntry {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin = 0, end = 0;  // offsets into the file
+  bool wide = false;                 // F64 instead of F32
+};
+
+class SafetensorsReader {
+ public:
+  // Error (data) with file and reason when it is no sound safetensors file of F32 and F64 tensors.
+  explicit SafetensorsReader(const fs::path& path);
+  const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+  // Error (data) when there is no such tensor or its shape is another.
+  std::vector<double> read(const std::string& name, const Shape& shape) const;
+
+ private:
+  fs::path path_;
+  std::map<std::string, TensorEntry> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+// Writes tensors one after the other; appears under its name only when all are written.
+// values(i) yields tensor i as doubles, which are stored as F32, or as F64 where `wide`.
+struct TensorToWrite {
+  std::string name;
+  Shape shape;
+};
+void write_safetensors(const fs::path& path, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata, bool wide,
+                       const std::function<std::vector<double>(std::size_t)>& values);
+
+}  // namespace pesuite
