@@ -40,9 +40,15 @@ struct Result {
   std::vector<Values> gradients;  // of sum(cotangent y) in each input
 };
 
-// Runs `build` on parameters that hold `inputs`, and backwards from a cotangent made from `seed`.
+// The cotangent of tests that do not bring their own.
+inline Values default_cotangent(const Shape& y) {
+  return random_values(y, 99);
+}
+
+// Runs `build` on parameters that hold `inputs`, and backwards from `cotangent` (null: the default
+// one) unless `backward` is false.
 inline Result run(Backend& backend, const std::vector<Values>& inputs, const Build& build,
-                  std::uint64_t seed = 99, bool backward = true) {
+                  bool backward = true, const Values* cotangent = nullptr) {
   Tape tape(backend);
   std::vector<Parameter> parameters(inputs.size());
   std::vector<Tensor> leaves;
@@ -63,8 +69,8 @@ inline Result run(Backend& backend, const std::vector<Values>& inputs, const Bui
     result.y.data.resize(static_cast<std::size_t>(result.y.shape.count()));
     backend.download(result.y.data.data(), tape.view(y));
     if (backward) {
-      const Values cotangent = random_values(result.y.shape, seed);
-      if (const Out dy = tape.grad(y)) backend.upload(dy, cotangent.data.data());
+      const Values g = cotangent != nullptr ? *cotangent : default_cotangent(result.y.shape);
+      if (const Out dy = tape.grad(y)) backend.upload(dy, g.data.data());
       tape.backward();
       for (Parameter& p : parameters) {
         Values g{p.shape, std::vector<double>(static_cast<std::size_t>(p.shape.count()))};
@@ -108,9 +114,9 @@ inline void expect_gradients(Backend& reference, const std::vector<Values>& inpu
   constexpr double step = 1e-5;
   const Result base = run(reference, inputs, build);
   ASSERT_EQ(base.failure, "");
-  const Values cotangent = random_values(base.y.shape, 99);
+  const Values cotangent = default_cotangent(base.y.shape);
   const auto loss = [&](const std::vector<Values>& at) {
-    const Result r = run(reference, at, build, 99, false);
+    const Result r = run(reference, at, build, false);
     double sum = 0;
     for (std::size_t i = 0; i < r.y.data.size(); ++i) sum += r.y.data[i] * cotangent.data[i];
     return sum;

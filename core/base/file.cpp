@@ -87,7 +87,9 @@ AtomicFile::~AtomicFile() {
   ::close(descriptor_);
   ::unlink(temporary_.c_str());
 }
-void AtomicFile::write(std::string_view bytes) { write_all(descriptor_, bytes, temporary_); }
+void AtomicFile::write(std::string_view bytes) {
+  write_all(descriptor_, bytes, temporary_);
+}
 void AtomicFile::commit() {
   sync(descriptor_, temporary_);
   ::close(std::exchange(descriptor_, -1));

@@ -13,7 +13,9 @@ struct Encoding::Step {
   std::vector<pes_tensor> parameters;
   std::vector<Layer> layers;
 };
-void Encoding::StepDeleter::operator()(Step* s) const { delete s; }
+void Encoding::StepDeleter::operator()(Step* s) const {
+  delete s;
+}
 
 Encoding::Encoding(const Catalog& catalog, const Expression& e, const ModelShape& m)
     : encoding_(catalog.encoding(e.name).descriptor),
@@ -87,24 +89,27 @@ Tensor Encoding::embed(Tape& tape, Tensor x) const {
   const Shape before = tape.shape(x);
   tape.set_place({card().name, "embed"});
   const Tensor y{encoding_->embed(self_.get(), &step_->c, {x.id}).id};
-  if (!y) tape.fail("returned the null handle");
+  if (!y)
+    tape.fail("returned the null handle");
   else if (!tape.knows(y) || !(tape.shape(y) == before))
     tape.fail(fmt::format("returned {}, wanted {}",
-                          tape.knows(y) ? tape.shape(y).text() : "an unknown handle", before.text()));
+                          tape.knows(y) ? tape.shape(y).text() : "an unknown handle",
+                          before.text()));
   settle(tape);
   return y;
 }
 
 void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   if (encoding_->attend == nullptr) return;
-  pes_attention c{sizeof(pes_attention), layer, {x.id}, {a.q.id}, {a.k.id}, a.scale,
+  pes_attention c{sizeof(pes_attention), layer,       {x.id}, {a.q.id}, {a.k.id}, a.scale,
                   {a.distance.id},       {a.bias.id}, false};
   tape.set_place({card().name, "attend", layer});
   encoding_->attend(self_.get(), &step_->c, &c);
   for (const pes_tensor t : {c.q, c.k, c.distance, c.bias})
     if (!tape.knows({t.id})) tape.fail("left a handle in its slots that is not of this step");
   if (c.q.id == 0 || c.k.id == 0) tape.fail("left the null handle in q or k");
-  if (c.rewrite && encoding_->rewrite == nullptr) tape.fail("asks for a rewrite and has no such hook");
+  if (c.rewrite && encoding_->rewrite == nullptr)
+    tape.fail("asks for a rewrite and has no such hook");
   settle(tape);
   a.q = {c.q.id};
   a.k = {c.k.id};
@@ -122,9 +127,9 @@ Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, 
                          Tensor visible, std::int64_t first) {
   const Layer& layer = *static_cast<const Layer*>(self);
   const Encoding& e = *layer.encoding;
-  pes_scores c{sizeof(pes_scores), layer.layer,  static_cast<std::int32_t>(first),
-               {layer.x.id},       {q.id},       {k.id},
-               {visible.id},       layer.scale,  {scores.id}};
+  pes_scores c{sizeof(pes_scores), layer.layer, static_cast<std::int32_t>(first),
+               {layer.x.id},       {q.id},      {k.id},
+               {visible.id},       layer.scale, {scores.id}};
   tape.set_place({e.card().name, "rewrite", layer.layer});
   e.encoding_->rewrite(e.self_.get(), &e.step_->c, &c);
   if (!tape.knows({c.scores.id})) tape.fail("left a handle in scores that is not of this step");

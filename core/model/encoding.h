@@ -67,8 +67,8 @@ class Encoding {
     Tensor x;
     double scale;
   };
-  static Tensor rewrite(const void* layer, Tape&, Tensor scores, Tensor q, Tensor k,
-                        Tensor visible, std::int64_t first);
+  static Tensor rewrite(const void* layer, Tape&, Tensor scores, Tensor q, Tensor k, Tensor visible,
+                        std::int64_t first);
   // Throws what happened in a hook since the last call.
   void settle(Tape&) const;
 

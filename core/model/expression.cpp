@@ -21,7 +21,8 @@ class Parser {
         do {
           const std::string name = word("an option's name");
           expect('=');
-          if (!e.options.emplace(name, value()).second) refuse("option '" + name + "' given twice, the second time");
+          if (!e.options.emplace(name, value()).second)
+            refuse("option '" + name + "' given twice, the second time");
         } while (accept(','));
         expect(')');
       }

@@ -57,11 +57,11 @@ void check_entry(const pes_library& entry, std::string_view where) {
     fail(Exit::plugin, "{}: its entry is {} bytes long, too short to hold a version", where,
          entry.size);
   if (entry.abi_major != PES_ABI_MAJOR)
-    fail(Exit::plugin,
-         "{}: built for plugin ABI {}.{}, this pesuite has {}.{}; {}", where, entry.abi_major,
-         entry.abi_minor, PES_ABI_MAJOR, PES_ABI_MINOR,
-         entry.abi_major > PES_ABI_MAJOR ? "use a newer pesuite, or rebuild the plugin against this one's headers"
-                                         : "rebuild the plugin against this pesuite's headers");
+    fail(Exit::plugin, "{}: built for plugin ABI {}.{}, this pesuite has {}.{}; {}", where,
+         entry.abi_major, entry.abi_minor, PES_ABI_MAJOR, PES_ABI_MINOR,
+         entry.abi_major > PES_ABI_MAJOR
+             ? "use a newer pesuite, or rebuild the plugin against this one's headers"
+             : "rebuild the plugin against this pesuite's headers");
   if (!PES_HAS(&entry, tasks) || entry.name == nullptr || entry.version == nullptr)
     fail(Exit::plugin, "{}: its entry is incomplete ({} bytes, a name and a version are needed)",
          where, entry.size);
@@ -96,8 +96,12 @@ Library Library::open(const fs::path& file) {
   return {file, std::move(handle), &entry};
 }
 
-std::vector<const pes_encoding*> Library::encodings() const { return list_of(entry_->encodings); }
-std::vector<const pes_task*> Library::tasks() const { return list_of(entry_->tasks); }
+std::vector<const pes_encoding*> Library::encodings() const {
+  return list_of(entry_->encodings);
+}
+std::vector<const pes_task*> Library::tasks() const {
+  return list_of(entry_->tasks);
+}
 
 namespace {
 
@@ -188,13 +192,15 @@ Catalog open_catalog(const std::vector<fs::path>& search_path) {
   const auto claim = [&](const std::string& what, const Library& library) {
     const auto [it, fresh] = owners.emplace(what, library.path().string());
     if (!fresh)
-      catalog.problems.push_back(fmt::format("{} of {} is not used: {} comes first on the search path",
-                                             what, library.path().string(), it->second));
+      catalog.problems.push_back(
+          fmt::format("{} of {} is not used: {} comes first on the search path", what,
+                      library.path().string(), it->second));
   };
   for (const Library& library : catalog.libraries) {
     for (const pes_encoding* e : library.encodings())
       claim(fmt::format("encoding '{}'", e->card->name), library);
-    for (const pes_task* t : library.tasks()) claim(fmt::format("task '{}'", t->card->name), library);
+    for (const pes_task* t : library.tasks())
+      claim(fmt::format("task '{}'", t->card->name), library);
   }
   return catalog;
 }

@@ -16,7 +16,8 @@ void check(const ModelConfig& c) {
     refuse(fmt::format("width {} is no multiple of {} heads", c.width, c.heads));
   if (c.heads % c.groups() != 0)
     refuse(fmt::format("{} heads are no multiple of {} kv_heads", c.heads, c.groups()));
-  if (c.dropout < 0 || c.dropout >= 1) refuse(fmt::format("dropout {} is not in [0, 1)", c.dropout));
+  if (c.dropout < 0 || c.dropout >= 1)
+    refuse(fmt::format("dropout {} is not in [0, 1)", c.dropout));
   if (c.tied && c.outputs() != c.vocabulary)
     refuse(fmt::format("a tied head needs as many classes as tokens, not {} and {}", c.outputs(),
                        c.vocabulary));
@@ -175,7 +176,10 @@ void Model::initialise(std::uint64_t seed) {
     if (i >= encoding_first_) {
       encoding_.init(i - encoding_first_, pes::mix64(seed, pes::hash64(p.name)), values);
     } else {
-      const int inputs = p.name.ends_with("mlp.down.bias") ? config_.ff_width : static_cast<int>(p.name.ends_with("bias") ? config_.width : p.shape[-1]);
+      const int inputs =
+          p.name.ends_with("mlp.down.bias")
+              ? config_.ff_width
+              : static_cast<int>(p.name.ends_with("bias") ? config_.width : p.shape[-1]);
       const Initial initial(config_, p, inputs);
       pes::Random random(pes::mix64(seed, pes::hash64(p.name)), pes::purpose("init"), 0);
       for (float& v : values) v = initial(random);
@@ -191,10 +195,13 @@ std::int64_t Model::count() const {
 }
 std::int64_t Model::encoding_count() const {
   std::int64_t n = 0;
-  for (std::size_t i = encoding_first_; i < parameters_.size(); ++i) n += parameters_[i].shape.count();
+  for (std::size_t i = encoding_first_; i < parameters_.size(); ++i)
+    n += parameters_[i].shape.count();
   return n;
 }
-std::size_t Model::step_memory() const { return tape_.memory(); }
+std::size_t Model::step_memory() const {
+  return tape_.memory();
+}
 
 Dropout Model::dropout(std::uint32_t purpose, const StepInfo& s) const {
   return {s.training ? config_.dropout : 0, s.seed, purpose};
@@ -216,17 +223,17 @@ Tensor Model::mlp(Tensor x, Tensor residual, const Layer& l, const StepInfo& s) 
   Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias));  // [B, T, F or 2F]
   h = config_.activation == Activation::swiglu ? ops::gate(tape_, h)
                                                : ops::unary(tape_, Unary::gelu, h);
-  h = ops::dropout(tape_, h, dropout(l.drop_activation, s));      // [B, T, F]
+  h = ops::dropout(tape_, h, dropout(l.drop_activation, s));  // [B, T, F]
   return project(h, l.down, l.down_bias, residual, l.drop_mlp, s);
 }
 
 Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
   const Layer& l = layers_[static_cast<std::size_t>(index)];
-  const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias);          // [B, T, W]
+  const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias);  // [B, T, W]
   const ops::Heads heads = ops::split_heads(
       tape_, ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias)), config_.heads, config_.groups());
   Attention a;
-  a.q = heads.q, a.k = heads.k, a.v = heads.v;                                  // [B, H, T, D]
+  a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
   a.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim()));
   a.dropout = dropout(l.drop_attention, s);
   const auto norm_q_and_k = [&] {
@@ -237,7 +244,8 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
   encoding_.attend(tape_, index, h, a);
   if (config_.qk_norm == QkNorm::after) {
     if (tape_.shape(a.q)[-1] != config_.head_dim())
-      fail(Exit::usage, "qk_norm = 'after' needs heads of the model's size; encoding '{}' widens them",
+      fail(Exit::usage,
+           "qk_norm = 'after' needs heads of the model's size; encoding '{}' widens them",
            encoding_.card().name);
     norm_q_and_k();
   }
@@ -248,7 +256,8 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
 }
 
 Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool learn) {
-  PES_CHECK(batch.tokens.size() == static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
+  PES_CHECK(batch.tokens.size() ==
+            static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
   tape_.reset();
   tape_.set_recording(learn);
   path_ = AttentionPath::fused;
@@ -262,7 +271,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
 
   encoding_.begin(tape_, s, std::span(leaves_).subspan(encoding_first_));
   Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens),
-                        {batch.size, batch.length});                            // [B, T, W]
+                        {batch.size, batch.length});  // [B, T, W]
   x = encoding_.embed(tape_, x);
   x = ops::dropout(tape_, x, dropout(pes::purpose("dropout.embedding"), s));
   const Tape::Mark mark = tape_.mark();
@@ -301,7 +310,9 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   return scores;
 }
 
-Scores Model::score(const Batch& batch, const StepInfo& s) { return run(batch, s, 0, false); }
+Scores Model::score(const Batch& batch, const StepInfo& s) {
+  return run(batch, s, 0, false);
+}
 Scores Model::learn(const Batch& batch, const StepInfo& s, double weight) {
   return run(batch, s, weight, true);
 }

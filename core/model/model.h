@@ -32,10 +32,10 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   Activation activation = Activation::swiglu;
   QkNorm qk_norm = QkNorm::off;
-  bool tied = true;      // the head is the token table (language models only)
-  bool parallel = false; // attention and mlp both read the layer's input (GPT-NeoX, Pythia)
+  bool tied = true;       // the head is the token table (language models only)
+  bool parallel = false;  // attention and mlp both read the layer's input (GPT-NeoX, Pythia)
   bool attention_bias = false, mlp_bias = false, head_bias = false;
-  double dropout = 0;    // of embedding, attention, its output, activations, mlp output
+  double dropout = 0;  // of embedding, attention, its output, activations, mlp output
   Init init = Init::normal;
   int vocabulary = 256;  // inputs; a cell sets it to what its task has
   int classes = 0;       // outputs; 0: as many as inputs
@@ -77,10 +77,10 @@ class Model {
   const Encoding& encoding() const { return encoding_; }
   Backend& backend() { return backend_; }
   std::vector<Parameter>& parameters() { return parameters_; }
-  std::int64_t count() const;           // all learnable numbers
-  std::int64_t encoding_count() const;  // those of the encoding
+  std::int64_t count() const;                   // all learnable numbers
+  std::int64_t encoding_count() const;          // those of the encoding
   AttentionPath path() const { return path_; }  // of the last pass; the worst of its layers
-  std::size_t step_memory() const;      // bytes of the largest step so far, beyond the parameters
+  std::size_t step_memory() const;  // bytes of the largest step so far, beyond the parameters
 
   // Forward only, in memory that does not grow with the number of layers.
   Scores score(const Batch&, const StepInfo&);
@@ -96,13 +96,16 @@ class Model {
   int add(std::string name, const Shape& shape, bool decay);
   void initialise(std::uint64_t seed);
   Scores run(const Batch&, const StepInfo&, double weight, bool learn);
-  Tensor leaf(int parameter) { return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)]; }
+  Tensor leaf(int parameter) {
+    return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
+  }
   Tensor layer(Tensor x, int index, const StepInfo&);
   Tensor mlp(Tensor x, Tensor residual, const Layer&, const StepInfo&);
   Tensor normed(Tensor x, int gain, int bias);
   Dropout dropout(std::uint32_t purpose, const StepInfo&) const;
   // x + dropout(linear(y)), in one pass where nothing is dropped
-  Tensor project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose, const StepInfo&);
+  Tensor project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose,
+                 const StepInfo&);
 
   Backend& backend_;
   ModelConfig config_;

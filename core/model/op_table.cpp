@@ -25,10 +25,13 @@ pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F 
   }
 }
 
-Tensor tensor(pes_tensor t) { return {t.id}; }
+Tensor tensor(pes_tensor t) {
+  return {t.id};
+}
 
 void op_fail(pes_ctx* ctx, const char* message) {
-  guarded(ctx, {}, [&](Tape& t) { return t.fail(message == nullptr ? "no reason given" : message); });
+  guarded(ctx, {},
+          [&](Tape& t) { return t.fail(message == nullptr ? "no reason given" : message); });
 }
 
 int op_shape(pes_ctx* ctx, pes_tensor x, std::int64_t out[PES_MAX_RANK]) {
@@ -60,9 +63,9 @@ pes_tensor op_upload(pes_ctx* ctx, int rank, const std::int64_t* extents, const 
   });
 }
 
-constexpr Unary unary_ops[] = {Unary::exp,      Unary::log,  Unary::sin, Unary::cos,
-                               Unary::tanh,     Unary::sigmoid, Unary::softplus, Unary::relu,
-                               Unary::abs,      Unary::sqrt, Unary::floor};
+constexpr Unary unary_ops[] = {Unary::exp,  Unary::log,     Unary::sin,      Unary::cos,
+                               Unary::tanh, Unary::sigmoid, Unary::softplus, Unary::relu,
+                               Unary::abs,  Unary::sqrt,    Unary::floor};
 constexpr Binary binary_ops[] = {Binary::add, Binary::sub, Binary::mul,
                                  Binary::div, Binary::min, Binary::max};
 
@@ -125,12 +128,23 @@ pes_tensor op_rotate(pes_ctx* ctx, pes_tensor x, pes_tensor cos, pes_tensor sin,
 }  // namespace
 
 const pes_ops& op_table() {
-  static constexpr pes_ops table = {
-      .size = sizeof(pes_ops), .fail = op_fail,       .shape = op_shape,   .upload = op_upload,
-      .unary = op_unary,       .binary = op_binary,   .affine = op_affine, .matmul = op_matmul,
-      .sum = op_sum,           .cumsum = op_cumsum,   .reshape = op_reshape,
-      .permute = op_permute,   .slice = op_slice,     .concat = op_concat, .take = op_take,
-      .rows = op_rows,         .rotate = op_rotate};
+  static constexpr pes_ops table = {.size = sizeof(pes_ops),
+                                    .fail = op_fail,
+                                    .shape = op_shape,
+                                    .upload = op_upload,
+                                    .unary = op_unary,
+                                    .binary = op_binary,
+                                    .affine = op_affine,
+                                    .matmul = op_matmul,
+                                    .sum = op_sum,
+                                    .cumsum = op_cumsum,
+                                    .reshape = op_reshape,
+                                    .permute = op_permute,
+                                    .slice = op_slice,
+                                    .concat = op_concat,
+                                    .take = op_take,
+                                    .rows = op_rows,
+                                    .rotate = op_rotate};
   return table;
 }
 

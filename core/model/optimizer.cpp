@@ -41,13 +41,18 @@ double schedule_factor(const Schedule& s, std::int64_t step, std::int64_t steps)
 
 Optimizer::Optimizer(Backend& backend, const OptimizerConfig& config)
     : backend_(backend), config_(config), norm_(backend.allocate(backend.element_size())) {}
-Optimizer::~Optimizer() { backend_.release(norm_); }
+Optimizer::~Optimizer() {
+  backend_.release(norm_);
+}
 
 double Optimizer::update(std::vector<Parameter>& parameters, double lr_factor, std::int64_t step) {
   updates_.clear();
   for (Parameter& p : parameters) {
     if (!p.has_grad) continue;
-    updates_.push_back({{p.value, p.shape}, {p.m, p.shape}, {p.v, p.shape}, {p.grad, p.shape},
+    updates_.push_back({{p.value, p.shape},
+                        {p.m, p.shape},
+                        {p.v, p.shape},
+                        {p.grad, p.shape},
                         p.decay ? config_.weight_decay : 0});
     p.has_grad = false;
   }

@@ -43,8 +43,7 @@ std::string misfit(const pes_option& o, const std::string& value) {
   };
   double x = 0;
   switch (o.type) {
-    case PES_BOOL:
-      return value == "true" || value == "false" ? "" : "is not true or false";
+    case PES_BOOL: return value == "true" || value == "false" ? "" : "is not true or false";
     case PES_INT:
       if (!parse_real(value, x) || x != std::floor(x) || std::fabs(x) > 9e15)
         return "is not an integer";
@@ -84,9 +83,9 @@ std::vector<std::string> resolve_options(const pes_card& card, const Options& gi
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       const std::string near = did_you_mean(name, names);
       fail(Exit::usage, "{} has no option '{}'{}", what, name,
-           !near.empty()     ? near
+           !near.empty()   ? near
            : names.empty() ? "; it has none"
-                             : fmt::format("; it has {}", join(names, ", ")));
+                           : fmt::format("; it has {}", join(names, ", ")));
     }
   for (const pes_option* o : options) {
     const auto it = given.find(o->name);
@@ -105,8 +104,8 @@ std::string expression_text(const pes_card& card, std::span<const std::string> v
     if (values[i] == options[i]->value) continue;
     if (!inside.empty()) inside += ", ";
     const bool quoted = options[i]->type == PES_TEXT;
-    inside += fmt::format("{}={}{}{}", options[i]->name, quoted ? "'" : "", values[i],
-                          quoted ? "'" : "");
+    inside +=
+        fmt::format("{}={}{}{}", options[i]->name, quoted ? "'" : "", values[i], quoted ? "'" : "");
   }
   return inside.empty() ? card.name : fmt::format("{}({})", card.name, inside);
 }

@@ -17,8 +17,8 @@ ModelConfig llama(int width, int layers, int heads, int ff_width, int vocabulary
   return c;
 }
 
-// The sizes of the study of unusual encodings (pe-explorer): head size 64, feed-forward 4 W, QK-norm
-// behind the rotation, 65,536 tokens, budgets of 40 tokens a parameter.
+// The sizes of the study of unusual encodings (pe-explorer): head size 64, feed-forward 4 W,
+// QK-norm behind the rotation, 65,536 tokens, budgets of 40 tokens a parameter.
 ModelConfig explorer(int width, int layers, int heads) {
   ModelConfig c = llama(width, layers, heads, 4 * width, 65536);
   c.qk_norm = QkNorm::after;

@@ -11,9 +11,9 @@ namespace pesuite {
 
 struct Preset {
   std::string_view name, summary;
-  ModelConfig config;           // with the vocabulary it was stated for
-  double stated_parameters;     // what its source says; 0: nobody said
-  double tokens;                // stated training budget in tokens; 0: none
+  ModelConfig config;        // with the vocabulary it was stated for
+  double stated_parameters;  // what its source says; 0: nobody said
+  double tokens;             // stated training budget in tokens; 0: none
   int train_length;
 };
 

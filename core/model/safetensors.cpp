@@ -44,7 +44,8 @@ TensorEntry parse_entry(const std::string& name, const nlohmann::json& j, std::u
     refuse("offsets outside the file");
   e.begin = data_start + offsets[0];
   e.end = data_start + offsets[1];
-  if (e.end - e.begin != count_of(e.shape) * (e.wide ? 8 : 4)) refuse("a size that is not its shape's");
+  if (e.end - e.begin != count_of(e.shape) * (e.wide ? 8 : 4))
+    refuse("a size that is not its shape's");
   return e;
 }
 
@@ -65,7 +66,8 @@ SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
   if (header_size > largest_header || header_size > size - 8)
     refuse(fmt::format("its header claims {} bytes of {}", header_size, size));
   std::string header(header_size, '\0');
-  if (!file.read(header.data(), static_cast<std::streamsize>(header_size))) refuse("its header ends early");
+  if (!file.read(header.data(), static_cast<std::streamsize>(header_size)))
+    refuse("its header ends early");
   try {
     // a callback that refuses names that come twice, which a map would hide
     std::vector<std::set<std::string>> seen;
@@ -151,7 +153,8 @@ void write_safetensors(const fs::path& path, const std::vector<TensorToWrite>& t
       file.write({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double)});
     } else {
       narrow.resize(v.size());
-      std::transform(v.begin(), v.end(), narrow.begin(), [](double x) { return static_cast<float>(x); });
+      std::transform(v.begin(), v.end(), narrow.begin(),
+                     [](double x) { return static_cast<float>(x); });
       file.write({reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(float)});
     }
   }

@@ -28,10 +28,12 @@ Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_lengt
            created_.inputs, created_.outputs);
     if (created_.axes != nullptr)
       for (const pes_axis* const* a = created_.axes; *a != nullptr; ++a) {
-        Axis axis{(*a)->name, (*a)->unit ? (*a)->unit : "", (*a)->help ? (*a)->help : "", {}, {}, (*a)->trained};
+        Axis axis{(*a)->name,   (*a)->unit ? (*a)->unit : "", (*a)->help ? (*a)->help : "", {}, {},
+                  (*a)->trained};
         for (int i = 0; i < (*a)->count; ++i) {
           axis.values.push_back((*a)->values[i]);
-          axis.labels.push_back((*a)->labels ? (*a)->labels[i] : fmt::format("{}", (*a)->values[i]));
+          axis.labels.push_back((*a)->labels ? (*a)->labels[i]
+                                             : fmt::format("{}", (*a)->values[i]));
         }
         axes_.push_back(std::move(axis));
       }
@@ -57,8 +59,8 @@ Task::~Task() {
   if (created_.self != nullptr) task_->destroy(created_.self);
 }
 
-void Task::sample(const Request& r, std::span<std::int32_t> tokens,
-                  std::span<std::int32_t> targets, std::span<double> optimum) const {
+void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
+                  std::span<double> optimum) const {
   PES_CHECK(tokens.size() == static_cast<std::size_t>(r.length) && targets.size() == tokens.size());
   PES_CHECK(r.axes.empty() || r.axes.size() == axes_.size());
   const std::vector<double> drawn(axes_.size(), std::numeric_limits<double>::quiet_NaN());
@@ -72,7 +74,9 @@ void Task::sample(const Request& r, std::span<std::int32_t> tokens,
   for (std::size_t t = 0; t < tokens.size(); ++t)
     if (tokens[t] < 0 || tokens[t] >= created_.inputs || targets[t] < -1 ||
         targets[t] >= created_.outputs)
-      fail(Exit::plugin, "task '{}', example {} of length {}: token {} or target {} at position {} is outside its alphabet",
+      fail(Exit::plugin,
+           "task '{}', example {} of length {}: token {} or target {} at position {} is outside "
+           "its alphabet",
            text_, r.index, r.length, tokens[t], targets[t], t);
 }
 

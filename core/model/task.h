@@ -37,8 +37,8 @@ class Task {
     pes_split split = PES_SPLIT_TRAIN;
     std::uint64_t seed = 0, index = 0;
     std::int32_t length = 0;
-    std::int64_t start = -1;             // corpora; -1: drawn
-    std::vector<double> axes;            // empty: all drawn
+    std::int64_t start = -1;   // corpora; -1: drawn
+    std::vector<double> axes;  // empty: all drawn
   };
   // Fills tokens and targets, `length` long, and optimum where it is not empty. Error (data) when
   // the task says that there is no such example, or breaks its promises.
@@ -46,8 +46,8 @@ class Task {
               std::span<double> optimum = {}) const;
   bool has_oracle() const { return task_->oracle != nullptr; }
   void oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const;
-  double chance(std::int32_t length) const;   // NaN where unknown
-  double distinct(std::int32_t length) const; // log10; NaN where unknown
+  double chance(std::int32_t length) const;    // NaN where unknown
+  double distinct(std::int32_t length) const;  // log10; NaN where unknown
 
  private:
   const pes_task* task_;

@@ -140,8 +140,9 @@ Tensor Tape::fail(std::string message) {
   if (!failure_.empty()) return {};
   failure_ = std::move(message);
   if (!place_.who.empty())
-    failure_ = fmt::format("encoding '{}', hook {}{}: {}", place_.who, place_.hook,
-                           place_.layer < 0 ? "" : fmt::format(", layer {}", place_.layer), failure_);
+    failure_ =
+        fmt::format("encoding '{}', hook {}{}: {}", place_.who, place_.hook,
+                    place_.layer < 0 ? "" : fmt::format(", layer {}", place_.layer), failure_);
   return {};
 }
 

@@ -30,9 +30,11 @@ struct Learned : pes::Encoding {
   pes::Param table;
 
   Learned(const pes_model& m, const pes::Values& v)
-      : width(m.width), train_length(m.train_length),
+      : width(m.width),
+        train_length(m.train_length),
         count(v.integer("rows") > 0 ? v.integer("rows") : m.max_length),
-        clamp(v.is("past", "clamp")), interpolate(v.is("past", "interpolate")),
+        clamp(v.is("past", "clamp")),
+        interpolate(v.is("past", "interpolate")),
         factor(v.flag("scale_rows") ? 1 / std::sqrt(m.width) : 1),
         table(param("table", {count, m.width}, pes::normal(v.real("init")))) {}
 
@@ -41,7 +43,8 @@ struct Learned : pes::Encoding {
     if (end <= count) return x + factor * slice(s[table], 0, s.offset, s.length);
     if (!clamp && !interpolate)
       throw pes::Refusal("position " + std::to_string(end - 1) + " is past the table's " +
-                         std::to_string(count) + " rows; give it more rows, or past=clamp or "
+                         std::to_string(count) +
+                         " rows; give it more rows, or past=clamp or "
                          "past=interpolate");
     // position n of the stretched axis lies between two rows; clamping is the same with squeeze 1
     const double last = static_cast<double>(count - 1);
@@ -49,7 +52,9 @@ struct Learned : pes::Encoding {
     const auto place = [&](std::int64_t j) {
       return std::min(last, squeeze * static_cast<double>(s.offset + j));
     };
-    const auto weight = [&](std::int64_t i, std::int64_t) { return place(i) - std::floor(place(i)); };
+    const auto weight = [&](std::int64_t i, std::int64_t) {
+      return place(i) - std::floor(place(i));
+    };
     const auto low = [&](std::int64_t, std::int64_t j) { return std::floor(place(j)); };
     const auto high = [&](std::int64_t, std::int64_t j) { return std::ceil(place(j)); };
     const pes::Tensor w = s.table({s.length, 1}, weight);

@@ -36,7 +36,9 @@ struct Sinusoidal : pes::Encoding {
   pes::Tensor rows;
 
   Sinusoidal(const pes_model& m, const pes::Values& v)
-      : width(m.width), base(v.real("base")), concat(v.is("layout", "concat")),
+      : width(m.width),
+        base(v.real("base")),
+        concat(v.is("layout", "concat")),
         scale_embedding(v.flag("scale_embedding")) {
     const int half = width / 2;
     exponent_step = v.is("exponent", "width") ? 2.0 / width : 1.0 / (half > 1 ? half - 1 : 1);
@@ -46,12 +48,13 @@ struct Sinusoidal : pes::Encoding {
     const std::int64_t half = width / 2;
     if (c >= 2 * half) return 0;  // an odd width ends with a zero
     const std::int64_t r = concat ? c % half : c / 2;
-    const double angle = static_cast<double>(n) *
-                         std::pow(base, -exponent_step * static_cast<double>(r));
+    const double angle =
+        static_cast<double>(n) * std::pow(base, -exponent_step * static_cast<double>(r));
     return (concat ? c < half : c % 2 == 0) ? std::sin(angle) : std::cos(angle);
   }
   void begin(const pes::Step& s) {
-    const double* all = table.extend(s.offset + s.length, width, [&](auto n, auto c) { return value(n, c); });
+    const double* all =
+        table.extend(s.offset + s.length, width, [&](auto n, auto c) { return value(n, c); });
     rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
   }
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {

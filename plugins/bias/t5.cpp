@@ -13,8 +13,7 @@ struct T5 : pes::Encoding {
       pes::integer("max_distance", "0", 0, 1 << 24,
                    "distances from here on share the last bucket; 0: 128, or the training length "
                    "where that is shorter, so that every bucket is trained"),
-      pes::choice("scale", "head", "head|one",
-                  "factor of q.k: 1/sqrt(D), or 1 as in T5 itself"),
+      pes::choice("scale", "head", "head|one", "factor of q.k: 1/sqrt(D), or 1 as in T5 itself"),
       pes::flag("multiply_sqrt_head", "false",
                 "multiply the table by sqrt(D), as in GPT-NeoX and x-transformers")};
   static constexpr pes_card card = pes::card<T5>(
@@ -51,7 +50,8 @@ struct T5 : pes::Encoding {
     if (n < exact) return static_cast<int>(n);
     const double octave = std::log(static_cast<double>(n) / exact) /
                           std::log(static_cast<double>(max_distance) / exact);
-    return static_cast<int>(std::min<double>(buckets - 1, exact + std::trunc(octave * (buckets - exact))));
+    return static_cast<int>(
+        std::min<double>(buckets - 1, exact + std::trunc(octave * (buckets - exact))));
   }
   void begin(const pes::Step& s) {
     const auto of = [&](auto, auto n) { return static_cast<double>(bucket(n)); };

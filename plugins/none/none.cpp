@@ -9,10 +9,11 @@ struct None : pes::Encoding {
        .summary = "no positional encoding; order comes from the causal mask alone (NoPE)",
        .taxonomy = "none",
        .paper = "Haviv et al. 2022, arXiv:2203.16634; Kazemnejad et al. 2023, arXiv:2305.19466",
-       .bibtex = "@inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on "
-                 "Length Generalization in Transformers}, author={Kazemnejad, Amirhossein and "
-                 "Padhi, Inkit and Natesan Ramamurthy, Karthikeyan and Das, Payel and Reddy, Siva}, "
-                 "booktitle={NeurIPS}, year={2023}}",
+       .bibtex =
+           "@inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on "
+           "Length Generalization in Transformers}, author={Kazemnejad, Amirhossein and "
+           "Padhi, Inkit and Natesan Ramamurthy, Karthikeyan and Das, Payel and Reddy, Siva}, "
+           "booktitle={NeurIPS}, year={2023}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED});
   None(const pes_model&, const pes::Values&) {}
 };

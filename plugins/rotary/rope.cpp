@@ -49,13 +49,16 @@ struct Rope : pes::Encoding {
       return static_cast<double>(position) *
              std::pow(base, -2.0 * static_cast<double>(r) / static_cast<double>(features));
     };
-    const double* c = cos_table.extend(end, n, [&](auto p, auto r) { return std::cos(angle(p, r)); });
-    const double* d = sin_table.extend(end, n, [&](auto p, auto r) { return std::sin(angle(p, r)); });
+    const double* c =
+        cos_table.extend(end, n, [&](auto p, auto r) { return std::cos(angle(p, r)); });
+    const double* d =
+        sin_table.extend(end, n, [&](auto p, auto r) { return std::sin(angle(p, r)); });
     cos = s.upload({s.length, n}, c + s.offset * n);
     sin = s.upload({s.length, n}, d + s.offset * n);
     if (!mismatched) return;
     partner = s.table({features}, [](auto, auto i) { return static_cast<double>(i ^ 1); });
-    const pes::Tensor sign = s.table({features}, [](auto, auto i) { return i % 2 == 0 ? -1.0 : 1.0; });
+    const pes::Tensor sign =
+        s.table({features}, [](auto, auto i) { return i % 2 == 0 ? -1.0 : 1.0; });
     cos = concat(cos, cos, -1);
     sin = concat(sin, sin, -1) * sign;
   }

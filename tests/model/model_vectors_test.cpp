@@ -54,9 +54,9 @@ struct Vectors {
 
 std::unique_ptr<Model> make_model(Backend& backend, const Catalog& catalog, const Vectors& v) {
   const ModelConfig& c = v.config;
-  Encoding encoding(catalog, parse_expression(v.meta["config"]["encoding"].get<std::string>()),
-                    {c.layers, c.heads, c.groups(), c.head_dim(), c.width, v.batch.length,
-                     v.batch.length});
+  Encoding encoding(
+      catalog, parse_expression(v.meta["config"]["encoding"].get<std::string>()),
+      {c.layers, c.heads, c.groups(), c.head_dim(), c.width, v.batch.length, v.batch.length});
   auto model = std::make_unique<Model>(backend, c, std::move(encoding), 1);
   std::size_t found = 0;
   for (Parameter& p : model->parameters()) {
@@ -78,7 +78,9 @@ double mean(const std::vector<double>& nats) {
 struct Case {
   std::string backend, vectors;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.backend << " " << c.vectors; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.backend << " " << c.vectors;
+}
 
 class WholeModel : public ::testing::TestWithParam<Case> {};
 
@@ -112,7 +114,8 @@ TEST_P(WholeModel, AgreesWithPyTorch) {
     if (i == 0) compare("gradient.", true, exact ? 1e-11 : 1e-5);
     const double norm = optimizer.update(model->parameters(), 1, i);
     EXPECT_NEAR(norm, v.meta["norms"][static_cast<std::size_t>(i)].get<double>(),
-                exact ? 1e-10 : 2e-3) << "gradient norm of step " << i;
+                exact ? 1e-10 : 2e-3)
+        << "gradient norm of step " << i;
   }
   compare("end.", false, exact ? 1e-9 : 1e-3);
 }

@@ -247,8 +247,7 @@ namespace {
 template <class F>
 void each_head(const Shape& part, Index first_column, Index b, Index t, F body) {
   const Index heads = part[1], T = part[2], D = part[3];
-  for (Index h = 0; h < heads; ++h)
-    body(first_column + h * D, ((b * heads + h) * T + t) * D, D);
+  for (Index h = 0; h < heads; ++h) body(first_column + h * D, ((b * heads + h) * T + t) * D, D);
 }
 }  // namespace
 
