@@ -111,7 +111,7 @@ Model::Model(Backend& backend, const ModelConfig& config, Encoding encoding, std
   encoding_first_ = parameters_.size();
   for (const Encoding::ParameterSpec& p : encoding_.parameters())
     add("encoding." + p.name, p.shape, p.decay);
-  initialise(seed);
+  restart(seed);
 }
 
 Model::~Model() {
@@ -129,8 +129,6 @@ int Model::add(std::string name, const Shape& shape, bool decay) {
   for (void** memory : {&parameters_.back().value, &parameters_.back().grad, &parameters_.back().m,
                         &parameters_.back().v})
     *memory = backend_.allocate(bytes);
-  for (void* memory : {parameters_.back().m, parameters_.back().v})
-    backend_.fill({memory, shape}, 0);
   return static_cast<int>(parameters_.size()) - 1;
 }
 
@@ -168,7 +166,11 @@ class Initial {
 
 }  // namespace
 
-void Model::initialise(std::uint64_t seed) {
+void Model::restart(std::uint64_t seed) {
+  for (Parameter& p : parameters_) {
+    p.has_grad = false;
+    for (void* memory : {p.m, p.v}) backend_.fill({memory, p.shape}, 0);
+  }
   std::vector<float> values;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
@@ -204,7 +206,7 @@ std::size_t Model::step_memory() const {
 }
 
 Dropout Model::dropout(std::uint32_t purpose, const StepInfo& s) const {
-  return {s.training ? config_.dropout : 0, s.seed, purpose};
+  return {s.training && s.drops ? config_.dropout : 0, s.seed, purpose};
 }
 
 Tensor Model::normed(Tensor x, int gain, int bias) {

@@ -73,6 +73,9 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
+  // Start values again, as the constructor made them, and no moments.
+  void restart(std::uint64_t seed);
+
   const ModelConfig& config() const { return config_; }
   const Encoding& encoding() const { return encoding_; }
   Backend& backend() { return backend_; }
@@ -94,7 +97,6 @@ class Model {
     std::uint32_t drop_attention, drop_out, drop_activation, drop_mlp;  // purposes
   };
   int add(std::string name, const Shape& shape, bool decay);
-  void initialise(std::uint64_t seed);
   Scores run(const Batch&, const StepInfo&, double weight, bool learn);
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];

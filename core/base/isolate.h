@@ -1,0 +1,20 @@
+// Runs code that may crash, such as a plugin's create(), in a child process of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace pesuite {
+
+struct Isolated {
+  enum class End { returned, threw, crashed, timed_out } end = End::returned;
+  std::string text;  // what body returned, or the sentence of what went wrong
+  int code = 0;      // of an Error that was thrown (Exit), or the signal
+};
+
+// Forks, calls body, and hands back its result. To be used before threads exist.
+Isolated run_isolated(const std::function<std::string()>& body, double seconds);
+
+std::string signal_name(int signal);  // "SIGSEGV (segmentation fault)"
+
+}  // namespace pesuite

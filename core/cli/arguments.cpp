@@ -1,0 +1,71 @@
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace pesuite::cli {
+
+Arguments::Arguments(std::string usage, std::string about)
+    : usage_(std::move(usage)), about_(std::move(about)) {
+  flags()("help,h", po::bool_switch(), "show this help")(
+      "plugin-path", po::value<std::vector<std::string>>()->composing(),
+      "folders or files to search for plugins first, separated by ':'");
+}
+
+void Arguments::positional(const std::string& name, int count) {
+  if (count == 1)
+    hidden_.add_options()(name.c_str(), po::value<std::string>());
+  else
+    hidden_.add_options()(name.c_str(), po::value<std::vector<std::string>>());
+  positional_.add(name.c_str(), count);
+}
+
+namespace {
+
+// "--batch_size=3" is "--batch-size=3".
+void unify_names(std::vector<std::string>& words) {
+  for (std::string& w : words) {
+    if (w == "--") return;
+    if (!w.starts_with("--")) continue;
+    const std::size_t end = std::min(w.find('='), w.size());
+    std::replace(w.begin() + 2, w.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+  }
+}
+
+}  // namespace
+
+bool Arguments::parse(std::vector<std::string> words) {
+  unify_names(words);
+  po::options_description all;
+  all.add(flags_).add(hidden_);
+  try {
+    const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(words).options(all).positional(positional_).style(style).run(), values_);
+    po::notify(values_);
+  } catch (const po::unknown_option& e) {
+    std::vector<std::string> names;
+    for (const auto& o : flags_.options()) names.push_back("--" + o->long_name());
+    fail(Exit::usage, "unknown flag '{}'{}", e.get_option_name(), did_you_mean(e.get_option_name(), names));
+  } catch (const po::too_many_positional_options_error&) {
+    fail(Exit::usage, "too many arguments; usage: pesuite {}", usage_);
+  } catch (const po::error& e) {
+    fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(), usage_.substr(0, usage_.find(' ')));
+  }
+  if (!flag("help")) return true;
+  std::ostringstream out;
+  out << "usage: pesuite " << usage_ << "\n\n" << about_ << "\n\n" << flags_;
+  std::fputs(out.str().c_str(), stdout);
+  return false;
+}
+
+void Arguments::require(const std::string& name, const std::string& what) const {
+  if (!has(name)) fail(Exit::usage, "{} is missing; usage: pesuite {}", what, usage_);
+}
+
+}  // namespace pesuite::cli

@@ -1,0 +1,65 @@
+// Flags of a verb, by Boost.Program_options: hyphen and underscore are equal in names, unknown flags
+// get the nearest known one, --help prints what there is.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pesuite::cli {
+
+namespace po = boost::program_options;
+
+class Arguments {
+ public:
+  // `usage` is the line behind "usage: pesuite ".
+  Arguments(std::string usage, std::string about);
+
+  // Adds flags: arguments.flags()("jobs,j", po::value<int>(), "cells at a time").
+  po::options_description_easy_init flags() { return flags_.add_options(); }
+  // Names of positional arguments; the last may repeat.
+  void positional(const std::string& name, int count = 1);
+
+  // False when --help was asked for and printed. Error (usage) for anything unknown or missing.
+  bool parse(std::vector<std::string> words);
+
+  bool has(const std::string& name) const { return values_.count(name) > 0; }
+  template <class T>
+  T get(const std::string& name) const {
+    return values_[name].as<T>();
+  }
+  template <class T>
+  T get(const std::string& name, T otherwise) const {
+    return has(name) ? values_[name].as<T>() : otherwise;
+  }
+  bool flag(const std::string& name) const { return has(name) && values_[name].as<bool>(); }
+  std::string text(const std::string& name, const std::string& otherwise = "") const {
+    return get<std::string>(name, otherwise);
+  }
+  std::vector<std::string> texts(const std::string& name) const {
+    return get<std::vector<std::string>>(name, {});
+  }
+  std::vector<std::string> plugin_path() const { return texts("plugin-path"); }
+  void require(const std::string& name, const std::string& what) const;
+
+ private:
+  std::string usage_, about_;
+  po::options_description flags_{"flags"};
+  po::options_description hidden_;
+  po::positional_options_description positional_;
+  po::variables_map values_;
+};
+
+// One function a verb: words behind the verb in, exit code out.
+int run_verb(const std::vector<std::string>&);
+int plan_verb(const std::vector<std::string>&);
+int validate_verb(const std::vector<std::string>&);
+int list_verb(const std::vector<std::string>&);
+int info_verb(const std::vector<std::string>&);
+int train_verb(const std::vector<std::string>&);
+int eval_verb(const std::vector<std::string>&);
+int report_verb(const std::vector<std::string>&);
+int task_verb(const std::vector<std::string>&);
+
+}  // namespace pesuite::cli

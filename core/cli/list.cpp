@@ -1,0 +1,278 @@
+// list and info: what there is, from descriptors alone.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "model/library.h"
+#include "model/options.h"
+#include "model/preset.h"
+#include "model/task.h"
+#include "suite/cell.h"
+#include "suite/suite.h"
+
+namespace pesuite::cli {
+
+namespace {
+
+std::string or_dash(const char* text) { return text == nullptr || *text == 0 ? "-" : text; }
+
+Json options_json(const pes_card& card) {
+  Json out = Json::array();
+  for (const pes_option* o : options_of(card)) {
+    Json j = {{"name", o->name}, {"type", type_name(o->type)}, {"default", o->value}, {"help", o->help}};
+    if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS) {
+      j["low"] = o->low;
+      j["high"] = std::isfinite(o->high) ? Json(o->high) : Json("inf");
+    }
+    if (o->type == PES_CHOICE) j["choices"] = split(o->choices, '|');
+    out.push_back(std::move(j));
+  }
+  return out;
+}
+
+std::vector<std::string> claims_of(const pes_card& card) {
+  static constexpr std::pair<std::uint32_t, const char*> names[] = {{PES_RELATIVE, "relative"},
+                                                                    {PES_PARAMETER_FREE, "parameter-free"},
+                                                                    {PES_NORM_PRESERVING, "norm-preserving"},
+                                                                    {PES_MONOTONE_DECAY, "monotone decay"},
+                                                                    {PES_UNBOUNDED, "unbounded"}};
+  std::vector<std::string> out;
+  for (const auto& [bit, name] : names)
+    if ((card.claims & bit) != 0) out.emplace_back(name);
+  return out;
+}
+
+std::vector<std::string> hooks_of(const pes_encoding& e) {
+  std::vector<std::string> out;
+  if (e.embed != nullptr) out.emplace_back("embedding");
+  if (e.attend != nullptr) out.emplace_back("attention");
+  if (e.rewrite != nullptr) out.emplace_back("scores");
+  return out;
+}
+
+Json card_json(const pes_card& c, const Library& library) {
+  Json j = {{"name", c.name},         {"summary", c.summary}, {"version", c.version},
+            {"taxonomy", c.taxonomy}, {"options", options_json(c)},
+            {"library", {{"name", library.entry().name}, {"version", library.entry().version},
+                         {"licence", library.entry().licence}, {"file", library.path().string()}}}};
+  if (c.used_in != nullptr) j["used_in"] = c.used_in;
+  if (c.paper != nullptr) j["paper"] = c.paper;
+  if (c.bibtex != nullptr) j["bibtex"] = c.bibtex;
+  return j;
+}
+
+Json encoding_json(const pes_encoding& e, const Library& l) {
+  Json j = card_json(*e.card, l);
+  j["claims"] = claims_of(*e.card);
+  j["acts_on"] = hooks_of(e);
+  return j;
+}
+
+void print_card(const pes_card& c, const Library& library, const std::vector<std::vector<std::string>>& extra) {
+  std::vector<std::vector<std::string>> rows = {{c.name, c.summary}, {"version", c.version}, {"taxonomy", or_dash(c.taxonomy)}};
+  rows.insert(rows.end(), extra.begin(), extra.end());
+  rows.push_back({"used in", or_dash(c.used_in)});
+  rows.push_back({"paper", or_dash(c.paper)});
+  rows.push_back({"library", fmt::format("{} {} ({}), {}", library.entry().name, library.entry().version,
+                                         library.entry().licence, library.path().string())});
+  fmt::print("{}", plain_table(rows));
+  const auto options = options_of(c);
+  if (options.empty()) {
+    fmt::print("\nno options\n");
+    return;
+  }
+  std::vector<std::vector<std::string>> table = {{"option", "type", "default", "range", "help"}};
+  for (const pes_option* o : options) {
+    std::string range = "";
+    if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS)
+      range = fmt::format("{} .. {}", format_number(o->low), format_number(o->high));
+    if (o->type == PES_CHOICE) range = join(split(o->choices, '|'), " ");
+    table.push_back({o->name, std::string(type_name(o->type)), *o->value == 0 ? "''" : o->value, range, o->help});
+  }
+  fmt::print("\n{}", plain_table(table));
+}
+
+Json model_json(const Preset& p) {
+  Json j = {{"name", p.name}, {"summary", p.summary}, {"train_len", p.train_length},
+            {"parameters", parameter_count(p.config)}, {"config", to_json(p.config)}, {"lr", p.lr}};
+  if (p.stated_parameters > 0) j["stated_parameters"] = p.stated_parameters;
+  if (p.tokens > 0) j["tokens"] = p.tokens;
+  return j;
+}
+
+void print_json(const Json& j) { fmt::print("{}\n", j.dump(1)); }
+
+void report_problems(const Catalog& c) {
+  for (const std::string& p : c.problems) fmt::print(stderr, "note: {}\n", p);
+}
+
+int list_cards(const std::string& kind, const Catalog& catalog, bool json) {
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> rows = {{kind, "taxonomy", "version", "library", "summary"}};
+  const auto row = [&](const pes_card& c, const Library& l) {
+    rows.push_back({c.name, or_dash(c.taxonomy), c.version, l.entry().name, c.summary});
+  };
+  if (kind == "encoding")
+    for (const std::string& name : catalog.encoding_names()) {
+      const auto found = catalog.encoding(name);
+      all.push_back(encoding_json(*found.descriptor, *found.library));
+      row(*found.descriptor->card, *found.library);
+    }
+  else
+    for (const std::string& name : catalog.task_names()) {
+      const auto found = catalog.task(name);
+      all.push_back(card_json(*found.descriptor->card, *found.library));
+      row(*found.descriptor->card, *found.library);
+    }
+  json ? print_json(all) : fmt::print("{}", plain_table(rows));
+  return 0;
+}
+
+int list_models(bool json) {
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"model", "parameters", "stated", "tokens", "length", "summary"}};
+  for (const Preset& p : presets()) {
+    all.push_back(model_json(p));
+    rows.push_back({std::string(p.name), format_count(static_cast<double>(parameter_count(p.config))),
+                    p.stated_parameters > 0 ? format_count(p.stated_parameters) : "-",
+                    p.tokens > 0 ? format_count(p.tokens) : "-", std::to_string(p.train_length), std::string(p.summary)});
+  }
+  json ? print_json(all) : fmt::print("{}", plain_table(rows));
+  return 0;
+}
+
+int list_suites(bool json) {
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"suite", "file", "about"}};
+  for (const fs::path& file : known_suites()) {
+    std::string about;
+    try {
+      about = load_suite(file).about;
+    } catch (const Error& e) {
+      about = fmt::format("(not sound: {})", split(e.what(), '\n')[0]);
+    }
+    all.push_back({{"name", file.stem().string()}, {"file", file.string()}, {"about", about}});
+    rows.push_back({file.stem().string(), file.string(), about});
+  }
+  json ? print_json(all) : fmt::print("{}", plain_table(rows));
+  return 0;
+}
+
+const std::vector<std::string> kinds = {"encoding", "task", "model", "suite"};
+
+std::string kind_of(const Arguments& a) {
+  a.require("kind", "what to list (encoding, task, model or suite)");
+  std::string kind = a.text("kind");
+  if (kind.ends_with("s")) kind.pop_back();  // "encodings"
+  for (const std::string& k : kinds)
+    if (kind == k) return kind;
+  fail(Exit::usage, "there is no kind '{}'; known are {}{}", kind, join(kinds, ", "), did_you_mean(kind, kinds));
+}
+
+int info_encoding(const std::string& name, const Catalog& catalog, bool json) {
+  const auto found = catalog.encoding(name);
+  if (json) {
+    print_json(encoding_json(*found.descriptor, *found.library));
+  } else {
+    print_card(*found.descriptor->card, *found.library,
+               {{"claims", join(claims_of(*found.descriptor->card), ", ")}, {"acts on", join(hooks_of(*found.descriptor), ", ")}});
+  }
+  return 0;
+}
+
+// One example as tokens with what is to be predicted below.
+void print_example(const Catalog& catalog, const std::string& text, int length) {
+  const Task task(catalog, parse_expression(text, "task"), length, length);
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(length)), targets(tokens.size());
+  Task::Request r;
+  r.length = length, r.seed = 42;
+  task.sample(r, tokens, targets);
+  std::vector<std::string> x = {"token"}, y = {"target"};
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    x.push_back(std::to_string(tokens[i]));
+    y.push_back(targets[i] < 0 ? "." : std::to_string(targets[i]));
+  }
+  fmt::print("\nexample 0 of training, seed 42, length {} (alphabet {}, {} classes):\n", length, task.info().inputs, task.info().outputs);
+  for (std::size_t first = 1; first < x.size(); first += 16) {
+    const auto end = static_cast<std::ptrdiff_t>(std::min(first + 16, x.size()));
+    std::vector<std::string> a = {x[0]}, b = {y[0]};
+    a.insert(a.end(), x.begin() + static_cast<std::ptrdiff_t>(first), x.begin() + end);
+    b.insert(b.end(), y.begin() + static_cast<std::ptrdiff_t>(first), y.begin() + end);
+    fmt::print("{}", plain_table({a, b}));
+  }
+  for (const Axis& a : task.axes()) fmt::print("axis {}: {} ({})\n", a.name, join(a.labels, ", "), a.help);
+}
+
+int info_task(const std::string& text, const Catalog& catalog, bool json, bool example, int length) {
+  const auto found = catalog.task(parse_expression(text, "task").name);
+  if (json)
+    print_json(card_json(*found.descriptor->card, *found.library));
+  else
+    print_card(*found.descriptor->card, *found.library, {});
+  if (example) print_example(catalog, text, length);
+  return 0;
+}
+
+int info_model(const std::string& name, bool json) {
+  const Preset& p = preset(name);
+  if (json) {
+    print_json(model_json(p));
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows = {{std::string(p.name), std::string(p.summary)}};
+  const Json config = to_json(p.config);
+  for (const auto& [key, value] : config.items()) rows.push_back({key, value.is_string() ? value.get<std::string>() : value.dump()});
+  rows.push_back({"parameters", fmt::format("{} without an encoding's{}", parameter_count(p.config),
+                                            p.stated_parameters > 0 ? fmt::format("; its source says {}", format_count(p.stated_parameters)) : "")});
+  if (p.tokens > 0) rows.push_back({"tokens", format_count(p.tokens)});
+  rows.push_back({"train_len", std::to_string(p.train_length)});
+  fmt::print("{}", plain_table(rows));
+  return 0;
+}
+
+int info_suite(const std::string& name, bool json) {
+  const Suite s = load_suite(find_suite(name));
+  if (json) {
+    print_json(s.resolved);
+  } else {
+    fmt::print("{}: {}\n{}\n\n{}", s.name, s.file.string(), s.about, to_toml(s.resolved));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int list_verb(const std::vector<std::string>& words) {
+  Arguments a("list encoding|task|model|suite [--json]", "Lists what there is. Encodings and tasks come from plugin libraries, whose code does not run here.");
+  a.flags()("json", po::bool_switch(), "as JSON");
+  a.positional("kind");
+  if (!a.parse(words)) return 0;
+  const std::string kind = kind_of(a);
+  if (kind == "model") return list_models(a.flag("json"));
+  if (kind == "suite") return list_suites(a.flag("json"));
+  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  report_problems(catalog);
+  return list_cards(kind, catalog, a.flag("json"));
+}
+
+int info_verb(const std::vector<std::string>& words) {
+  Arguments a("info encoding|task|model|suite NAME [--json]", "The card of one thing: options with types, defaults and help, claims, source.");
+  a.flags()("json", po::bool_switch(), "as JSON")("example", po::bool_switch(), "tasks: show an example")(
+      "length", po::value<int>()->default_value(32), "tokens of the example");
+  a.positional("kind");
+  a.positional("name");
+  if (!a.parse(words)) return 0;
+  const std::string kind = kind_of(a);
+  a.require("name", "the name");
+  const std::string name = a.text("name");
+  if (kind == "model") return info_model(name, a.flag("json"));
+  if (kind == "suite") return info_suite(name, a.flag("json"));
+  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  report_problems(catalog);
+  if (kind == "encoding") return info_encoding(name, catalog, a.flag("json"));
+  return info_task(name, catalog, a.flag("json"), a.flag("example"), a.get<int>("length"));
+}
+
+}  // namespace pesuite::cli

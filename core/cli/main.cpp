@@ -1,0 +1,102 @@
+// pesuite: parse, load, plan, run, report.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <span>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "suite/environment.h"
+#include "suite/progress.h"
+#include "suite/worker.h"
+
+namespace pesuite {
+namespace {
+
+struct Verb {
+  const char* name;
+  const char* summary;
+  int (*run)(const std::vector<std::string>&);
+};
+
+int version_verb(const std::vector<std::string>& words) {
+  if (!words.empty() && words[0] == "--abi")
+    fmt::print("{}.{}\n", PES_ABI_MAJOR, PES_ABI_MINOR);
+  else
+    fmt::print("{}\n", build_summary());
+  return 0;
+}
+
+int test_verb(const std::vector<std::string>&) {
+  fail(Exit::usage,
+       "tests run from a build tree: './pesuite test' at the root of the repository, or 'ctest' in the build folder");
+}
+
+constexpr Verb verbs[] = {
+    {"run", "train and evaluate a suite, write records, tables and figures", cli::run_verb},
+    {"plan", "show what a suite will run, what it costs and what is done", cli::plan_verb},
+    {"validate", "check a suite's file and say everything that is wrong with it", cli::validate_verb},
+    {"report", "tables and figures of a run, from its records alone", cli::report_verb},
+    {"train", "train one model with the flags of the source studies", cli::train_verb},
+    {"eval", "evaluate a checkpoint over lengths", cli::eval_verb},
+    {"list", "list encodings, tasks, models or suites", cli::list_verb},
+    {"info", "the card of one of them: options, defaults, claims, source", cli::info_verb},
+    {"task", "check a task: oracle, shortcuts, chance, determinism", cli::task_verb},
+    {"version", "version and build; --abi: of the plugin interface", version_verb},
+    {"test", "run the tests (from a build tree)", test_verb},
+};
+
+void print_help() {
+  fmt::print(
+      "pesuite trains small language models with different positional encodings on the same data,\n"
+      "evaluates them over length, and writes records, figures and tables.\n\n"
+      "usage: pesuite VERB [arguments]      pesuite VERB --help\n\n");
+  for (const Verb& v : verbs) fmt::print("  {:<10}{}\n", v.name, v.summary);
+  fmt::print("\nTo start: pesuite run suites/length_generalization.toml\n");
+}
+
+int dispatch(const std::vector<std::string>& words) {
+  if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
+    print_help();
+    return words.empty() ? static_cast<int>(Exit::usage) : 0;
+  }
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (words[0] == "--version") return version_verb({});
+  if (words[0] == "worker" && rest.size() == 1) return run_worker(rest[0]);  // started by run
+  std::vector<std::string> names;
+  for (const Verb& v : verbs) {
+    if (words[0] == v.name) return v.run(rest);
+    names.emplace_back(v.name);
+  }
+  fail(Exit::usage, "there is no verb '{}'{}", words[0],
+       nearest(words[0], names).empty() ? "; 'pesuite help' shows all" : did_you_mean(words[0], names));
+}
+
+int complain(const char* message, Exit code) {
+  const bool color = use_color(stderr);
+  const std::string head = color ? "\x1b[1;31merror:\x1b[0m " : "error: ";
+  for (const std::string& line : split(message, '\n')) fmt::print(stderr, "{}{}\n", head, line);
+  return static_cast<int>(code);
+}
+
+}  // namespace
+}  // namespace pesuite
+
+int main(int argc, char** argv) {
+  using namespace pesuite;
+  try {
+    return dispatch(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const Error& e) {
+    return complain(e.what(), e.code());
+  } catch (const Bug& e) {
+    return complain(fmt::format("{}\nthis is a bug of pesuite; please report it with the command that led to it", e.what()).c_str(),
+                    Exit::internal);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", Exit::internal);
+  } catch (const std::exception& e) {
+    return complain(fmt::format("{}\nthis should have been a clearer message; please report it with the command that led to it", e.what()).c_str(),
+                    Exit::internal);
+  }
+}

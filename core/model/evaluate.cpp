@@ -1,0 +1,378 @@
+#include "model/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite {
+
+std::string Protocol::text() const {
+  switch (kind) {
+    case Kind::non_overlapping: return "non_overlapping";
+    case Kind::sliding: return fmt::format("sliding({})", targets);
+    case Kind::last: return fmt::format("last({})", targets);
+  }
+  return "";
+}
+
+Protocol parse_protocol(std::string_view text) {
+  if (text == "non_overlapping") return {};
+  for (const auto& [name, kind] : {std::pair{"sliding(", Protocol::Kind::sliding},
+                                   std::pair{"last(", Protocol::Kind::last}}) {
+    double n = 0;
+    const std::size_t head = std::string_view(name).size();
+    if (text.starts_with(name) && text.ends_with(")") &&
+        parse_count(text.substr(head, text.size() - head - 1), n) && n >= 1 && n < 1e9)
+      return {kind, static_cast<int>(n)};
+  }
+  fail(Exit::usage,
+       "there is no protocol '{}'; known are non_overlapping, sliding(64) and last(64)", text);
+}
+
+Interval wilson(double p, double n) {
+  constexpr double z = 1.959963984540054;
+  const double scale = 1 + z * z / n;
+  const double centre = (p + z * z / (2 * n)) / scale;
+  const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale;
+  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+}
+
+namespace {
+
+int longest(const EvalConfig& c) { return *std::max_element(c.lengths.begin(), c.lengths.end()); }
+
+// Targets behind token `longest` that sliding windows and last-k windows share.
+int region(const EvalConfig& c, const Protocol& p) {
+  if (p.kind == Protocol::Kind::last) return p.targets;
+  return std::max(1, c.train_length / p.targets) * p.targets;
+}
+
+struct Window {
+  std::int64_t document;  // running number
+  std::int64_t start;
+  int first_scored;       // targets before this place in the window do not count
+};
+
+std::vector<Window> windows_of(const EvalConfig& c, const Protocol& p, int length) {
+  std::vector<Window> out;
+  for (std::int64_t d = 0; d < c.examples; ++d) {
+    if (p.kind == Protocol::Kind::non_overlapping) {
+      for (int start = 0; start + length <= longest(c); start += length) out.push_back({d, start, 0});
+      continue;
+    }
+    for (int end = p.targets; end <= region(c, p); end += p.targets)
+      out.push_back({d, std::int64_t{longest(c)} + end - length, length - std::min(length, p.targets)});
+  }
+  return out;
+}
+
+constexpr int tokens_of_a_pass = 8192;
+int pass_size(int length) { return std::max(1, tokens_of_a_pass / length); }
+
+// Sum over a document or an example, and over all of them.
+struct Sums {
+  double nats = 0, optimum = 0, correct = 0, bytes = 0;
+  std::int64_t count = 0;
+  void operator+=(const Sums& o) {
+    nats += o.nats, optimum += o.optimum, correct += o.correct, bytes += o.bytes, count += o.count;
+  }
+};
+
+// Mean over targets with a standard error that respects that targets of one unit go together.
+struct Clustered {
+  double value, standard_error;
+};
+template <class F>  // F: the sum of a Sums whose mean is wanted
+Clustered mean(const std::vector<Sums>& units, F sum) {
+  double total = 0;
+  std::int64_t count = 0;
+  for (const Sums& u : units) {
+    total += sum(u);
+    count += u.count;
+  }
+  const double value = total / static_cast<double>(count);
+  double squares = 0;
+  const auto n = static_cast<double>(units.size());
+  for (const Sums& u : units) {
+    const double r = sum(u) - value * static_cast<double>(u.count);
+    squares += r * r;
+  }
+  const double se = n > 1 ? std::sqrt(squares * n / (n - 1)) / static_cast<double>(count) : Observation::none;
+  return {value, se};
+}
+
+Observation observation(const char* metric, const char* unit, const char* direction,
+                        const std::string& split, const Json& coords) {
+  Observation o;
+  o.metric = metric, o.unit = unit, o.direction = direction, o.split = split, o.coords = coords;
+  return o;
+}
+
+StepInfo step_info(int size, int length, std::uint64_t seed) {
+  StepInfo s;
+  s.seed = pes::mix64(seed, pes::hash64("evaluation"));
+  s.batch = size;
+  s.length = length;
+  return s;
+}
+
+// Runs requests of one length through the model in passes; body(request's number, place in it,
+// nats, whether the best class is right, optimum or NaN) for each scored target.
+template <class F>
+void score_all(Model& model, const Task& task, int length, std::uint64_t seed,
+               const std::vector<Task::Request>& requests, bool optimum,
+               const std::function<void(double)>& progress, F body) {
+  const auto n = static_cast<std::size_t>(length);
+  const auto pass = static_cast<std::size_t>(pass_size(length));
+  for (std::size_t done = 0; done < requests.size(); done += pass) {
+    const std::size_t size = std::min(pass, requests.size() - done);
+    Batch b;
+    b.size = static_cast<int>(size);
+    b.length = length;
+    b.tokens.resize(size * n);
+    b.targets.resize(size * n);
+    if (optimum) b.optimum.resize(size * n);
+    for (std::size_t i = 0; i < size; ++i)
+      task.sample(requests[done + i], std::span(b.tokens).subspan(i * n, n),
+                  std::span(b.targets).subspan(i * n, n),
+                  optimum ? std::span(b.optimum).subspan(i * n, n) : std::span<double>());
+    const Scores scores = model.score(b, step_info(b.size, length, seed));
+    for (std::size_t k = 0; k < scores.nats.size(); ++k) {
+      const auto place = static_cast<std::size_t>(scores.place[k]);
+      body(done + place / n, static_cast<int>(place % n), scores.nats[k],
+           scores.best[k] == b.targets[place], b.targets[place],
+           optimum ? b.optimum[place] : Observation::none);
+    }
+    if (progress) progress(static_cast<double>(done + size) / static_cast<double>(requests.size()));
+  }
+}
+
+// ---------------------------------------------------------------------------------- corpora
+
+// nll, regret and bits per byte of one group of targets.
+void describe(const std::vector<Sums>& documents, const std::string& split, const Json& coords,
+              bool text, std::vector<Observation>& out) {
+  Sums all;
+  for (const Sums& d : documents) all += d;
+  if (all.count == 0) return;
+  const auto add = [&](const char* metric, const char* unit, auto sum, double total) {
+    Observation o = observation(metric, unit, "lower", split, coords);
+    const Clustered m = mean(documents, sum);
+    o.value = m.value, o.standard_error = m.standard_error;
+    o.n = static_cast<std::int64_t>(documents.size());
+    o.sum = total, o.count = all.count;
+    o.settle();
+    out.push_back(std::move(o));
+  };
+  add("nll", "nats/token", [](const Sums& s) { return s.nats; }, all.nats);
+  if (std::isfinite(all.optimum)) {
+    add("regret", "nats/token", [](const Sums& s) { return s.nats - s.optimum; }, all.nats - all.optimum);
+    Observation o = observation("optimum", "nats/token", "none", split, coords);
+    o.value = all.optimum / static_cast<double>(all.count);
+    o.n = static_cast<std::int64_t>(documents.size());
+    o.sum = all.optimum, o.count = all.count;
+    out.push_back(std::move(o));
+  }
+  if (text && all.bytes > 0) {
+    Observation o = observation("bpb", "bits/byte", "lower", split, coords);
+    o.value = all.nats / all.bytes / std::numbers::ln2;
+    o.n = static_cast<std::int64_t>(documents.size());
+    o.count = all.count;
+    o.settle();
+    out.push_back(std::move(o));
+  }
+}
+
+void evaluate_corpus(Model& model, const Task& task, const EvalConfig& c, const Protocol& protocol,
+                     int length, std::uint64_t seed, const std::function<void(double)>& progress,
+                     std::vector<Observation>& out) {
+  const std::vector<Window> windows = windows_of(c, protocol, length);
+  std::vector<Task::Request> requests;
+  for (const Window& w : windows) {
+    Task::Request r;
+    r.split = c.split, r.seed = seed, r.index = static_cast<std::uint64_t>(w.document);
+    r.length = length, r.start = w.start;
+    requests.push_back(r);
+  }
+  const auto documents = static_cast<std::size_t>(c.examples);
+  // per document: all targets, and those with 2^b .. 2^(b+1) - 1 tokens of context
+  std::vector<Sums> all(documents);
+  std::vector<std::vector<Sums>> buckets;
+  const std::int32_t* bytes = task.info().token_bytes;
+  score_all(model, task, length, seed, requests, true, progress,
+            [&](std::size_t w, int place, double nats, bool correct, std::int32_t target, double optimum) {
+              if (place < windows[w].first_scored) return;
+              const Sums one{nats, optimum, correct ? 1.0 : 0.0,
+                             bytes == nullptr ? 0.0 : bytes[target], 1};
+              const auto d = static_cast<std::size_t>(windows[w].document);
+              all[d] += one;
+              const auto b = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(place + 1))) - 1;
+              while (buckets.size() <= b) buckets.emplace_back(documents);
+              buckets[b][d] += one;
+            });
+  Json coords = {{"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
+  const std::string split = length <= c.train_length ? "id" : "ood";
+  describe(all, split, coords, bytes != nullptr, out);
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    coords["pos_lo"] = 1 << b;  // tokens of context
+    coords["pos_hi"] = std::min(1 << (b + 1), length + 1);
+    describe(buckets[b], split, coords, false, out);
+  }
+}
+
+// --------------------------------------------------------------------------------- problems
+
+// Accuracy with its interval: Wilson's, on as many independent targets as the clustering leaves.
+Observation accuracy(const std::vector<Sums>& examples, const char* metric, const std::string& split,
+                     const Json& coords, double chance) {
+  Observation o = observation(metric, "share", "higher", split, coords);
+  const Clustered m = mean(examples, [](const Sums& s) { return s.correct; });
+  for (const Sums& e : examples) o.count += e.count;
+  o.n = static_cast<std::int64_t>(examples.size());
+  o.value = m.value, o.standard_error = m.standard_error;
+  o.sum = m.value * static_cast<double>(o.count);
+  o.chance = chance;
+  const auto n = static_cast<double>(o.n), most = static_cast<double>(o.count);
+  const double spread = m.value * (1 - m.value);
+  const double effective = m.standard_error > 0 ? spread / (m.standard_error * m.standard_error) : n;
+  const Interval i = wilson(m.value, std::clamp(effective, std::min(n, most), most));
+  o.low = i.low, o.high = i.high;
+  return o;
+}
+
+void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
+                      const std::vector<double>& axes, int length, std::uint64_t seed,
+                      const std::function<void(double)>& progress, std::vector<Observation>& out) {
+  std::vector<Task::Request> requests;
+  for (int i = 0; i < c.examples; ++i) {
+    Task::Request r;
+    r.split = c.split, r.seed = seed, r.index = static_cast<std::uint64_t>(i);
+    r.length = length, r.axes = axes;
+    requests.push_back(r);
+  }
+  const auto n = static_cast<std::size_t>(c.examples);
+  std::vector<Sums> all(n), seen(n), unseen(n);
+  score_all(model, task, length, seed, requests, false, progress,
+            [&](std::size_t i, int place, double nats, bool correct, std::int32_t, double) {
+              const Sums one{nats, 0, correct ? 1.0 : 0.0, 0, 1};
+              all[i] += one;
+              (place < c.train_length ? seen : unseen)[i] += one;
+            });
+  bool trained = length <= c.train_length;
+  Json coords = {{"train_len", c.train_length}, {"eval_len", length}};
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (std::isnan(axes[a])) continue;
+    const Axis& axis = task.axes()[a];
+    coords[axis.name] = axes[a];
+    const auto at = std::find(axis.values.begin(), axis.values.end(), axes[a]);
+    trained &= at - axis.values.begin() < axis.trained;
+  }
+  const std::string split = trained ? "id" : "ood";
+  const double chance = task.chance(length);
+  std::int64_t count = 0;
+  for (const Sums& s : all) count += s.count;
+  if (count == 0) fail(Exit::data, "task '{}' scores nothing at length {}", task.text(), length);
+
+  Observation o = observation("nll", "nats/target", "lower", split, coords);
+  const Clustered m = mean(all, [](const Sums& s) { return s.nats; });
+  o.value = m.value, o.standard_error = m.standard_error;
+  o.n = c.examples, o.count = count, o.sum = m.value * static_cast<double>(count);
+  o.settle();
+  out.push_back(std::move(o));
+  out.push_back(accuracy(all, "acc", split, coords, chance));
+  if (count > c.examples) {  // several targets an example: all of them right
+    std::vector<Sums> exact;
+    for (const Sums& s : all)
+      if (s.count > 0) exact.push_back({0, 0, s.correct == static_cast<double>(s.count) ? 1.0 : 0.0, 0, 1});
+    out.push_back(accuracy(exact, "em", split, coords, Observation::none));
+  }
+  if (length <= c.train_length) return;
+  for (const auto& [name, part] : {std::pair{"seen", &seen}, std::pair{"unseen", &unseen}}) {
+    if (std::all_of(part->begin(), part->end(), [](const Sums& s) { return s.count == 0; })) continue;
+    coords["bucket"] = name;
+    out.push_back(accuracy(*part, "acc", split, coords, chance));
+  }
+}
+
+// All combinations of the grid's values; axes that are not in it stay NaN.
+std::vector<std::vector<double>> grid(const EvalConfig& c, const Task& task) {
+  std::vector<std::vector<double>> points = {std::vector<double>(task.axes().size(), Observation::none)};
+  for (const EvalAxis& axis : c.axes) {
+    std::size_t a = 0;
+    while (task.axes()[a].name != axis.name) ++a;  // check() made sure of it
+    std::vector<std::vector<double>> next;
+    for (const auto& p : points)
+      for (const double value : axis.values) {
+        next.push_back(p);
+        next.back()[a] = value;
+      }
+    points = std::move(next);
+  }
+  return points;
+}
+
+}  // namespace
+
+void check(const EvalConfig& c, const Task& task) {
+  if (c.lengths.empty()) fail(Exit::usage, "evaluation of task '{}': no lengths", task.text());
+  if (task.is_corpus()) {
+    if (c.protocols.empty()) fail(Exit::usage, "evaluation of corpus '{}': no protocol", task.text());
+    for (const Protocol& p : c.protocols) {
+      const std::int64_t needed =
+          longest(c) + (p.kind == Protocol::Kind::non_overlapping ? 0 : region(c, p));
+      if (task.info().document < needed)
+        fail(Exit::usage,
+             "corpus '{}' has documents of {} tokens; {} at length {} needs {}: raise its option "
+             "'document' or shorten the evaluation",
+             task.text(), task.info().document, p.text(), longest(c), needed);
+    }
+  }
+  for (const EvalAxis& axis : c.axes) {
+    std::vector<std::string> names;
+    for (const Axis& a : task.axes()) names.push_back(a.name);
+    if (std::find(names.begin(), names.end(), axis.name) == names.end())
+      fail(Exit::usage, "task '{}' has no axis '{}'{}", task.text(), axis.name,
+           names.empty() ? "; it has none" : fmt::format("; it has {}", join(names, ", ")));
+  }
+}
+
+double tokens_read(const EvalConfig& c, const Task& task, int length) {
+  double tokens = 0;
+  if (task.is_corpus()) {
+    for (const Protocol& p : c.protocols)
+      tokens += static_cast<double>(windows_of(c, p, length).size()) * length;
+  } else {
+    tokens = static_cast<double>(grid(c, task).size()) * c.examples * length;
+  }
+  return tokens;
+}
+
+std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConfig& c, int length,
+                                  std::uint64_t seed, const std::function<void(double)>& progress) {
+  std::vector<Observation> out;
+  const auto part = [&](std::size_t i, std::size_t of) {
+    return [&progress, i, of](double share) {
+      if (progress) progress((static_cast<double>(i) + share) / static_cast<double>(of));
+    };
+  };
+  if (task.is_corpus()) {
+    for (std::size_t i = 0; i < c.protocols.size(); ++i)
+      evaluate_corpus(model, task, c, c.protocols[i], length, seed, part(i, c.protocols.size()), out);
+  } else {
+    const auto points = grid(c, task);
+    for (std::size_t i = 0; i < points.size(); ++i)
+      evaluate_problem(model, task, c, points[i], length, seed, part(i, points.size()), out);
+  }
+  Observation o = observation("untrained", "share", "none",
+                              length <= c.train_length ? "id" : "ood",
+                              {{"train_len", c.train_length}, {"eval_len", length}});
+  o.value = model.encoding().untrained(length);
+  out.push_back(std::move(o));
+  return out;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,60 @@
+// What a trained model knows at a length: nats under a named protocol for corpora, accuracy with
+// chance and intervals for problems.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "model/observation.h"
+#include "model/task.h"
+
+namespace pesuite {
+
+// How a window of `length` tokens meets a document (a corpus is evaluated on documents that are
+// the same at every length):
+//   non_overlapping  the document's first `longest` tokens are cut into windows; every target
+//                    counts. Targets at the start of a window have little context.
+//   sliding(S)       windows end S apart; the last S targets of each count. The targets are those
+//                    behind token `longest`, the same at every length, each with at least
+//                    length - S tokens of context.
+//   last(K)          one window, whose last K targets count: the K behind token `longest`.
+struct Protocol {
+  enum class Kind { non_overlapping, sliding, last } kind = Kind::non_overlapping;
+  int targets = 0;  // S or K
+  std::string text() const;
+};
+Protocol parse_protocol(std::string_view text);  // Error (usage)
+
+struct EvalAxis {
+  std::string name;
+  std::vector<double> values;
+};
+
+struct EvalConfig {
+  std::vector<int> lengths;          // tokens
+  std::vector<Protocol> protocols;   // of corpora
+  int examples = 64;                 // documents, or examples at each length and axis value
+  std::vector<EvalAxis> axes;        // problems: the grid; axes not named are drawn
+  int train_length = 0;
+  pes_split split = PES_SPLIT_TEST;
+};
+
+// Throws Error (usage) when `task` cannot be evaluated so, e.g. when its documents are too short.
+void check(const EvalConfig&, const Task&);
+// Tokens that an evaluation reads, for plans.
+double tokens_read(const EvalConfig&, const Task&, int length);
+
+// Observations of one length. `seed` chooses the examples; `progress` hears the share done.
+std::vector<Observation> evaluate(Model&, const Task&, const EvalConfig&, int length,
+                                  std::uint64_t seed,
+                                  const std::function<void(double)>& progress = {});
+
+// 95 % Wilson interval of a proportion p of n.
+struct Interval {
+  double low, high;
+};
+Interval wilson(double p, double n);
+
+}  // namespace pesuite

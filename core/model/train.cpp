@@ -1,0 +1,348 @@
+#include "model/train.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "model/safetensors.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite {
+
+int TrainConfig::pass_size() const {
+  if (micro_batch > 0) return std::min(micro_batch, batch);
+  constexpr int tokens_of_a_pass = 8192;
+  return std::clamp(tokens_of_a_pass / length, 1, batch);
+}
+
+Batch make_batch(const Task& task, pes_split split, std::uint64_t seed, std::uint64_t first,
+                 int size, int length) {
+  Batch b;
+  b.size = size;
+  b.length = length;
+  const auto n = static_cast<std::size_t>(length);
+  b.tokens.resize(n * static_cast<std::size_t>(size));
+  b.targets.resize(b.tokens.size());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
+    Task::Request r;
+    r.split = split, r.seed = seed, r.index = first + i, r.length = length;
+    task.sample(r, std::span(b.tokens).subspan(i * n, n), std::span(b.targets).subspan(i * n, n));
+  }
+  return b;
+}
+
+namespace {
+
+std::int64_t scored_targets(const Batch& b) {
+  return std::count_if(b.targets.begin(), b.targets.end(), [](int t) { return t >= 0; });
+}
+
+std::int64_t correct_answers(const Batch& b, const Scores& s) {
+  std::int64_t correct = 0;
+  for (std::size_t i = 0; i < s.best.size(); ++i)
+    correct += s.best[i] == b.targets[static_cast<std::size_t>(s.place[i])] ? 1 : 0;
+  return correct;
+}
+
+double sum(const std::vector<double>& v) {
+  double s = 0;
+  for (const double x : v) s += x;
+  return s;
+}
+
+// One training run: what train() keeps at hand.
+class Run {
+ public:
+  Run(Model& model, const Task& task, const TrainConfig& config, std::uint64_t seed,
+      const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
+      TrainState& state)
+      : model_(model), task_(task), config_(config), seed_(seed), identity_(identity),
+        paths_(paths), watch_(watch), state_(state), optimizer_(model.backend(), config.optimizer) {}
+
+  TrainOutcome go() {
+    while (state_.step < config_.steps && !state_.diverged) {
+      step();
+      if (state_.diverged) break;
+      const bool last = state_.step == config_.steps;
+      if (last || due(config_.log_every)) log_training();
+      if (last || due(config_.eval_every)) validate();
+      if (watch_.stop != nullptr && watch_.stop->load() && !last) {
+        save(paths_.last);
+        return TrainOutcome::stopped;
+      }
+      if (last || due(config_.checkpoint_every)) save_periodic();
+    }
+    if (state_.diverged) save(paths_.last);
+    return state_.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
+  }
+
+ private:
+  bool due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
+
+  StepInfo step_info(bool training, int size) const {
+    StepInfo s;
+    s.training = training;
+    s.step = state_.step;
+    s.steps = config_.steps;
+    s.seed = pes::mix64(seed_, pes::hash64("step")) + static_cast<std::uint64_t>(state_.step);
+    s.batch = size;
+    s.length = config_.length;
+    return s;
+  }
+
+  void step() {
+    const auto start = std::chrono::steady_clock::now();
+    // all examples of the step first: the loss is a mean over their scored targets
+    std::vector<Batch> passes;
+    std::int64_t scored = 0;
+    for (int done = 0; done < config_.batch; done += config_.pass_size()) {
+      const int size = std::min(config_.pass_size(), config_.batch - done);
+      passes.push_back(make_batch(task_, PES_SPLIT_TRAIN, seed_,
+                                  static_cast<std::uint64_t>(state_.cursor + done), size,
+                                  config_.length));
+      scored += scored_targets(passes.back());
+    }
+    if (scored == 0)
+      fail(Exit::data, "task '{}' scores no target in examples {} .. {}", task_.text(),
+           state_.cursor, state_.cursor + config_.batch - 1);
+    double nats = 0;
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      StepInfo s = step_info(true, passes[i].size);
+      s.seed = pes::mix64(s.seed, i);
+      s.drops = config_.dropout_steps < 0 || state_.step < config_.dropout_steps;
+      const Scores scores = model_.learn(passes[i], s, 1 / static_cast<double>(scored));
+      nats += sum(scores.nats);
+      state_.correct += static_cast<double>(correct_answers(passes[i], scores));
+    }
+    const double norm = optimizer_.update(
+        model_.parameters(), schedule_factor(config_.schedule, state_.step, config_.steps),
+        state_.step);
+    const double loss = nats / static_cast<double>(scored);
+    ++state_.step;
+    state_.cursor += config_.batch;
+    state_.tokens += config_.tokens_per_step();
+    state_.nats += nats;
+    state_.scored += scored;
+    state_.norm += norm;
+    state_.clipped += config_.optimizer.clip > 0 && norm > config_.optimizer.clip ? 1 : 0;
+    ++state_.logged_steps;
+    state_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!std::isfinite(loss) || !std::isfinite(norm)) {
+      state_.diverged = true;
+      state_.reason = fmt::format("step {}: loss {}, gradient norm {}", state_.step, loss, norm);
+      observe("nll", "nats/token", "lower", "train", loss);
+      log(fmt::format("diverged at {}", state_.reason));
+    }
+    if (watch_.progress) watch_.progress(state_, loss);
+  }
+
+  Observation& observe(const char* metric, const char* unit, const char* direction,
+                       const char* split, double value) {
+    Observation o;
+    o.metric = metric, o.unit = unit, o.direction = direction, o.split = split, o.value = value;
+    o.coords["train_len"] = config_.length;
+    o.step = state_.step;
+    o.tokens = state_.tokens;
+    o.flops = flops();
+    o.seconds = state_.seconds;
+    o.settle();
+    state_.observations.push_back(std::move(o));
+    return state_.observations.back();
+  }
+  double flops() const {
+    return 3 * forward_flops(model_.config(), config_.length) * static_cast<double>(state_.tokens);
+  }
+  void log(const std::string& line) const {
+    if (watch_.log) watch_.log(line);
+  }
+
+  void log_training() {
+    const double loss = state_.nats / static_cast<double>(state_.scored);
+    const auto steps = static_cast<double>(state_.logged_steps);
+    const double lr = config_.optimizer.lr *
+                      schedule_factor(config_.schedule, state_.step - 1, config_.steps);
+    Observation& o = observe("nll", "nats/token", "lower", "train", loss);
+    o.sum = state_.nats;
+    o.count = state_.scored;
+    observe("acc", "share", "higher", "train", state_.correct / static_cast<double>(state_.scored));
+    observe("grad_norm", "norm", "none", "train", state_.norm / steps);
+    observe("clipped", "share", "none", "train", static_cast<double>(state_.clipped) / steps);
+    observe("lr", "rate", "none", "train", lr);
+    log(fmt::format("step {} | train loss {:.4f} | lr {:.3g} | grad norm {:.3g} | clipped {}/{} | {} tokens/s",
+                    state_.step, loss, lr, state_.norm / steps, state_.clipped,
+                    state_.logged_steps,
+                    format_count(static_cast<double>(state_.tokens) / state_.seconds)));
+    state_.nats = state_.correct = state_.norm = 0;
+    state_.scored = state_.clipped = state_.logged_steps = 0;
+  }
+
+  void validate() {
+    double nats = 0;
+    std::int64_t scored = 0, correct = 0;
+    for (int done = 0; done < config_.validation_examples; done += config_.pass_size()) {
+      const int size = std::min(config_.pass_size(), config_.validation_examples - done);
+      const Batch b = make_batch(task_, PES_SPLIT_VALIDATION, seed_,
+                                 static_cast<std::uint64_t>(done), size, config_.length);
+      const Scores scores = model_.score(b, step_info(false, size));
+      nats += sum(scores.nats);
+      scored += static_cast<std::int64_t>(scores.nats.size());
+      correct += correct_answers(b, scores);
+    }
+    if (scored == 0) return;
+    const double loss = nats / static_cast<double>(scored);
+    const double accuracy = static_cast<double>(correct) / static_cast<double>(scored);
+    Observation& o = observe("nll", "nats/token", "lower", "val", loss);
+    o.sum = nats;
+    o.count = scored;
+    o.n = config_.validation_examples;
+    observe("acc", "share", "higher", "val", accuracy).n = config_.validation_examples;
+    log(fmt::format("step {} | val loss {:.4f} | ppl {:.4g} | acc {:.4f}", state_.step, loss,
+                    std::exp(loss), accuracy));
+    if (loss < state_.best) {
+      state_.best = loss;
+      state_.best_step = state_.step;
+      if (config_.keep_best) save(paths_.best);
+    }
+  }
+
+  void save(const fs::path& path) {
+    if (path.empty()) return;
+    save_checkpoint(path, model_, state_, identity_);
+    log(fmt::format("step {} | wrote {}", state_.step, path.filename().string()));
+  }
+  void save_periodic() {
+    save(paths_.last);
+    if (config_.keep_periodic == 0 || !paths_.periodic || config_.checkpoint_every == 0) return;
+    save(paths_.periodic(state_.step));
+    const std::int64_t oldest = state_.step - config_.keep_periodic * config_.checkpoint_every;
+    std::error_code ignored;
+    if (oldest > 0) fs::remove(paths_.periodic(oldest), ignored);
+  }
+
+  Model& model_;
+  const Task& task_;
+  const TrainConfig& config_;
+  std::uint64_t seed_;
+  const std::string& identity_;
+  const TrainPaths& paths_;
+  const TrainWatch& watch_;
+  TrainState& state_;
+  Optimizer optimizer_;
+};
+
+}  // namespace
+
+TrainOutcome train(Model& model, const Task& task, const TrainConfig& config, std::uint64_t seed,
+                   const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
+                   TrainState& state) {
+  return Run(model, task, config, seed, identity, paths, watch, state).go();
+}
+
+// ---------------------------------------------------------------------------- checkpoints
+
+namespace {
+
+constexpr const char* schema = "pesuite.checkpoint/1";
+
+Json to_json(const TrainState& s) {
+  Json observations = Json::array();
+  for (const Observation& o : s.observations) observations.push_back(to_json(o));
+  const auto finite = [](double x) { return std::isfinite(x) ? x : 0; };  // JSON has no other
+  Json j = {{"step", s.step},       {"tokens", s.tokens},       {"cursor", s.cursor},
+            {"seconds", s.seconds}, {"best_step", s.best_step}, {"nats", finite(s.nats)},
+            {"correct", s.correct}, {"norm", finite(s.norm)},           {"scored", s.scored},
+            {"clipped", s.clipped}, {"logged_steps", s.logged_steps},
+            {"diverged", s.diverged}, {"reason", s.reason},
+            {"observations", std::move(observations)}};
+  if (s.best_step >= 0) j["best"] = s.best;
+  return j;
+}
+
+TrainState state_from_json(const Json& j) {
+  TrainState s;
+  s.step = j.at("step"), s.tokens = j.at("tokens"), s.cursor = j.at("cursor");
+  s.seconds = j.at("seconds"), s.best_step = j.at("best_step");
+  if (j.contains("best")) s.best = j.at("best");
+  s.nats = j.at("nats"), s.correct = j.at("correct"), s.norm = j.at("norm");
+  s.scored = j.at("scored"), s.clipped = j.at("clipped"), s.logged_steps = j.at("logged_steps");
+  s.diverged = j.at("diverged"), s.reason = j.at("reason");
+  for (const Json& o : j.at("observations")) s.observations.push_back(observation_from_json(o));
+  return s;
+}
+
+std::vector<double> download(Backend& backend, void* data, const Shape& shape) {
+  std::vector<double> values(static_cast<std::size_t>(shape.count()));
+  backend.download(values.data(), View{data, shape});
+  return values;
+}
+
+}  // namespace
+
+void save_checkpoint(const fs::path& path, Model& model, const TrainState& state,
+                     const std::string& identity) {
+  std::vector<TensorToWrite> tensors;
+  std::vector<void*> data;
+  for (const Parameter& p : model.parameters()) {
+    tensors.push_back({p.name, p.shape});
+    data.push_back(p.value);
+  }
+  for (const Parameter& p : model.parameters()) {
+    tensors.push_back({"optimizer.m." + p.name, p.shape});
+    data.push_back(p.m);
+    tensors.push_back({"optimizer.v." + p.name, p.shape});
+    data.push_back(p.v);
+  }
+  const std::map<std::string, std::string> metadata = {
+      {"schema", schema}, {"run", identity}, {"state", to_json(state).dump()}};
+  write_safetensors(path, tensors, metadata, model.backend().element_size() == sizeof(double),
+                    [&](std::size_t i) { return download(model.backend(), data[i], tensors[i].shape); });
+}
+
+namespace {
+
+const std::string& metadata(const SafetensorsReader& file, const fs::path& path, const char* key) {
+  const auto it = file.metadata().find(key);
+  if (it == file.metadata().end())
+    fail(Exit::data, "{} is no checkpoint of pesuite: it has no '{}'", path.string(), key);
+  return it->second;
+}
+
+SafetensorsReader open_checkpoint(const fs::path& path) {
+  SafetensorsReader file(path);
+  if (const std::string& found = metadata(file, path, "schema"); found != schema)
+    fail(Exit::data, "{} is a checkpoint of another version ({}, wanted {})", path.string(), found, schema);
+  return file;
+}
+
+}  // namespace
+
+std::string checkpoint_identity(const fs::path& path) {
+  return metadata(open_checkpoint(path), path, "run");
+}
+
+void load_weights(const fs::path& path, Model& model) {
+  const SafetensorsReader file = open_checkpoint(path);
+  for (Parameter& p : model.parameters())
+    model.backend().upload({p.value, p.shape}, file.read(p.name, p.shape).data());
+}
+
+void load_checkpoint(const fs::path& path, Model& model, TrainState& state,
+                     const std::string& identity) {
+  const SafetensorsReader file = open_checkpoint(path);
+  if (metadata(file, path, "run") != identity)
+    fail(Exit::data, "{} belongs to another run: its configuration or its seed differs", path.string());
+  try {
+    state = state_from_json(Json::parse(metadata(file, path, "state")));
+  } catch (const nlohmann::json::exception& e) {
+    fail(Exit::data, "{} holds a damaged state: {}", path.string(), e.what());
+  }
+  for (Parameter& p : model.parameters()) {
+    model.backend().upload({p.value, p.shape}, file.read(p.name, p.shape).data());
+    model.backend().upload({p.m, p.shape}, file.read("optimizer.m." + p.name, p.shape).data());
+    model.backend().upload({p.v, p.shape}, file.read("optimizer.v." + p.name, p.shape).data());
+  }
+}
+
+}  // namespace pesuite

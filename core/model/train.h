@@ -1,0 +1,77 @@
+// Training of one model on one task, from start values or from a checkpoint to the last step.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "model/model.h"
+#include "model/observation.h"
+#include "model/optimizer.h"
+#include "model/task.h"
+
+namespace pesuite {
+
+struct TrainConfig {
+  int length = 64;       // tokens of a training example
+  int batch = 64;        // examples of a step
+  int micro_batch = 0;   // examples of a pass, the gradient being accumulated; 0: by memory
+  std::int64_t steps = 1000;
+  OptimizerConfig optimizer;
+  Schedule schedule;
+  std::int64_t dropout_steps = -1;  // dropout acts in the first so many steps; -1: in all
+  std::int64_t log_every = 50, eval_every = 0, checkpoint_every = 0;  // steps; 0: never
+  int validation_examples = 128;
+  int keep_periodic = 0;  // periodic checkpoints that stay beside the last one
+  bool keep_best = true;
+
+  int pass_size() const;  // examples of a pass
+  std::int64_t tokens_per_step() const { return std::int64_t{batch} * length; }
+};
+
+// All that a run needs to go on bit for bit as if it had never stopped, beside the parameters and
+// their moments. Data, dropout and encodings draw from counters that follow from the step.
+struct TrainState {
+  std::int64_t step = 0;    // updates done
+  std::int64_t tokens = 0;  // read
+  std::int64_t cursor = 0;  // next training example
+  double seconds = 0;       // spent on steps
+  double best = std::numeric_limits<double>::infinity();  // lowest validation nats
+  std::int64_t best_step = -1;
+  // since the last log line
+  double nats = 0, correct = 0, norm = 0;
+  std::int64_t scored = 0, clipped = 0, logged_steps = 0;
+  bool diverged = false;
+  std::string reason;  // of the divergence
+  std::vector<Observation> observations;
+};
+
+// Weights, moments and state in one safetensors file, replaced in one step. `identity` is the run's
+// configuration as text; loading another run's file, or a damaged one, is an Error (data).
+void save_checkpoint(const fs::path&, Model&, const TrainState&, const std::string& identity);
+void load_checkpoint(const fs::path&, Model&, TrainState&, const std::string& identity);
+// Weights alone, for evaluation, and the identity that the file carries.
+void load_weights(const fs::path&, Model&);
+std::string checkpoint_identity(const fs::path&);
+
+struct TrainPaths {  // empty: not written
+  fs::path last, best;
+  std::function<fs::path(std::int64_t step)> periodic;
+};
+
+struct TrainWatch {
+  const std::atomic<bool>* stop = nullptr;  // true: write a checkpoint and return
+  std::function<void(const TrainState&, double loss)> progress;  // after each step
+  std::function<void(const std::string& line)> log;              // human-readable lines
+};
+
+enum class TrainOutcome { finished, stopped, diverged };
+
+// Goes on from `state` (fresh, or loaded together with the model's parameters).
+TrainOutcome train(Model&, const Task&, const TrainConfig&, std::uint64_t seed,
+                   const std::string& identity, const TrainPaths&, const TrainWatch&, TrainState&);
+
+// Examples first .. first + size - 1 of a split as a batch, all axes drawn as in training.
+Batch make_batch(const Task&, pes_split, std::uint64_t seed, std::uint64_t first, int size,
+                 int length);
+
+}  // namespace pesuite

@@ -1,0 +1,109 @@
+// TOML with memory: values as JSON, and for each the file, line and column or the flag it came from.
+// Problems are collected, so that a user sees all of a file's errors at once.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace pesuite {
+
+namespace fs = std::filesystem;
+
+class Problems {
+ public:
+  void add(const std::string& where, const std::string& what) {
+    list_.push_back(where.empty() ? what : where + ": " + what);
+  }
+  bool empty() const { return list_.empty(); }
+  const std::vector<std::string>& list() const { return list_; }
+  void throw_if_any() const;  // Error (usage) with all of them, one a line
+
+ private:
+  std::vector<std::string> list_;
+};
+
+// A tree of values with origins. Paths join keys with dots: "train.optimizer.lr". Elements of an
+// array of tables are named by their `id` (or what stands for it), else by their number.
+class Config {
+ public:
+  static Config from_toml(const fs::path& file, Problems&);
+  static Config from_toml_text(std::string_view text, const std::string& name, Problems&);
+
+  const Json& root() const { return root_; }
+  // "suites/x.toml:12:3", or "--set train.steps", or "".
+  std::string origin(const std::string& path) const;
+
+  // Lays `over` on top: tables are merged, everything else is replaced. Where this has an array of
+  // tables and `over` a table, its keys name elements by id.
+  void merge(const Config& over, Problems&);
+  // The subtree at a key of the root, as a config of its own; empty when there is none.
+  Config extract(const std::string& key);
+  // "a.b=v" from the command line. v is TOML, or text where it is no TOML value.
+  void set(const std::string& assignment, Problems&);
+
+ private:
+  void merge_value(Json& target, const Json& value, const std::string& path, const Config& over,
+                   const std::string& over_path, Problems&);
+  Json root_ = Json::object();
+  std::map<std::string, std::string> origins_;
+};
+
+// The tree as TOML text.
+std::string to_toml(const Json& root);
+
+// Name of an element of an array of tables: its id, else its expr, task or plain name, else its
+// number.
+std::string element_name(const Json& element, std::size_t number);
+
+// Reads one table of a Config key by key; what nobody asked for is reported as unknown when the
+// reader is finished.
+class Reader {
+ public:
+  Reader(const Config& config, const Json& table, std::string path, Problems& problems)
+      : config_(config), table_(table), path_(std::move(path)), problems_(problems) {}
+
+  bool has(const std::string& key) const { return table_.contains(key); }
+  const Json* find(const std::string& key);  // marks it as known
+
+  std::string text(const std::string& key, const std::string& otherwise);
+  bool flag(const std::string& key, bool otherwise);
+  std::int64_t integer(const std::string& key, std::int64_t otherwise, std::int64_t low, std::int64_t high);
+  double number(const std::string& key, double otherwise, double low, double high);
+  // One of `names`; its index.
+  std::size_t choice(const std::string& key, const std::vector<std::string>& names, std::size_t otherwise);
+  std::vector<std::string> texts(const std::string& key, const std::vector<std::string>& otherwise);
+  std::vector<double> numbers(const std::string& key, const std::vector<double>& otherwise);
+  // Calls body for the table at `key`, if there is one.
+  void table(const std::string& key, const std::function<void(Reader&)>& body);
+  // Calls body for each element of the array of tables at `key`, with its name.
+  void tables(const std::string& key, const std::function<void(Reader&, const std::string& name)>& body);
+  // Calls body for each table in the table at `key`, with its key.
+  void named_tables(const std::string& key, const std::function<void(Reader&, const std::string& name)>& body);
+
+  void problem(const std::string& key, const std::string& what);
+  std::string where(const std::string& key) const;
+  const Json& json() const { return table_; }
+  const std::string& path() const { return path_; }
+  // Reports keys that nobody asked for, each with the nearest known name.
+  void finish();
+
+ private:
+  std::string join(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
+  void wrong_type(const std::string& key, const char* wanted);
+
+  const Config& config_;
+  const Json& table_;
+  std::string path_;
+  Problems& problems_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace pesuite

@@ -1,0 +1,29 @@
+// Choosing cells by what they are: "encoding=rope* & seed=42", "task in (ledger, text)",
+// "model!=micro". Values may hold * and ?.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pesuite {
+
+using Coordinates = std::map<std::string, std::string>;  // encoding, task, model, seed
+
+class Filter {
+ public:
+  // Error (usage) with the column when `text` is no filter, or names no coordinate of a cell.
+  explicit Filter(std::string_view text);
+  bool matches(const Coordinates&) const;
+
+ private:
+  struct Condition {
+    std::string key;
+    bool negated;
+    std::vector<std::string> patterns;  // one of them
+  };
+  std::vector<Condition> conditions_;  // all of them
+};
+
+}  // namespace pesuite

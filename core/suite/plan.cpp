@@ -1,0 +1,420 @@
+#include "suite/plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "base/file.h"
+#include "base/isolate.h"
+#include "base/text.h"
+#include "model/safetensors.h"
+
+namespace pesuite {
+
+namespace {
+
+constexpr double probe_seconds = 120;  // a task may have to read a corpus
+
+// Identity of a plugin: its definition, the library that has it, and the bytes of that library.
+template <class D>
+Json identity_of(const D& found) {
+  static std::map<std::string, std::string> builds;  // of this process: files do not change under us
+  const std::string path = found.library->path().string();
+  auto it = builds.find(path);
+  if (it == builds.end()) it = builds.emplace(path, sha256_file(path).substr(0, 16)).first;
+  return {{"version", found.descriptor->card->version},
+          {"library", found.library->entry().name},
+          {"build", "sha256:" + it->second}};
+}
+
+// A plugin that crashes when asked fails its cells and no others, so it is no problem of the suite.
+struct Crashed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+Json ask(const std::function<Json()>& question) {
+  const Isolated r = run_isolated([&] { return question().dump(); }, probe_seconds);
+  switch (r.end) {
+    case Isolated::End::returned: return Json::parse(r.text);
+    case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);
+    default: throw Crashed(r.text);
+  }
+}
+
+std::string full_text(const pes_card& card, const Options& given, std::string_view what) {
+  const std::vector<std::string> values = resolve_options(card, given, what);
+  std::string inside;
+  const auto options = options_of(card);
+  for (std::size_t i = 0; i < options.size(); ++i)
+    inside += fmt::format("{}{}={}{}{}", i > 0 ? ", " : "", options[i]->name,
+                          options[i]->type == PES_TEXT ? "'" : "", values[i],
+                          options[i]->type == PES_TEXT ? "'" : "");
+  return inside.empty() ? card.name : fmt::format("{}({})", card.name, inside);
+}
+
+class Planner {
+ public:
+  Planner(const Suite& suite, const std::vector<std::string>& plugin_path)
+      : suite_(suite), catalog_(open_catalog(plugin_search_path(plugin_path))) {}
+
+  Plan plan(const Store& store) {
+    Plan plan;
+    plan.problems = catalog_.problems;
+    for (const SuiteTask& t : suite_.tasks)
+      for (const SuiteModel& m : suite_.models)
+        for (const SuiteEncoding& e : suite_.encodings)
+          for (const std::uint64_t seed : suite_.seeds) {
+            PlannedCell c;
+            c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
+            if (!wanted(c.coordinates())) continue;
+            if (fill(c, e, t, m, plan)) plan.cells.push_back(std::move(c));
+          }
+    problems_.throw_if_any();
+    if (plan.cells.empty())
+      fail(Exit::usage, "no cell is left: the filters exclude all of them");
+    plan.rate = measured_rate();
+    for (PlannedCell& c : plan.cells) {
+      refresh(c, store);
+      estimate(c, plan.rate);
+    }
+    return plan;
+  }
+
+ private:
+  bool wanted(const Coordinates& c) const {
+    const auto matches = [&](const Filter& f) { return f.matches(c); };
+    const auto& s = suite_;
+    return (s.include.empty() || std::any_of(s.include.begin(), s.include.end(), matches)) &&
+           std::none_of(s.exclude.begin(), s.exclude.end(), matches) &&
+           std::all_of(s.only.begin(), s.only.end(), matches);
+  }
+
+  // Asks once; a refusal is a problem of the suite's line, reported once. Null then.
+  // What a plugin answers when it crashes instead stands in `crashed`.
+  const Json& once(const std::string& key, const std::string& where, Json crashed,
+                   const std::function<void(Json&)>& question) {
+    const auto it = answers_.find(key);
+    if (it != answers_.end()) return it->second;
+    Json answer;
+    try {
+      question(answer);
+    } catch (const Crashed& e) {
+      answer.update(crashed);
+      answer["note"] = fmt::format("its plugin {} when it was created; its cells will fail", e.what());
+    } catch (const Error& e) {
+      problems_.add(where, e.what());
+      answer = nullptr;
+    }
+    return answers_.emplace(key, std::move(answer)).first->second;
+  }
+
+  const Json& task_facts(const SuiteTask& t, int train_length, int max_length) {
+    const std::string key = fmt::format("task {} {} {}", t.id, train_length, max_length);
+    const Json crashed = {{"inputs", 1}, {"outputs", 1}, {"head", 0}, {"document", 0}, {"digest", ""},
+                          {"axes", Json::object()}, {"crashed", true}};
+    return once(key, t.where, crashed, [&](Json& facts) {
+      const auto found = catalog_.task(t.expression.name);
+      facts = {{"text", full_text(*found.descriptor->card, t.expression.options, "task '" + t.expression.name + "'")},
+                    {"identity", identity_of(found)}};
+      facts.update(ask([&]() -> Json {
+        const Task task(catalog_, t.expression, train_length, max_length);
+        const pes_task_created& i = task.info();
+        Json axes = Json::object();
+        for (const Axis& a : task.axes()) axes[a.name] = {{"values", a.values}, {"labels", a.labels}};
+        return {{"inputs", i.inputs}, {"outputs", i.outputs}, {"head", static_cast<int>(i.head)},
+                {"document", i.document}, {"digest", i.digest ? i.digest : ""},
+                {"note", i.note ? i.note : ""}, {"axes", axes}};
+      }));
+    });
+  }
+
+  const Json& encoding_facts(const SuiteEncoding& e, const ModelConfig& m, int train_length, int max_length) {
+    const std::string key = fmt::format("encoding {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
+                                        m.groups(), m.width, train_length, max_length);
+    return once(key, e.where, {{"parameters", 0}}, [&](Json& facts) {
+      const Expression x = parse_expression(e.expression);
+      const auto found = catalog_.encoding(x.name);
+      facts = {{"text", full_text(*found.descriptor->card, x.options, "encoding '" + x.name + "'")},
+                    {"identity", identity_of(found)}};
+      facts.update(ask([&]() -> Json {
+        const Encoding encoding(catalog_, x, {m.layers, m.heads, m.groups(), m.head_dim(), m.width,
+                                              train_length, max_length});
+        std::int64_t n = 0;
+        for (const auto& p : encoding.parameters()) n += p.shape.count();
+        return {{"parameters", n}};
+      }));
+    });
+  }
+
+  std::vector<int> lengths_of(const EvalSettings& e, int train_length) const {
+    std::set<int> lengths;
+    for (const std::string& l : e.lengths) {
+      double x = 0;
+      const bool multiple = l.ends_with("x");
+      parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x);
+      lengths.insert(std::max(1, static_cast<int>(std::lround(multiple ? x * train_length : x))));
+    }
+    return {lengths.begin(), lengths.end()};
+  }
+
+  static EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, int train_length,
+                                const Json& facts) {
+    EvalConfig c;
+    c.lengths = lengths;
+    c.examples = e.examples;
+    c.train_length = train_length;
+    if (facts.at("document").get<std::int64_t>() > 0) c.protocols = e.protocols;
+    for (const auto& [name, texts] : e.axes) {
+      if (!facts.at("axes").contains(name)) {
+        std::vector<std::string> names;
+        for (const auto& [n, unused] : facts.at("axes").items()) names.push_back(n);
+        fail(Exit::usage, "'axes' names '{}', which task '{}' does not have{}", name, e.task,
+             names.empty() ? "; it has none" : did_you_mean(name, names));
+      }
+      const Json& axis = facts.at("axes").at(name);
+      const auto labels = axis.at("labels").get<std::vector<std::string>>();
+      EvalAxis out{name, {}};
+      for (const std::string& t : texts) {
+        const auto label = std::find(labels.begin(), labels.end(), t);
+        double value = 0;
+        if (label != labels.end()) value = axis.at("values")[static_cast<std::size_t>(label - labels.begin())];
+        else if (!parse_count(t, value))
+          fail(Exit::usage, "'axes.{}' holds '{}'; known are {}{}", name, t, join(labels, ", "), did_you_mean(t, labels));
+        out.values.push_back(value);
+      }
+      c.axes.push_back(std::move(out));
+    }
+    return c;
+  }
+
+  bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m, Plan& plan) {
+    const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
+    int max_length = train_length;
+    std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
+    for (const EvalSettings& s : suite_.evals) {
+      if (s.task != "*" && s.task != t.id) continue;
+      evals.emplace_back(&s, lengths_of(s, train_length));
+      for (const int l : evals.back().second) max_length = std::max(max_length, l);
+    }
+    const Json& task = task_facts(t, train_length, max_length);
+    if (task.is_null()) return false;
+    ModelConfig model = m.config;
+    model.vocabulary = task.at("inputs");
+    model.classes = task.at("outputs");
+    const bool lm = task.at("head").get<int>() == PES_LM;
+    if (!lm) model.tied = false;  // classes are no tokens
+    const Json& encoding = encoding_facts(e, model, train_length, max_length);
+    if (encoding.is_null()) return false;
+    for (const auto& [id, facts] : {std::pair{&t.id, &task}, std::pair{&e.id, &encoding}})
+      if (const std::string note = facts->value("note", std::string()); !note.empty() && noted_.insert(*id + note).second)
+        plan.notes.push_back(fmt::format("{}: {}", *id, note));
+
+    CellConfig& config = c.config;
+    config.encoding = encoding.at("text");
+    config.encoding_identity = encoding.at("identity").get<std::map<std::string, std::string>>();
+    config.task = task.at("text");
+    config.task_identity = task.at("identity").get<std::map<std::string, std::string>>();
+    if (const std::string digest = task.at("digest"); !digest.empty()) config.task_identity["digest"] = digest;
+    config.max_length = max_length;
+    config.model = model;
+    config.train = t.train.resolve(train_length, forward_flops(model, train_length));
+    config.seed = c.seed;
+    config.backend = suite_.backend == "auto" ? "cpu" : suite_.backend;
+    c.parameters = static_cast<double>(parameter_count(model)) + encoding.at("parameters").get<double>();
+    c.encoding_parameters = encoding.at("parameters").get<double>();
+    for (const auto& [settings, lengths] : evals) {
+      if (task.contains("crashed")) break;
+      try {
+        const EvalConfig ec = eval_config(*settings, lengths, train_length, task);
+        check_documents(ec, task, t);
+        for (const int l : lengths) c.evals.push_back({l, ec});
+      } catch (const Error& error) {
+        if (reported_.insert(settings->where + error.what()).second) problems_.add(settings->where, error.what());
+        return false;
+      }
+    }
+    // two [[eval]] entries that ask the same are one
+    std::set<std::string> parts;
+    std::erase_if(c.evals, [&](const CellEval& x) { return !parts.insert(part_id(x)).second; });
+    c.id = cell_id(config);
+    c.series = series_id(config);
+    return true;
+  }
+
+  void check_documents(const EvalConfig& c, const Json& facts, const SuiteTask& t) {
+    const std::string key = fmt::format("check {} {}", t.id, canonical(to_json(CellEval{c.lengths.back(), c})));
+    if (!checked_.insert(key).second || facts.at("document").get<std::int64_t>() == 0) return;
+    ask([&]() -> Json {
+      check(c, Task(catalog_, t.expression, c.train_length, *std::max_element(c.lengths.begin(), c.lengths.end())));
+      return true;
+    });
+  }
+
+  // What a cell's kernels reach here, from a short product of the shape that training has.
+  static double measured_rate() {
+    const auto backend = open_backend("cpu", {});
+    constexpr std::int64_t n = 256;
+    const Shape square = {n, n};
+    void* m[3];
+    for (void*& p : m) {
+      p = backend->allocate(n * n * sizeof(float));
+      backend->fill({p, square}, 0.5);
+    }
+    double best = 1e30;
+    for (int i = 0; i < 12; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      backend->matmul({m[2], square}, {m[0], square}, {m[1], square}, false, true);
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    for (void* p : m) backend->release(p);
+    constexpr double share_in_training = 0.4;  // of a bare product's rate, measured on small models
+    return share_in_training * 2.0 * n * n * n / best;
+  }
+
+  static void estimate(PlannedCell& c, double rate) {
+    const ModelConfig& m = c.config.model;
+    const TrainConfig& t = c.config.train;
+    c.train_flops = 3 * forward_flops(m, t.length) * static_cast<double>(t.steps * t.tokens_per_step());
+    for (const CellEval& e : c.evals) {
+      // as tokens_read(), for which no task is at hand: a window a document for each longest length
+      int longest = 0;
+      for (const int l : e.config.lengths) longest = std::max(longest, l);
+      double tokens = static_cast<double>(e.config.examples) * e.length;
+      if (!e.config.protocols.empty()) {
+        tokens = 0;
+        for (const Protocol& p : e.config.protocols)
+          tokens += static_cast<double>(e.config.examples) *
+                    (p.kind == Protocol::Kind::non_overlapping ? longest
+                     : p.kind == Protocol::Kind::last ? e.length
+                     : std::max(1, e.config.train_length / p.targets) * static_cast<double>(e.length));
+      }
+      for (const EvalAxis& a : e.config.axes) tokens *= static_cast<double>(a.values.size());
+      c.eval_flops += tokens * forward_flops(m, e.length);
+    }
+    // weights, gradient and two moments; activations of a pass
+    const double in = m.activation == Activation::swiglu ? 2.0 : 1.0;
+    const double activations = static_cast<double>(t.pass_size()) * t.length *
+                               (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
+    c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
+    const double left = c.state == PlannedCell::State::planned ? c.train_flops
+                        : c.state == PlannedCell::State::begun
+                            ? c.train_flops * (1 - static_cast<double>(c.step) / static_cast<double>(t.steps))
+                            : 0;
+    const double evals = c.evals.empty() ? 0 : c.eval_flops * static_cast<double>(c.missing_evals) / static_cast<double>(c.evals.size());
+    c.seconds = (left + evals) / rate;
+  }
+
+  const Suite& suite_;
+  Catalog catalog_;
+  Problems problems_;
+  std::map<std::string, Json> answers_;
+  std::set<std::string> noted_, reported_, checked_;
+};
+
+}  // namespace
+
+Coordinates PlannedCell::coordinates() const {
+  return {{"encoding", encoding}, {"task", task}, {"model", model}, {"seed", std::to_string(seed)}};
+}
+std::string PlannedCell::label() const { return fmt::format("{}·{}·{}·s{}", encoding, task, model, seed); }
+
+std::string_view state_name(PlannedCell::State s) {
+  switch (s) {
+    case PlannedCell::State::planned: return "planned";
+    case PlannedCell::State::begun: return "begun";
+    case PlannedCell::State::done: return "done";
+    case PlannedCell::State::diverged: return "diverged";
+    case PlannedCell::State::failed: return "failed";
+  }
+  return "";
+}
+
+void refresh(PlannedCell& c, const Store& store) {
+  c.state = PlannedCell::State::planned;
+  c.step = 0;
+  c.reason.clear();
+  c.missing_evals = 0;
+  for (const CellEval& e : c.evals) c.missing_evals += fs::exists(store.evaluation(c.id, part_id(e))) ? 0 : 1;
+  Json status;
+  if (fs::exists(store.status(c.id))) {
+    try {
+      status = Json::parse(read_file(store.status(c.id)));
+    } catch (const std::exception&) {
+      status = nullptr;  // unreadable: as if it had never run
+    }
+  }
+  const std::string state = status.is_object() ? status.value("state", std::string()) : "";
+  if (fs::exists(store.training(c.id)) && c.missing_evals == 0) {
+    c.state = state == "diverged" ? PlannedCell::State::diverged : PlannedCell::State::done;
+  } else if (state == "failed") {
+    c.state = PlannedCell::State::failed;
+    c.reason = fmt::format("{}: {}", status.value("kind", std::string()), status.value("reason", std::string()));
+  } else if (fs::exists(store.checkpoint(c.id))) {
+    c.state = PlannedCell::State::begun;
+    c.step = c.config.train.steps;
+    if (!fs::exists(store.training(c.id))) {
+      try {
+        const SafetensorsReader file(store.checkpoint(c.id));
+        c.step = Json::parse(file.metadata().at("state")).at("step");
+      } catch (const std::exception&) {
+        c.state = PlannedCell::State::planned;  // the worker will say what is wrong with it
+        c.step = 0;
+      }
+    }
+  }
+}
+
+Plan make_plan(const Suite& suite, const std::vector<std::string>& plugin_path, const Store& store) {
+  return Planner(suite, plugin_path).plan(store);
+}
+
+std::string plan_table(const Plan& plan, int jobs) {
+  std::vector<std::vector<std::string>> rows = {
+      {"cell", "parameters", "of the encoding", "steps", "FLOPs", "time", "memory", "state"}};
+  double seconds = 0, flops = 0;
+  std::map<PlannedCell::State, int> states;
+  for (const PlannedCell& c : plan.cells) {
+    std::string state(state_name(c.state));
+    if (c.state == PlannedCell::State::begun) state += fmt::format(" (step {} of {})", c.step, c.config.train.steps);
+    rows.push_back({c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
+                    std::to_string(c.config.train.steps), format_count(c.train_flops + c.eval_flops),
+                    c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory), state});
+    seconds += c.seconds;
+    flops += c.train_flops + c.eval_flops;
+    ++states[c.state];
+  }
+  std::string out = plain_table(rows);
+  out += fmt::format("\n{} cells, {} FLOPs; ", plan.cells.size(), format_count(flops));
+  std::vector<std::string> parts;
+  for (const auto& [state, n] : states) parts.push_back(fmt::format("{} {}", n, state_name(state)));
+  out += join(parts, ", ");
+  if (seconds > 0)
+    out += fmt::format("; about {} left with {} at a time ({}FLOP/s each assumed)", format_seconds(seconds / jobs), jobs,
+                       format_count(plan.rate));
+  out += "\n";
+  for (const std::string& n : plan.notes) out += "note: " + n + "\n";
+  return out;
+}
+
+Json to_json(const Plan& plan, const Suite& suite) {
+  Json cells = Json::array();
+  for (const PlannedCell& c : plan.cells) {
+    Json evals = Json::array();
+    for (const CellEval& e : c.evals) {
+      Json j = to_json(e);
+      j["part"] = part_id(e);
+      evals.push_back(std::move(j));
+    }
+    cells.push_back({{"cell", c.id}, {"series", c.series}, {"encoding", c.encoding}, {"task", c.task},
+                     {"model", c.model}, {"seed", c.seed}, {"state", state_name(c.state)}, {"step", c.step},
+                     {"parameters", c.parameters}, {"encoding_parameters", c.encoding_parameters},
+                     {"train_flops", c.train_flops}, {"eval_flops", c.eval_flops},
+                     {"seconds", c.seconds}, {"memory", c.memory}, {"config", to_json(c.config)},
+                     {"evals", evals}});
+  }
+  return {{"schema", "pesuite.plan/1"}, {"suite", suite.name}, {"rate", plan.rate},
+          {"notes", plan.notes}, {"cells", cells}};
+}
+
+}  // namespace pesuite

@@ -1,0 +1,52 @@
+// What a suite will run, and what of it is done already. Making a plan runs nothing; plugins are
+// asked about their options and sizes in child processes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "suite/cell.h"
+#include "suite/suite.h"
+
+namespace pesuite {
+
+struct PlannedCell {
+  std::string encoding, task, model;  // ids in the suite
+  std::uint64_t seed = 0;
+  CellConfig config;
+  std::vector<CellEval> evals;
+  std::string id, series;
+
+  double parameters = 0, encoding_parameters = 0;
+  double train_flops = 0, eval_flops = 0;
+  double memory = 0;   // bytes, estimated
+  double seconds = 0;  // of what is left, estimated
+
+  enum class State { planned, begun, done, diverged, failed } state = State::planned;
+  std::int64_t step = 0;       // of the checkpoint, where begun
+  std::size_t missing_evals = 0;
+  std::string reason;          // of a failure
+
+  Coordinates coordinates() const;
+  std::string label() const;  // "rope·ledger·nano·s42"
+};
+std::string_view state_name(PlannedCell::State);
+
+struct Plan {
+  std::vector<PlannedCell> cells;
+  std::vector<std::string> notes;     // what the user should know, a sentence each
+  std::vector<std::string> problems;  // of the plugin search path
+  double rate = 0;                    // FLOP/s assumed for a cell
+};
+
+// Error (usage, plugin, data) with all problems at once when the suite cannot run.
+Plan make_plan(const Suite&, const std::vector<std::string>& plugin_path, const Store&);
+
+// Finds out again what is done.
+void refresh(PlannedCell&, const Store&);
+
+std::string plan_table(const Plan&, int jobs);
+Json to_json(const Plan&, const Suite&);
+
+}  // namespace pesuite

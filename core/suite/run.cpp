@@ -1,0 +1,384 @@
+#include "suite/run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <thread>
+
+#include "base/file.h"
+#include "base/isolate.h"
+#include "base/text.h"
+#include "suite/environment.h"
+#include "suite/record.h"
+#include "suite/worker.h"
+
+namespace pesuite {
+
+namespace {
+
+// The last signal that asked the run to stop, and how many did.
+volatile sig_atomic_t asked_by = 0, asked_times = 0;
+void on_signal(int signal) {
+  asked_by = signal;
+  asked_times = asked_times + 1;
+}
+
+class SignalGuard {  // stop signals count instead of ending the program
+ public:
+  SignalGuard() {
+    asked_by = 0;
+    asked_times = 0;
+    struct sigaction a {};
+    a.sa_handler = on_signal;
+    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &a, &old_[i]);
+  }
+  ~SignalGuard() {
+    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &old_[i], nullptr);
+  }
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+ private:
+  static constexpr int signals[] = {SIGINT, SIGTERM, SIGUSR1};
+  struct sigaction old_[3];
+};
+
+struct Process {
+  std::size_t cell = 0;  // index into the plan
+  pid_t pid = -1;
+  int output = -1;   // the worker's NDJSON
+  std::string buffer;
+  std::string kind, reason;  // of a failure it reported
+  CellProgress at;
+  bool timed_out = false, killed = false;
+  std::chrono::steady_clock::time_point start;
+};
+
+class Runner {
+ public:
+  Runner(const Suite& suite, const Plan& plan, const RunOptions& options)
+      : suite_(suite), plan_(plan), options_(options), store_(options.out / "store"),
+        folder_(run_folder(suite, options.out)), cells_(plan.cells),
+        jobs_(options.jobs > 0 ? options.jobs : default_jobs(suite.threads)) {}
+
+  RunResult go() {
+    result_.folder = folder_;
+    std::vector<std::string> notes = plan_.notes;
+    notes.insert(notes.end(), plan_.problems.begin(), plan_.problems.end());
+    RecordFile records(folder_ / "records.jsonl", notes);
+    choose();
+    double work = 0;
+    for (const std::size_t i : queue_) work += cells_[i].seconds;
+    Progress progress(options_.progress, cells_.size(), cells_.size() - queue_.size() - result_.failed, work);
+    for (const std::string& n : notes) progress.say("note: " + n);
+    for (std::size_t i = 0; i < cells_.size(); ++i) collect(i, records);  // what earlier runs left
+    if (!queue_.empty()) {
+      result_.ran = true;
+      write_context();
+      const SignalGuard guard;
+      loop(records, progress);
+    }
+    result_.left = queue_.size();
+    return result_;
+  }
+
+ private:
+  // What is to run, the longest first.
+  void choose() {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      PlannedCell& c = cells_[i];
+      if (wants_again(c)) start_over(c);
+      switch (c.state) {
+        case PlannedCell::State::done: ++result_.skipped; break;
+        case PlannedCell::State::diverged: ++result_.skipped; break;
+        case PlannedCell::State::failed:
+          ++result_.failed;
+          result_.failures.push_back(fmt::format("{} failed before ({})", c.label(), c.reason));
+          break;
+        case PlannedCell::State::begun:
+          if (!options_.resume) start_over(c);
+          [[fallthrough]];
+        case PlannedCell::State::planned: queue_.push_back(i); break;
+      }
+    }
+    std::stable_sort(queue_.begin(), queue_.end(),
+                     [&](std::size_t a, std::size_t b) { return cells_[a].seconds > cells_[b].seconds; });
+  }
+  bool wants_again(const PlannedCell& c) const {
+    if (options_.rerun.empty()) return false;
+    if (options_.rerun == "failed") return c.state == PlannedCell::State::failed;
+    return options_.rerun == "all" || Filter(options_.rerun).matches(c.coordinates());
+  }
+  void start_over(PlannedCell& c) {
+    std::error_code ignored;
+    if (c.state == PlannedCell::State::failed) {
+      fs::remove(store_.status(c.id), ignored);  // its checkpoint is still good
+    } else {
+      fs::remove_all(store_.cell(c.id), ignored);
+    }
+    refresh(c, store_);
+    c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
+  }
+
+  void write_context() {
+    const Catalog catalog = open_catalog(plugin_search_path(options_.plugin_path));
+    write_file_atomic(folder_ / "suite.resolved.toml", to_toml(suite_.resolved));
+    write_file_atomic(folder_ / "plan.json", to_json(plan_, suite_).dump(1) + "\n");
+    write_file_atomic(folder_ / "env.json", environment(catalog).dump(1) + "\n");
+  }
+
+  void loop(RecordFile& records, Progress& progress) {
+    bool stopping = false;
+    while (!running_.empty() || (!stopping && !queue_.empty())) {
+      while (!stopping && !queue_.empty() && running_.size() < static_cast<std::size_t>(jobs_)) {
+        start(queue_.front(), progress);
+        queue_.pop_front();
+      }
+      wait_for_news(progress);
+      if (asked_times > 0 && !stopping) {
+        stopping = true;
+        result_.stopped_by = asked_by;
+        progress.say("stopping: each cell writes a checkpoint; ask again to kill them");
+        for (const Process& p : running_) ::kill(p.pid, SIGTERM);
+      }
+      if (asked_times > 1)
+        for (Process& p : running_) kill(p);
+      enforce_time_limits();
+      reap(records, progress, stopping);
+    }
+  }
+
+  void start(std::size_t index, Progress& progress) {
+    const PlannedCell& c = cells_[index];
+    WorkerOrder order;
+    order.cell = c.config;
+    order.evals = c.evals;
+    order.store = fs::absolute(store_.root());
+    order.plugin_path = options_.plugin_path;
+    order.threads = suite_.threads;
+    order.divergence_fails = suite_.divergence_fails;
+    const fs::path file = store_.cell(c.id) / "work.json";
+    write_file_atomic(file, to_json(order).dump(1) + "\n");
+
+    Process p;
+    p.cell = index;
+    p.start = std::chrono::steady_clock::now();
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
+    p.output = ends[0];
+    ::fcntl(p.output, F_SETFL, O_NONBLOCK);
+    const std::string log = store_.log(c.id).string(), order_file = file.string();
+    const std::string threads = std::to_string(suite_.threads);
+    const double memory = suite_.memory_limit;
+    const pid_t parent = ::getpid();
+    p.pid = ::fork();
+    if (p.pid < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
+    if (p.pid == 0) {
+      ::setpgid(0, 0);  // the terminal's Ctrl-C is for the runner alone
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) ::_exit(1);
+      const int log_fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+      ::dup2(ends[1], STDOUT_FILENO);
+      if (log_fd >= 0) ::dup2(log_fd, STDERR_FILENO);
+      const int nothing = ::open("/dev/null", O_RDONLY);
+      ::dup2(nothing, STDIN_FILENO);
+      if (memory > 0) {
+        const rlimit limit{static_cast<rlim_t>(memory), static_cast<rlim_t>(memory)};
+        ::setrlimit(RLIMIT_DATA, &limit);
+      }
+      ::setenv("OMP_NUM_THREADS", threads.c_str(), 1);
+      ::setenv("OMP_WAIT_POLICY", "passive", 0);  // spinning teams on few cores are ten times slower
+      ::execl("/proc/self/exe", "pesuite", "worker", order_file.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    progress.started(c.id, c.label(), c.seconds);
+    running_.push_back(std::move(p));
+  }
+
+  void wait_for_news(Progress& progress) {
+    std::vector<pollfd> fds;
+    for (const Process& p : running_) fds.push_back({p.output, POLLIN, 0});
+    ::poll(fds.data(), fds.size(), 100);  // interrupted by signals, which is as good as news
+    for (std::size_t i = 0; i < running_.size() && i < fds.size(); ++i)
+      if (fds[i].revents != 0) read_events(running_[i], progress);
+    progress.tick();
+  }
+
+  // False when nothing was there to read.
+  bool read_events(Process& p, Progress& progress) {
+    char buffer[8192];
+    const ssize_t n = ::read(p.output, buffer, sizeof buffer);
+    if (n <= 0) return false;
+    p.buffer.append(buffer, static_cast<std::size_t>(n));
+    for (std::size_t end; (end = p.buffer.find('\n')) != std::string::npos;) {
+      const Json j = Json::parse(p.buffer.substr(0, end), nullptr, false);
+      p.buffer.erase(0, end + 1);
+      if (!j.is_object()) continue;  // a plugin that prints
+      if (j.value("event", std::string()) == "failed") {
+        p.kind = j.value("kind", std::string("crash"));
+        p.reason = j.value("reason", std::string());
+      } else if (j.value("event", std::string()) == "progress") {
+        p.at = {j.value("phase", std::string()), j.value("step", std::int64_t{0}),
+                j.value("steps", std::int64_t{0}), j.value("loss", 0.0),
+                j.value("tokens_per_s", 0.0), j.value("share", 0.0)};
+        progress.update(cells_[p.cell].id, p.at);
+      }
+    }
+    return true;
+  }
+
+  void kill(Process& p) {
+    p.killed = true;
+    ::kill(p.pid, SIGKILL);
+  }
+
+  void enforce_time_limits() {
+    if (suite_.time_limit <= 0) return;
+    for (Process& p : running_) {
+      const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
+      if (spent > suite_.time_limit && !p.timed_out) {
+        p.timed_out = true;
+        ::kill(p.pid, SIGTERM);  // time for a checkpoint
+      }
+      if (spent > suite_.time_limit + 10) ::kill(p.pid, SIGKILL);
+    }
+  }
+
+  void reap(RecordFile& records, Progress& progress, bool& stopping) {
+    for (std::size_t i = 0; i < running_.size();) {
+      int status = 0;
+      if (::waitpid(running_[i].pid, &status, WNOHANG) <= 0) {
+        ++i;
+        continue;
+      }
+      Process p = std::move(running_[i]);
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+      while (read_events(p, progress)) {
+      }  // what is left in the pipe
+      ::close(p.output);
+      settle(p, status, records, progress, stopping);
+    }
+  }
+
+  // Decides how a cell ended and writes that down.
+  void settle(Process& p, int status, RecordFile& records, Progress& progress, bool& stopping) {
+    PlannedCell& c = cells_[p.cell];
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (p.timed_out && code != 0) {
+      p.kind = "timeout";
+      p.reason = fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
+    } else if (code == static_cast<int>(Exit::preempted) || (stopping && p.killed)) {
+      progress.finished(c.id, "stopped", "");
+      queue_.push_back(p.cell);
+      return;
+    } else if (WIFSIGNALED(status)) {
+      // nobody of ours sends SIGKILL here: it is how the kernel ends what is out of memory
+      p.kind = WTERMSIG(status) == SIGKILL ? "oom" : "crash";
+      p.reason = fmt::format("{} {}{}; its log is {}",
+                             WTERMSIG(status) == SIGKILL ? "was killed, probably for want of memory, by" : "crashed with",
+                             signal_name(WTERMSIG(status)), where(p), store_.log(c.id).string());
+    } else if (code != 0 && p.kind.empty()) {
+      p.kind = "crash";
+      p.reason = fmt::format("left with exit code {}{}; its log is {}", code, where(p), store_.log(c.id).string());
+    }
+    if (p.kind.empty()) {
+      refresh(c, store_);
+      c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
+      collect(p.cell, records);
+      progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done", headline(c));
+      return;
+    }
+    const bool transient = p.kind == "oom" || p.kind == "timeout" || p.kind == "crash";
+    if (transient && attempts_[c.id]++ < options_.retries) {
+      progress.finished(c.id, "stopped", fmt::format("{}; trying again", p.reason));
+      queue_.push_back(p.cell);
+      return;
+    }
+    write_file_atomic(store_.status(c.id), Json{{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason},
+                                                {"ts", utc_timestamp()}}.dump(1) + "\n");
+    append_failure(c, p, records);
+    ++result_.failed;
+    result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
+    progress.finished(c.id, p.kind, p.reason);
+    if (options_.fail_fast && !stopping) {
+      stopping = true;
+      progress.say("--fail-fast: stopping the other cells, which write a checkpoint");
+      for (const Process& other : running_) ::kill(other.pid, SIGTERM);
+    }
+  }
+
+  static std::string where(const Process& p) {
+    if (p.at.phase.empty()) return " before its first step";
+    return p.at.phase == "train" ? fmt::format(" in training, after step {}", p.at.step)
+                                 : fmt::format(" in evaluation ({})", p.at.phase);
+  }
+
+  void append_failure(const PlannedCell& c, const Process& p, RecordFile& records) {
+    records.append(c.id, "failure", {failure_record(suite_, c, p.kind, p.reason)});
+  }
+
+  static std::string headline(const PlannedCell& c) {
+    return c.state == PlannedCell::State::diverged ? "kept as a result" : "";
+  }
+
+  // Copies what the store has of a cell into the run's records.
+  void collect(std::size_t index, RecordFile& records) {
+    const PlannedCell& c = cells_[index];
+    const auto copy = [&](const std::string& part, const fs::path& file) {
+      if (!fs::exists(file)) return;
+      std::vector<Json> lines;
+      std::ifstream in(file);
+      for (std::string line; std::getline(in, line);) lines.push_back(make_record(suite_, c, part, Json::parse(line)));
+      records.add(c.id, part, lines);
+    };
+    copy("train", store_.training(c.id));
+    for (const CellEval& e : c.evals) copy("eval-" + part_id(e), store_.evaluation(c.id, part_id(e)));
+  }
+
+  const Suite& suite_;
+  const Plan& plan_;
+  const RunOptions& options_;
+  Store store_;
+  fs::path folder_;
+  std::vector<PlannedCell> cells_;
+  int jobs_;
+  std::deque<std::size_t> queue_;
+  std::vector<Process> running_;
+  std::map<std::string, int> attempts_;
+  RunResult result_;
+};
+
+}  // namespace
+
+int default_jobs(int threads) {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, threads));
+}
+
+fs::path run_folder(const Suite& suite, const fs::path& out) {
+  Json identity = suite.resolved;
+  identity["seeds"] = suite.seeds;
+  const std::string ending = fmt::format("-{}-{}", suite.name, sha256(canonical(identity)).substr(0, 8));
+  const fs::path runs = out / "runs";
+  fs::path latest;
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator(runs, error))
+    if (item.path().filename().string().ends_with(ending)) latest = std::max(latest, item.path());
+  return latest.empty() ? runs / (utc_timestamp_compact() + ending) : latest;
+}
+
+RunResult run_suite(const Suite& suite, const Plan& plan, const RunOptions& options) {
+  return Runner(suite, plan, options).go();
+}
+
+}  // namespace pesuite

@@ -1,0 +1,399 @@
+#include "suite/suite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/file.h"
+#include "model/library.h"
+
+namespace pesuite {
+
+std::optional<Extent> parse_extent(std::string_view text) {
+  const std::string t = trim(text);
+  double x = 0;
+  if (t.ends_with("%") && parse_count(t.substr(0, t.size() - 1), x))
+    return Extent{Extent::Unit::share, x / 100};
+  const std::size_t space = t.find(' ');
+  const std::string unit = space == std::string::npos ? "steps" : trim(t.substr(space));
+  if (!parse_count(t.substr(0, space), x) || x < 0) return std::nullopt;
+  if (unit == "steps" || unit == "step") return Extent{Extent::Unit::steps, x};
+  if (unit == "tokens") return Extent{Extent::Unit::tokens, x};
+  if (unit == "FLOPs" || unit == "flops") return Extent{Extent::Unit::flops, x};
+  return std::nullopt;
+}
+
+TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
+  TrainConfig c;
+  c.length = length;
+  c.batch = batch_tokens > 0 ? std::max(1, static_cast<int>(std::lround(batch_tokens / length))) : batch;
+  c.micro_batch = micro_batch;
+  const auto tokens = static_cast<double>(c.tokens_per_step());
+  const auto steps_of = [&](const Extent& e) -> std::int64_t {
+    switch (e.unit) {
+      case Extent::Unit::steps: return std::llround(e.value);
+      case Extent::Unit::share: return std::llround(e.value * static_cast<double>(c.steps));
+      case Extent::Unit::tokens: return std::llround(e.value / tokens);
+      case Extent::Unit::flops: return std::llround(e.value / (3 * flops_per_token * tokens));
+    }
+    return 0;
+  };
+  c.steps = std::max<std::int64_t>(1, steps_of(budget));
+  const auto interval = [&](const Extent& e) {  // a share of a short run is still a step
+    return e.value > 0 ? std::max<std::int64_t>(1, steps_of(e)) : 0;
+  };
+  c.optimizer = optimizer;
+  c.schedule = {schedule, steps_of(warmup), schedule == ScheduleKind::wsd ? steps_of(decay) : 0, floor};
+  c.dropout_steps = dropout_steps;
+  c.log_every = interval(log_every);
+  c.eval_every = interval(eval_every);
+  c.checkpoint_every = interval(checkpoint_every);
+  c.validation_examples = validation_examples;
+  c.keep_periodic = keep_periodic;
+  c.keep_best = keep_best;
+  return c;
+}
+
+namespace {
+
+constexpr double unbounded = 1e18;
+
+Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
+  const Json* j = r.find(key);
+  if (j == nullptr) return otherwise;
+  const auto e = parse_extent(j->is_string() ? j->get<std::string>() : j->dump());
+  if (e) return *e;
+  r.problem(key, fmt::format("is {}, which is no stretch of training: write 300, \"300 steps\", \"3%\", \"20M tokens\" or \"1e15 FLOPs\"", j->dump()));
+  return otherwise;
+}
+
+void read_optimizer(Reader& r, OptimizerConfig& o) {
+  r.choice("name", {"adamw"}, 0);
+  o.lr = r.number("lr", o.lr, 0, 100);
+  o.weight_decay = r.number("weight_decay", o.weight_decay, 0, 100);
+  const std::vector<double> betas = r.numbers("betas", {o.beta1, o.beta2});
+  if (betas.size() == 2 && betas[0] >= 0 && betas[0] < 1 && betas[1] >= 0 && betas[1] < 1) {
+    o.beta1 = betas[0], o.beta2 = betas[1];
+  } else {
+    r.problem("betas", "must be two numbers in [0, 1)");
+  }
+  o.eps = r.number("eps", o.eps, 0, 1);
+  o.clip = r.number("clip", o.clip, 0, unbounded);
+}
+
+void read_train(Reader& r, TrainSettings& t) {
+  r.table("optimizer", [&](Reader& o) { read_optimizer(o, t.optimizer); });
+  t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
+  r.table("schedule", [&](Reader& s) {
+    t.schedule = static_cast<ScheduleKind>(s.choice(
+        "kind", {"constant", "linear", "cosine", "inverse_sqrt", "wsd"}, static_cast<std::size_t>(t.schedule)));
+    t.warmup = read_extent(s, "warmup", t.warmup);
+    t.decay = read_extent(s, "decay", t.decay);
+    t.floor = s.number("floor", t.floor, 0, 1);
+  });
+  if (const Json* batch = r.find("batch"); batch != nullptr && batch->is_object()) {
+    r.table("batch", [&](Reader& b) { t.batch_tokens = b.number("tokens", 16384, 1, unbounded); });
+  } else if (batch != nullptr) {
+    t.batch = static_cast<int>(r.integer("batch", t.batch, 1, 1 << 20));
+    t.batch_tokens = 0;
+  }
+  t.micro_batch = static_cast<int>(r.integer("micro_batch", t.micro_batch, 0, 1 << 20));
+  t.budget = read_extent(r, "budget", t.budget);
+  if (r.has("steps")) t.budget = {Extent::Unit::steps, static_cast<double>(r.integer("steps", 1, 1, std::int64_t{1} << 40))};
+  if (t.budget.unit == Extent::Unit::share) r.problem("budget", "cannot be a share of itself");
+  t.dropout_steps = r.integer("dropout_steps", t.dropout_steps, -1, std::int64_t{1} << 40);
+  t.log_every = read_extent(r, "log_every", t.log_every);
+  t.eval_every = read_extent(r, "eval_every", t.eval_every);
+  t.checkpoint_every = read_extent(r, "checkpoint_every", t.checkpoint_every);
+  t.validation_examples = static_cast<int>(r.integer("validation_examples", t.validation_examples, 1, 1 << 24));
+  t.keep_periodic = static_cast<int>(r.integer("keep_periodic", t.keep_periodic, 0, 1 << 20));
+  for (const std::string& k : r.texts("keep", {"best", "last"})) {
+    if (k != "best" && k != "last") r.problem("keep", fmt::format("names '{}'; known are best and last", k));
+  }
+  if (r.has("keep")) {
+    const auto keep = r.texts("keep", {});
+    t.keep_best = std::find(keep.begin(), keep.end(), "best") != keep.end();
+  }
+}
+
+void read_model(Reader& r, SuiteModel& m) {
+  m.preset = r.text("preset", m.id);
+  try {
+    const Preset& p = preset(m.preset);
+    m.config = p.config;
+    m.train_length = p.train_length;
+  } catch (const Error& e) {
+    r.problem("preset", fmt::format("is '{}': {}", m.preset, e.what()));
+    return;
+  }
+  ModelConfig& c = m.config;
+  const auto positive = [&](const char* key, int value) {
+    return static_cast<int>(r.integer(key, value, 1, 1 << 20));
+  };
+  c.width = positive("width", c.width);
+  c.layers = positive("layers", c.layers);
+  c.heads = positive("heads", c.heads);
+  c.kv_heads = static_cast<int>(r.integer("kv_heads", c.kv_heads, 0, 1 << 20));
+  c.ff_width = positive("ff_width", c.ff_width);
+  c.norm = static_cast<Norm>(r.choice("norm", {"layernorm", "rmsnorm"}, static_cast<std::size_t>(c.norm)));
+  c.norm_eps = r.number("norm_eps", c.norm_eps, 0, 1);
+  c.activation = static_cast<Activation>(
+      r.choice("activation", {"gelu", "swiglu"}, static_cast<std::size_t>(c.activation)));
+  c.qk_norm = static_cast<QkNorm>(
+      r.choice("qk_norm", {"off", "before", "after"}, static_cast<std::size_t>(c.qk_norm)));
+  c.tied = r.flag("tie_embedding", c.tied);
+  c.parallel = r.flag("parallel_residual", c.parallel);
+  c.attention_bias = r.flag("attention_bias", c.attention_bias);
+  c.mlp_bias = r.flag("mlp_bias", c.mlp_bias);
+  c.head_bias = r.flag("head_bias", c.head_bias);
+  c.dropout = r.number("dropout", c.dropout, 0, 0.999);
+  c.init = static_cast<Init>(r.choice("init", {"normal", "fan_in"}, static_cast<std::size_t>(c.init)));
+  try {
+    ModelConfig alone = c;
+    alone.classes = 0;  // the task decides how many there are
+    check(alone);
+  } catch (const Error& e) {
+    r.problem("width", fmt::format("and what goes with it do not fit: {}", e.what()));
+  }
+}
+
+// An option's value as the text that plugins read.
+std::string option_text(const Json& j) {
+  if (j.is_string()) return j.get<std::string>();
+  if (j.is_array()) {
+    std::vector<std::string> parts;
+    for (const Json& e : j) parts.push_back(e.dump());
+    return "[" + join(parts, ", ") + "]";
+  }
+  return j.dump();
+}
+
+void read_task(Reader& r, const std::string& name, SuiteTask& t) {
+  t.id = r.text("id", name);
+  t.where = r.where("task");
+  try {
+    t.expression = parse_expression(r.text("task", name), "task");
+  } catch (const Error& e) {
+    r.problem("task", fmt::format("is no task: {}", e.what()));
+  }
+  r.table("options", [&](Reader& o) {
+    for (const auto& [key, value] : o.json().items()) {
+      o.find(key);
+      if (!t.expression.options.emplace(key, option_text(value)).second)
+        o.problem(key, "is given twice, here and in 'task'");
+    }
+  });
+  t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
+  r.table("train", [&](Reader& s) { read_train(s, t.train); });
+}
+
+void read_eval(Reader& r, EvalSettings& e) {
+  e.task = r.text("task", "*");
+  e.where = r.where("lengths");
+  e.lengths = r.texts("lengths", {"1x", "2x", "4x", "8x"});
+  for (const std::string& p : r.texts("protocol", {"non_overlapping"})) {
+    try {
+      e.protocols.push_back(parse_protocol(p));
+    } catch (const Error& error) {
+      r.problem("protocol", fmt::format("is '{}': {}", p, error.what()));
+    }
+  }
+  e.examples = static_cast<int>(r.integer("examples", e.examples, 1, 1 << 24));
+  r.table("axes", [&](Reader& a) {
+    for (const auto& [name, values] : a.json().items()) e.axes[name] = a.texts(name, {});
+  });
+  for (const std::string& l : e.lengths) {
+    double x = 0;
+    const bool multiple = l.ends_with("x");
+    if (!parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x) || x <= 0)
+      r.problem("lengths", fmt::format("holds '{}'; write tokens (256) or a multiple of the training length (\"4x\")", l));
+  }
+}
+
+std::vector<Filter> read_filters(Reader& r, const std::string& key) {
+  std::vector<Filter> out;
+  for (const std::string& f : r.texts(key, {})) {
+    try {
+      out.emplace_back(f);
+    } catch (const Error& e) {
+      r.problem(key, fmt::format("holds no filter: {}", e.what()));
+    }
+  }
+  return out;
+}
+
+double read_bytes(Reader& r, const std::string& key) {
+  std::string text = r.has(key) && r.json()[key].is_number() ? (r.find(key), r.json()[key].dump()) : r.text(key, "0");
+  if (text.ends_with("B") && text.size() > 1 && std::isalpha(static_cast<unsigned char>(text[text.size() - 2])) != 0)
+    text.pop_back();  // "4GB" is "4G"
+  double x = 0;
+  if (!parse_count(text, x) || x < 0) r.problem(key, fmt::format("is '{}', which is no size such as \"4GB\"", text));
+  return x;
+}
+
+void read_defaults(Reader& r, Suite& s) {
+  s.seeds.clear();
+  for (const double seed : r.numbers("seeds", {42})) {
+    if (seed < 0 || seed != std::floor(seed) || seed > 9e15) r.problem("seeds", "must be whole numbers from 0 on");
+    else s.seeds.push_back(static_cast<std::uint64_t>(seed));
+  }
+  const std::set<std::uint64_t> distinct(s.seeds.begin(), s.seeds.end());
+  if (distinct.size() != s.seeds.size()) r.problem("seeds", "names a seed twice");
+  s.backend = r.text("backend", s.backend);
+  const std::vector<std::string> levels = {"data", "run", "strict"};
+  s.determinism = levels[r.choice("determinism", levels, 1)];
+  s.threads = static_cast<int>(r.integer("threads_per_cell", s.threads, 1, 1024));
+  s.divergence_fails = r.choice("on_divergence", {"record", "fail"}, 0) == 1;
+  s.time_limit = r.number("time_limit_s", 0, 0, unbounded);
+  s.memory_limit = read_bytes(r, "memory_limit");
+}
+
+template <class T>
+void refuse_twins(const std::vector<T>& items, const char* kind, Problems& problems) {
+  std::set<std::string> seen;
+  for (const T& i : items)
+    if (!seen.insert(i.id).second)
+      problems.add(i.where, fmt::format("{} id '{}' is used twice; give one of them another id", kind, i.id));
+}
+
+Config load_with_extends(const fs::path& file, std::vector<fs::path> chain, Problems& problems) {
+  const fs::path canonical = fs::weakly_canonical(file);
+  if (std::find(chain.begin(), chain.end(), canonical) != chain.end()) {
+    problems.add(file.string(), "extends itself, directly or through others");
+    return {};
+  }
+  chain.push_back(canonical);
+  Config own = Config::from_toml(file, problems);
+  Config merged;
+  if (own.root().contains("extends")) {
+    Problems ignored;  // the key is checked with the rest
+    Reader r(own, own.root(), "", ignored);
+    for (const std::string& base : r.texts("extends", {})) {
+      const fs::path path = file.parent_path() / base;
+      if (!fs::exists(path)) {
+        problems.add(own.origin("extends"), fmt::format("'extends' names {}, which does not exist", path.string()));
+        continue;
+      }
+      merged.merge(load_with_extends(path, chain, problems), problems);
+    }
+  }
+  merged.merge(own, problems);
+  return merged;
+}
+
+Suite read_suite(const Config& config, const fs::path& file, Problems& problems) {
+  Suite s;
+  s.file = file;
+  Reader r(config, config.root(), "", problems);
+  const std::string schema = r.text("schema", "pesuite.suite/1");
+  if (schema != "pesuite.suite/1")
+    r.problem("schema", fmt::format("is '{}'; this pesuite reads pesuite.suite/1", schema));
+  s.name = r.text("name", file.stem().string());
+  s.about = r.text("about", "");
+  r.texts("extends", {});
+  if (r.has("defaults")) r.table("defaults", [&](Reader& d) { read_defaults(d, s); });
+  else s.seeds = {42};
+  TrainSettings train;
+  r.table("train", [&](Reader& t) { read_train(t, train); });
+  r.named_tables("model", [&](Reader& m, const std::string& name) {
+    SuiteModel model;
+    model.id = name;
+    model.where = m.where("preset");
+    read_model(m, model);
+    s.models.push_back(std::move(model));
+  });
+  r.tables("encoding", [&](Reader& e, const std::string& name) {
+    SuiteEncoding encoding;
+    encoding.expression = e.text("expr", name);
+    encoding.id = e.text("id", encoding.expression);
+    encoding.where = e.where("expr");
+    s.encodings.push_back(std::move(encoding));
+  });
+  r.tables("task", [&](Reader& t, const std::string& name) {
+    SuiteTask task;
+    task.train = train;
+    read_task(t, name, task);
+    s.tasks.push_back(std::move(task));
+  });
+  r.tables("eval", [&](Reader& e, const std::string&) {
+    EvalSettings eval;
+    read_eval(e, eval);
+    s.evals.push_back(std::move(eval));
+  });
+  r.table("sweep", [&](Reader& w) {
+    s.include = read_filters(w, "include");
+    s.exclude = read_filters(w, "exclude");
+  });
+  r.finish();
+  if (s.evals.empty()) {
+    EvalSettings e;
+    e.task = "*", e.lengths = {"1x", "2x", "4x", "8x"}, e.protocols = {Protocol{}};
+    s.evals.push_back(e);
+  }
+  for (const char* needed : {"model", "encoding", "task"})
+    if (!config.root().contains(needed))
+      problems.add(file.string(), fmt::format("a suite needs at least one {}", needed));
+  refuse_twins(s.encodings, "encoding", problems);
+  refuse_twins(s.tasks, "task", problems);
+  std::vector<std::string> ids = {"*"};
+  for (const SuiteTask& t : s.tasks) ids.push_back(t.id);
+  for (const EvalSettings& e : s.evals)
+    if (std::find(ids.begin(), ids.end(), e.task) == ids.end())
+      problems.add(e.where, fmt::format("'eval' is for task '{}', which is not in the suite{}", e.task, did_you_mean(e.task, ids)));
+  s.resolved = config.root();
+  return s;
+}
+
+}  // namespace
+
+Suite load_suite(const fs::path& file, const SuiteChoices& choices) {
+  Problems problems;
+  Config config = load_with_extends(file, {}, problems);
+  problems.throw_if_any();  // a file that does not parse has no meaning to check
+
+  Config profiles = config.extract("profile");
+  std::vector<std::string> names;
+  for (const auto& [name, value] : profiles.root().items()) names.push_back(name);
+  const std::string wanted = choices.profile.empty() ? "small" : choices.profile;
+  if (profiles.root().contains(wanted)) {
+    config.merge(profiles.extract(wanted), problems);
+  } else if (!choices.profile.empty() && choices.profile != "small") {
+    problems.add("--profile " + wanted,
+                 fmt::format("the suite has no such profile{}", names.empty() ? "; it has none"
+                             : fmt::format("; it has {}", join(names, ", "))));
+  }
+  for (const std::string& s : choices.set) config.set(s, problems);
+  Suite suite = read_suite(config, file, problems);
+  problems.throw_if_any();
+  if (!choices.seeds.empty()) suite.seeds = choices.seeds;
+  for (const std::string& f : choices.only) suite.only.emplace_back(f);
+  return suite;
+}
+
+std::vector<fs::path> known_suites() {
+  std::vector<fs::path> out;
+  std::set<fs::path> seen;
+  for (const fs::path& folder : {fs::path("suites"), program_folder() / PESUITE_SUITES_DIR, program_folder() / "../../suites"}) {
+    std::error_code error;
+    std::vector<fs::path> files;
+    for (const auto& item : fs::recursive_directory_iterator(folder, error))
+      if (item.path().extension() == ".toml" && item.path().filename().string()[0] != '_') files.push_back(item.path());
+    std::sort(files.begin(), files.end());
+    for (const fs::path& f : files)
+      if (seen.insert(fs::weakly_canonical(f, error)).second) out.push_back(f);
+  }
+  return out;
+}
+
+fs::path find_suite(const std::string& name) {
+  if (fs::is_regular_file(name)) return name;
+  std::vector<std::string> names;
+  for (const fs::path& p : known_suites()) {
+    if (p.stem() == name || p.filename() == name || p.filename() == fs::path(name).filename()) return p;
+    names.push_back(p.stem().string());
+  }
+  fail(Exit::usage, "there is no suite '{}', neither a file nor a known name{}", name,
+       did_you_mean(fs::path(name).stem().string(), names));
+}
+
+}  // namespace pesuite

@@ -1,0 +1,103 @@
+// A suite: encodings, tasks, models and seeds to cross, with their training and evaluation.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/evaluate.h"
+#include "model/preset.h"
+#include "model/train.h"
+#include "suite/config.h"
+#include "suite/filter.h"
+
+namespace pesuite {
+
+// A stretch of training as a user writes it: 300, "300 steps", "3%", "20M tokens", "1e15 FLOPs".
+struct Extent {
+  enum class Unit { steps, share, tokens, flops } unit = Unit::steps;
+  double value = 0;
+};
+std::optional<Extent> parse_extent(std::string_view text);
+
+struct TrainSettings {  // what a suite says, before lengths and models make steps of it
+  OptimizerConfig optimizer;
+  ScheduleKind schedule = ScheduleKind::cosine;
+  Extent warmup{Extent::Unit::share, 0.03}, decay{Extent::Unit::share, 0.1};
+  double floor = 0.1;
+  int batch = 64;            // examples of a step
+  double batch_tokens = 0;   // or tokens of a step, where positive
+  int micro_batch = 0;
+  Extent budget{Extent::Unit::steps, 1000};
+  std::int64_t dropout_steps = -1;
+  Extent log_every{Extent::Unit::share, 0.02}, eval_every{Extent::Unit::share, 0.1},
+      checkpoint_every{Extent::Unit::share, 0.1};
+  int validation_examples = 128;
+  int keep_periodic = 0;
+  bool keep_best = true;
+
+  // With a training length and the cost of a token, forward, in FLOPs.
+  TrainConfig resolve(int length, double forward_flops_per_token) const;
+};
+
+struct EvalSettings {
+  std::string task;                  // id of the task it is for; "*": all that it fits
+  std::vector<std::string> lengths;  // "256" or "4x", of the training length
+  std::vector<Protocol> protocols;
+  int examples = 64;
+  std::map<std::string, std::vector<std::string>> axes;  // values or labels
+  std::string where;
+};
+
+struct SuiteEncoding {
+  std::string id, expression, where;
+};
+struct SuiteTask {
+  std::string id;
+  Expression expression;
+  int train_length = 64;
+  TrainSettings train;
+  std::string where;
+};
+struct SuiteModel {
+  std::string id, preset;
+  ModelConfig config;
+  int train_length = 0;  // of its preset, where a task says none
+  std::string where;
+};
+
+struct Suite {
+  std::string name, about;
+  fs::path file;
+  std::vector<SuiteEncoding> encodings;
+  std::vector<SuiteTask> tasks;
+  std::vector<SuiteModel> models;
+  std::vector<std::uint64_t> seeds;
+  std::vector<EvalSettings> evals;
+  std::vector<Filter> include;  // a cell matches one of them, where there are any
+  std::vector<Filter> exclude;  // and none of these
+  std::vector<Filter> only;     // and all of these, from the command line
+  std::string backend = "cpu", determinism = "run";
+  int threads = 1;                // of a cell
+  bool divergence_fails = false;
+  double time_limit = 0;          // seconds of a cell; 0: none
+  double memory_limit = 0;        // bytes of a cell; 0: none
+  Json resolved;                  // the file with extends, profile and --set laid over it
+};
+
+struct SuiteChoices {  // from the command line
+  std::string profile;           // "": small, where the suite has one
+  std::vector<std::string> set;  // "a.b=v"
+  std::vector<std::uint64_t> seeds;
+  std::vector<std::string> only;
+};
+
+// Reads a suite with all it extends. Error (usage) with every problem of the file, one a line, each
+// with file:line:column.
+Suite load_suite(const fs::path& file, const SuiteChoices& = {});
+
+// Where suites are looked for when a name is no file: the current folder's suites/, the program's.
+fs::path find_suite(const std::string& name);
+std::vector<fs::path> known_suites();
+
+}  // namespace pesuite

@@ -1,0 +1,24 @@
+// What the runner tells a worker process, and the worker.
+#pragma once
+
+#include "suite/cell.h"
+
+namespace pesuite {
+
+struct WorkerOrder {
+  CellConfig cell;
+  std::vector<CellEval> evals;
+  fs::path store;
+  std::vector<std::string> plugin_path;
+  int threads = 1;
+  bool divergence_fails = false;
+};
+Json to_json(const WorkerOrder&);
+WorkerOrder order_from_json(const Json&);
+
+// Does what `file` says: trains and evaluates one cell, reporting on stdout as JSON lines and to the
+// log on stderr. Returns the process's exit code. SIGTERM and SIGUSR1 make it write a checkpoint and
+// leave with 75.
+int run_worker(const fs::path& file);
+
+}  // namespace pesuite
