@@ -92,6 +92,11 @@ std::vector<std::string> resolve_options(const pes_card& card, const Options& gi
     std::string value = it == given.end() ? o->value : it->second;
     if (std::string reason = misfit(*o, value); !reason.empty())
       fail(Exit::usage, "{}: option '{}' = '{}' {}", what, o->name, value, reason);
+    if (o->type == PES_INT) {  // plugins read plain decimals: 1e4 becomes 10000
+      double x = 0;
+      parse_real(value, x);
+      value = fmt::format("{}", static_cast<std::int64_t>(x));
+    }
     values.push_back(std::move(value));
   }
   return values;

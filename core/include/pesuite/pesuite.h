@@ -323,6 +323,7 @@ typedef struct pes_task_created { /* filled by create(); owned by the task until
   pes_head head;
   int64_t document;            /* corpora: tokens in a document, of which an example is a window;
                                   0: each example stands alone */
+  int64_t documents[3]; /* corpora: documents of each split that exist; 0: any number */
   const int32_t* token_bytes;  /* bytes of text behind each token, `inputs` long; or null */
   const char* digest;          /* identity of data read from outside (a hash), or null */
   const char* note;            /* a sentence about that data for the log, or null */

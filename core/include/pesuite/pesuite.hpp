@@ -19,6 +19,7 @@
 
 #include <pesuite/pesuite.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -507,7 +508,7 @@ class Task {
  public:
   std::int32_t inputs = 0, outputs = 0;
   pes_head head = PES_LM;
-  std::int64_t document = 0;
+  std::int64_t document = 0, documents[3] = {};
   std::vector<std::int32_t> token_bytes;
   std::string digest, note;
   std::vector<const pes_axis*> axes;
@@ -531,6 +532,7 @@ struct TaskGlue {
       out->outputs = t->outputs;
       out->head = t->head;
       out->document = t->document;
+      std::copy(t->documents, t->documents + 3, out->documents);
       out->token_bytes = t->token_bytes.empty() ? nullptr : t->token_bytes.data();
       out->digest = t->digest.empty() ? nullptr : t->digest.c_str();
       out->note = t->note.empty() ? nullptr : t->note.c_str();

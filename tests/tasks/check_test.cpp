@@ -1,0 +1,76 @@
+// check_task passes on every task of ours and names what is wrong with each broken one.
+#include "model/task_check.h"
+
+#include "tests/tasks/tasks.h"
+
+namespace pesuite::testing {
+namespace {
+
+std::string findings_text(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& f : findings)
+    text += fmt::format("{:8} {}: {}\n",
+                        f.skipped  ? "skipped"
+                        : f.passed ? "passed"
+                                   : "FAILED",
+                        f.check, f.detail);
+  return text;
+}
+
+class EveryTask : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryTask, PassesTheCheck) {
+  const CheckOptions options{{64, 128, 256}, 10000, 1 << 22, 1};
+  const std::vector<Finding> findings = check_task(make_task(GetParam()), options);
+  EXPECT_EQ(findings.size(), 13u);
+  for (const Finding& f : findings) EXPECT_TRUE(f.passed) << findings_text(findings);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tasks, EveryTask,
+    ::testing::Values("modsum_cls", "prefix_modsum", "prefix_modsum(m=5)", "prefix_modsum(m=2)",
+                      "prefix_modsum(inclusive=true)", "kback_copy", "kback_copy(k=1)",
+                      "kback_copy(k=16, symbols=10)", "kback_match", "kback_match(k=16)",
+                      "shift_pattern", "shift_pattern(variant=app)", "shift_pattern(variant=text)",
+                      "first_last", "first_last(variant=app)", "pair_match",
+                      "pair_match(variant=bucket)", "pair_match(variant=text)", "ledger",
+                      "ledger(mix=retrieval, document=1024)"),
+    [](const auto& info) {
+      std::string name = info.param;
+      for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+      return name;
+    });
+
+struct Fake {
+  std::string name;
+  std::vector<std::string> broken;  // checks that must fail, and no others
+};
+void PrintTo(const Fake& fake, std::ostream* out) {
+  *out << fake.name;
+}
+
+class EveryFake : public ::testing::TestWithParam<Fake> {};
+
+TEST_P(EveryFake, FailsWhereItIsBroken) {
+  const std::vector<Finding> findings = check_task(make_task(GetParam().name));
+  std::vector<std::string> failed;
+  for (const Finding& f : findings)
+    if (!f.passed) failed.push_back(f.check);
+  EXPECT_EQ(failed, GetParam().broken) << findings_text(findings);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fakes, EveryFake,
+    ::testing::Values(Fake{"sound", {}}, Fake{"wrong_target", {"well_formed"}},
+                      Fake{"scores_pad", {"well_formed"}}, Fake{"silent", {"well_formed"}},
+                      Fake{"lazy", {"well_formed"}}, Fake{"stateful", {"deterministic"}},
+                      Fake{"wrong_oracle", {"oracle"}},
+                      Fake{"wrong_chance",
+                           {"chance", "shortcut_majority", "shortcut_position", "shortcut_length"}},
+                      Fake{"hidden_shortcut", {"shortcut_last_token", "shortcut_bag"}},
+                      Fake{"repeating", {"collisions"}}, Fake{"unsteady", {"windows", "optimum"}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace pesuite::testing

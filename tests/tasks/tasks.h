@@ -1,0 +1,91 @@
+// Helpers of the tests of tasks: a task by its expression, examples, hashes.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "model/task.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite::testing {
+
+inline const Catalog& task_catalog() {
+  static const Catalog catalog = open_catalog({PESUITE_TEST_PLUGINS, PESUITE_BROKEN_TASKS});
+  return catalog;
+}
+
+inline Task make_task(const std::string& expression, int max_length = 256, int train_length = 64) {
+  return {task_catalog(), parse_expression(expression, "task"), train_length, max_length};
+}
+
+struct Example {
+  std::vector<std::int32_t> tokens, targets;
+  std::vector<double> optimum;
+  bool operator==(const Example&) const = default;
+};
+
+inline Example sample(const Task& task, const Task::Request& r) {
+  Example e;
+  e.tokens.resize(r.length);
+  e.targets.resize(r.length);
+  e.optimum.resize(r.length);
+  task.sample(r, e.tokens, e.targets, e.optimum);
+  return e;
+}
+inline Example sample(const Task& task, int length, std::uint64_t index,
+                      pes_split split = PES_SPLIT_TRAIN, std::vector<double> axes = {}) {
+  return sample(task, {split, 1, index, length, -1, std::move(axes)});
+}
+
+inline std::vector<std::int32_t> solve(const Task& task, std::vector<std::int32_t> tokens) {
+  std::vector<std::int32_t> targets(tokens.size());
+  task.oracle(tokens, targets);
+  return targets;
+}
+
+inline std::uint64_t hash(const Example& e) {
+  std::uint64_t h = 0;
+  for (const std::int32_t x : e.tokens) h = pes::mix64(h, static_cast<std::uint32_t>(x));
+  for (const std::int32_t x : e.targets) h = pes::mix64(h, static_cast<std::uint32_t>(x));
+  return h;
+}
+
+// The sentence of the Error that `body` throws.
+template <class Body>
+std::string error_of(Body body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// Expects `count` of `n` independent events to be within 3.3 standard errors of probability p: one
+// in a thousand such expectations fails by chance, and none twice, for the streams are fixed.
+inline void expect_rate(double count, double n, double p, const std::string& what) {
+  EXPECT_NEAR(count / n, p, 3.3 * std::sqrt(p * (1 - p) / n) + 1e-12) << what;
+}
+
+// Mean of independent values with its standard error.
+struct Mean {
+  double n = 0, sum = 0, squares = 0;
+  void add(double x) {
+    ++n;
+    sum += x;
+    squares += x * x;
+  }
+  double value() const { return sum / n; }
+  double error() const {
+    return std::sqrt(std::max(0.0, squares / n - value() * value()) / (n - 1));
+  }
+};
+inline void expect_mean(const Mean& mean, double wanted, const std::string& what) {
+  EXPECT_NEAR(mean.value(), wanted, 3 * mean.error() + 1e-9) << what << ", n = " << mean.n;
+}
+
+}  // namespace pesuite::testing
