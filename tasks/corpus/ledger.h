@@ -2,10 +2,11 @@
 // for each token exactly the information it carries. docs/tasks/ledger.md defines it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <pesuite/random.hpp>
 #include <vector>
+
+#include "categorical.h"
 
 namespace ledger {
 
@@ -14,28 +15,7 @@ enum Token { BOS, SET, ASK, FIL, OPEN, CLOSE, END, first_entity };
 // Outcomes of Law::types: SET, ASK and FIL in the order of their ids, then an event of brackets.
 constexpr std::size_t nest = 3;
 
-// A law on 0 .. n-1 by cumulative thresholds of 2^32, so that draws are integer comparisons and
-// probabilities are exact ratios.
-class Categorical {
- public:
-  // ends[i] is the first word of random bits beyond outcome i; the last one is 2^32.
-  explicit Categorical(std::vector<std::uint64_t> ends);
-
-  std::size_t size() const { return ends_.size(); }
-  std::size_t draw(pes::Random& random) const {
-    const std::uint32_t bits = random.bits();
-    std::size_t i = first_[bits >> 24];
-    while (bits >= ends_[i]) ++i;
-    return i;
-  }
-  double p(std::size_t i) const {
-    return static_cast<double>(ends_[i] - (i == 0 ? 0 : ends_[i - 1])) * 0x1p-32;
-  }
-
- private:
-  std::vector<std::uint64_t> ends_;
-  std::array<std::uint32_t, 256> first_;  // outcome of the least word with these top 8 bits
-};
+using corpus::Categorical;
 
 struct Law {
   std::size_t attributes, values, brackets, depth;

@@ -1,5 +1,3 @@
-#include <span>
-
 #include "ledger.h"
 #include "ledger_topics.h"
 
@@ -19,27 +17,12 @@ Categorical zipf(std::size_t n) {
   return Categorical(std::move(ends));
 }
 
-Categorical topic(std::span<const std::uint16_t> units) {
-  std::vector<std::uint64_t> ends;
-  for (const std::uint16_t u : units)
-    ends.push_back((ends.empty() ? 0 : ends.back()) + (std::uint64_t{u} << 16));
-  return Categorical(std::move(ends));
-}
-
 }  // namespace
-
-Categorical::Categorical(std::vector<std::uint64_t> ends) : ends_(std::move(ends)) {
-  std::uint32_t i = 0;
-  for (std::uint64_t top = 0; top < first_.size(); ++top) {
-    while (ends_[i] <= top << 24) ++i;
-    first_[top] = i;
-  }
-}
 
 Law make_law(Mix mix) {
   const double ask_end = mix == Mix::standard ? .40 : .57;
   std::vector<Categorical> topics;
-  for (const auto& units : topic_words) topics.push_back(topic(units));
+  for (const auto& units : topic_words) topics.push_back(corpus::from_units(units));
   return {.attributes = 4,
           .values = 16,
           .brackets = 8,

@@ -1,0 +1,94 @@
+// A synthetic language of exact lags: a symbol follows from the one before, or from the one three
+// places before, or comes from the document's hidden topic. Its optimum is known exactly.
+#include <algorithm>
+#include <cmath>
+#include <pesuite/pesuite.hpp>
+
+#include "categorical.h"
+#include "toylag_tables.h"
+
+namespace {
+
+constexpr int symbols = 24, topics = 6;
+constexpr double p_near = .35, p_far = .35, p_topic = .30;  // lag 1, lag 3, topic
+
+struct Toylag : pes::Task {
+  static constexpr pes_option options[] = {
+      pes::integer("document", "4096", 64, 1 << 20, "tokens of a document")};
+  static constexpr pes_card card = pes::card<Toylag>(
+      {.name = "toylag",
+       .summary = "a synthetic language of exact lags with an exactly known optimum",
+       .taxonomy = "language"});
+
+  std::vector<corpus::Categorical> laws;  // of the topics
+
+  Toylag(const pes_use& use, const pes::Values& v) {
+    document = v.integer("document");
+    inputs = outputs = PES_FIRST_SYMBOL + symbols;
+    head = PES_LM;
+    for (const auto& units : toylag::topic_symbols) laws.push_back(corpus::from_units(units));
+    if (use.max_length > document)
+      throw pes::Refusal("lengths up to " + std::to_string(use.max_length) +
+                         " do not fit into documents of " + std::to_string(document) +
+                         " tokens; set document to at least that");
+  }
+
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    const auto start = static_cast<std::size_t>(window_start(r));
+    const std::vector<int> x = write(random, start + e.tokens.size() + 1);
+    for (std::size_t t = 0; t < e.tokens.size(); ++t) {
+      e.tokens[t] = PES_FIRST_SYMBOL + x[start + t];
+      e.targets[t] = PES_FIRST_SYMBOL + x[start + t + 1];
+    }
+    if (!e.optimum.empty()) pay(x, start, e.optimum);
+  }
+  // Drawn from a stream of its own, so that the document is the same for every window.
+  std::int64_t window_start(const pes::Request& r) const {
+    const std::int64_t last = document - r.length;
+    if (last < std::max<std::int64_t>(r.start, 0))
+      throw pes::Refusal("a window of " + std::to_string(r.length) + " tokens from token " +
+                         std::to_string(std::max<std::int64_t>(r.start, 0)) +
+                         " does not fit into a document of " + std::to_string(document));
+    if (r.start >= 0) return r.start;
+    pes::Random random(pes::mix64(r.seed, r.split), pes::purpose("toylag window"), r.index);
+    return static_cast<std::int64_t>(random.below64(last + 1));
+  }
+
+  std::vector<int> write(pes::Random& random, std::size_t count) const {
+    const corpus::Categorical& law = laws[random.below(topics)];
+    constexpr std::uint64_t near = pes::probability(p_near), far = pes::probability(p_near + p_far);
+    std::vector<int> x(count);
+    for (std::size_t t = 0; t < count; ++t) {
+      const std::uint64_t kind = t < 3 ? far : random.bits();
+      x[t] = kind < near  ? toylag::follower[0][x[t - 1]]
+             : kind < far ? toylag::follower[1][x[t - 3]]
+                          : static_cast<int>(law.draw(random));
+    }
+    return x;
+  }
+
+  // P(x_t | topic z and the symbols before), the lagged ones being known.
+  double probability(const std::vector<int>& x, std::size_t t, std::size_t z) const {
+    const double from_topic = laws[z].p(static_cast<std::size_t>(x[t]));
+    if (t < 3) return from_topic;
+    return p_topic * from_topic + (toylag::follower[0][x[t - 1]] == x[t] ? p_near : 0) +
+           (toylag::follower[1][x[t - 3]] == x[t] ? p_far : 0);
+  }
+  // Cost of each target for one who sees the window and, at its start, the symbols that lags reach
+  // back to; of the topic he knows what the window tells.
+  void pay(const std::vector<int>& x, std::size_t start, std::span<double> optimum) const {
+    std::array<double, topics> posterior;
+    posterior.fill(1.0 / topics);
+    for (std::size_t t = start; t <= start + optimum.size(); ++t) {
+      double total = 0;
+      for (std::size_t z = 0; z < topics; ++z) total += posterior[z] * probability(x, t, z);
+      if (t > start) optimum[t - start - 1] = -std::log(total);
+      for (std::size_t z = 0; z < topics; ++z) posterior[z] *= probability(x, t, z) / total;
+    }
+  }
+  double distinct(int) const { return pes::infinity; }
+};
+
+}  // namespace
+
+extern const pes_task toylag_task = pes::task<Toylag>;
