@@ -111,7 +111,7 @@ class Planner {
 
   const Json& task_facts(const SuiteTask& t, int train_length, int max_length) {
     const std::string key = fmt::format("task {} {} {}", t.id, train_length, max_length);
-    const Json crashed = {{"inputs", 1}, {"outputs", 1}, {"head", 0}, {"document", 0}, {"digest", ""},
+    const Json crashed = {{"inputs", 1}, {"outputs", 1}, {"head", 0}, {"document", 0}, {"documents", {0, 0, 0}}, {"digest", ""},
                           {"axes", Json::object()}, {"crashed", true}};
     return once(key, t.where, crashed, [&](Json& facts) {
       const auto found = catalog_.task(t.expression.name);
@@ -123,7 +123,7 @@ class Planner {
         Json axes = Json::object();
         for (const Axis& a : task.axes()) axes[a.name] = {{"values", a.values}, {"labels", a.labels}};
         return {{"inputs", i.inputs}, {"outputs", i.outputs}, {"head", static_cast<int>(i.head)},
-                {"document", i.document}, {"digest", i.digest ? i.digest : ""},
+                {"document", i.document}, {"documents", i.documents}, {"digest", i.digest ? i.digest : ""},
                 {"note", i.note ? i.note : ""}, {"axes", axes}};
       }));
     });
@@ -219,6 +219,7 @@ class Planner {
     config.max_length = max_length;
     config.model = model;
     config.train = t.train.resolve(train_length, forward_flops(model, train_length));
+    config.train.validation_examples = available(config.train.validation_examples, task, PES_SPLIT_VALIDATION, t.id, plan);
     config.seed = c.seed;
     config.backend = suite_.backend == "auto" ? "cpu" : suite_.backend;
     c.parameters = static_cast<double>(parameter_count(model)) + encoding.at("parameters").get<double>();
@@ -226,7 +227,8 @@ class Planner {
     for (const auto& [settings, lengths] : evals) {
       if (task.contains("crashed")) break;
       try {
-        const EvalConfig ec = eval_config(*settings, lengths, train_length, task);
+        EvalConfig ec = eval_config(*settings, lengths, train_length, task);
+        ec.examples = available(ec.examples, task, ec.split, t.id, plan);
         check_documents(ec, task, t);
         for (const int l : lengths) c.evals.push_back({l, ec});
       } catch (const Error& error) {
@@ -240,6 +242,16 @@ class Planner {
     c.id = cell_id(config);
     c.series = series_id(config);
     return true;
+  }
+
+  // As many of `wanted` examples as the split has, with a note where that is fewer.
+  int available(int wanted, const Json& facts, pes_split split, const std::string& id, Plan& plan) {
+    const std::int64_t documents = facts.at("documents").at(static_cast<std::size_t>(split));
+    if (documents == 0 || documents >= wanted) return wanted;
+    const std::string note = fmt::format("{}: the {} text has {} documents, fewer than the {} asked for; all are used", id,
+                                         split == PES_SPLIT_TEST ? "test" : "validation", documents, wanted);
+    if (noted_.insert(note).second) plan.notes.push_back(note);
+    return static_cast<int>(documents);
   }
 
   void check_documents(const EvalConfig& c, const Json& facts, const SuiteTask& t) {
@@ -390,8 +402,8 @@ std::string plan_table(const Plan& plan, int jobs) {
   for (const auto& [state, n] : states) parts.push_back(fmt::format("{} {}", n, state_name(state)));
   out += join(parts, ", ");
   if (seconds > 0)
-    out += fmt::format("; about {} left with {} at a time ({}FLOP/s each assumed)", format_seconds(seconds / jobs), jobs,
-                       format_count(plan.rate));
+    out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)", format_seconds(seconds / jobs), jobs,
+                       plan.rate / 1e9);
   out += "\n";
   for (const std::string& n : plan.notes) out += "note: " + n + "\n";
   return out;

@@ -294,6 +294,9 @@ void PutScaled(float* y, const float* x, I width, float scale, bool add) {
 I Lanes() {
   return kLanes;
 }
+const char* Name() {
+  return hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace pesuite::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -309,6 +312,7 @@ HWY_EXPORT(TransposeBlocks);
 HWY_EXPORT(Dot);
 HWY_EXPORT(PutScaled);
 HWY_EXPORT(Lanes);
+HWY_EXPORT(Name);
 
 namespace {
 
@@ -398,6 +402,8 @@ const float* padded(const float* x, Index stride, Index width, Index P, Index ro
 }
 
 }  // namespace
+
+const char* CpuBackend::kernels() { return HWY_DYNAMIC_DISPATCH(Name)(); }
 
 void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
   const Sizes z(a);

@@ -123,6 +123,7 @@ class CpuBackend final : public Backend {
       for (Index i = 0; i < width; ++i)
         out(y)[i] += partial[static_cast<std::size_t>(c * width + i)];
   }
+  static const char* kernels();  // the instruction set that ours are chosen for
   // Working memory of thread `t`, kept between calls.
   float* workspace(int thread, std::size_t floats);
 

@@ -34,8 +34,7 @@ CpuBackend::CpuBackend(const BackendOptions& options)
 CpuBackend::~CpuBackend() = default;
 
 std::string CpuBackend::description() const {
-  return fmt::format("{}, kernels for {}, {} thread{}", Products::library(),
-                     hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets()), threads_,
+  return fmt::format("{}, kernels for {}, {} thread{}", Products::library(), kernels(), threads_,
                      threads_ == 1 ? "" : "s");
 }
 
