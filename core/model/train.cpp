@@ -132,7 +132,7 @@ class Run {
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
       state_.diverged = true;
       state_.reason = fmt::format("step {}: loss {}, gradient norm {}", state_.step, loss, norm);
-      observe("nll", "nats/token", "lower", "train", loss);
+      observe("nll", "nats/token", "lower", "train", loss).status = "diverged";
       log(fmt::format("diverged at {}", state_.reason));
     }
     if (watch_.progress) watch_.progress(state_, loss);
