@@ -9,6 +9,11 @@
 
 namespace pesuite {
 
+void Problems::add(const std::string& where, const std::string& what) {
+  std::string line = where.empty() ? what : where + ": " + what;
+  if (std::find(list_.begin(), list_.end(), line) == list_.end()) list_.push_back(std::move(line));
+}
+
 void Problems::throw_if_any() const {
   if (list_.empty()) return;
   throw Error(Exit::usage, pesuite::join(list_, "\n"));

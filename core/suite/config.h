@@ -19,9 +19,7 @@ namespace fs = std::filesystem;
 
 class Problems {
  public:
-  void add(const std::string& where, const std::string& what) {
-    list_.push_back(where.empty() ? what : where + ": " + what);
-  }
+  void add(const std::string& where, const std::string& what);  // the same again changes nothing
   bool empty() const { return list_.empty(); }
   const std::vector<std::string>& list() const { return list_; }
   void throw_if_any() const;  // Error (usage) with all of them, one a line

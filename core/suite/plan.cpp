@@ -226,13 +226,15 @@ class Planner {
     c.encoding_parameters = encoding.at("parameters").get<double>();
     for (const auto& [settings, lengths] : evals) {
       if (task.contains("crashed")) break;
+      const char* key = "axes";
       try {
         EvalConfig ec = eval_config(*settings, lengths, train_length, task);
         ec.examples = available(ec.examples, task, ec.split, t.id, plan);
+        key = "lengths";
         check_documents(ec, task, t);
         for (const int l : lengths) c.evals.push_back({l, ec});
       } catch (const Error& error) {
-        if (reported_.insert(settings->where + error.what()).second) problems_.add(settings->where, error.what());
+        problems_.add(settings->where.at(key), error.what());
         return false;
       }
     }
@@ -321,7 +323,7 @@ class Planner {
   Catalog catalog_;
   Problems problems_;
   std::map<std::string, Json> answers_;
-  std::set<std::string> noted_, reported_, checked_;
+  std::set<std::string> noted_, checked_;
 };
 
 }  // namespace

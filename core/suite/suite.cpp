@@ -189,7 +189,7 @@ void read_task(Reader& r, const std::string& name, SuiteTask& t) {
 
 void read_eval(Reader& r, EvalSettings& e) {
   e.task = r.text("task", "*");
-  e.where = r.where("lengths");
+  for (const char* key : {"task", "lengths", "axes"}) e.where[key] = r.where(key);
   e.lengths = r.texts("lengths", {"1x", "2x", "4x", "8x"});
   for (const std::string& p : r.texts("protocol", {"non_overlapping"})) {
     try {
@@ -328,6 +328,7 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
   if (s.evals.empty()) {
     EvalSettings e;
     e.task = "*", e.lengths = {"1x", "2x", "4x", "8x"}, e.protocols = {Protocol{}};
+    e.where = {{"axes", file.string()}, {"lengths", file.string()}};
     s.evals.push_back(e);
   }
   for (const char* needed : {"model", "encoding", "task"})
@@ -339,7 +340,7 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
   for (const SuiteTask& t : s.tasks) ids.push_back(t.id);
   for (const EvalSettings& e : s.evals)
     if (std::find(ids.begin(), ids.end(), e.task) == ids.end())
-      problems.add(e.where, fmt::format("'eval' is for task '{}', which is not in the suite{}", e.task, did_you_mean(e.task, ids)));
+      problems.add(e.where.at("task"), fmt::format("'eval' is for task '{}', which is not in the suite{}", e.task, did_you_mean(e.task, ids)));
   s.resolved = config.root();
   return s;
 }

@@ -46,7 +46,7 @@ struct EvalSettings {
   std::vector<Protocol> protocols;
   int examples = 64;
   std::map<std::string, std::vector<std::string>> axes;  // values or labels
-  std::string where;
+  std::map<std::string, std::string> where;  // of its keys
 };
 
 struct SuiteEncoding {

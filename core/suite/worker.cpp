@@ -88,7 +88,8 @@ int run_worker(const fs::path& file) {
   } catch (const std::bad_alloc&) {
     return failed("oom", "out of memory", Exit::cells_failed);
   } catch (const Error& e) {
-    return failed("error", e.what(), e.code());
+    const bool memory = std::string_view(e.what()).ends_with("out of memory");  // said by a plugin
+    return failed(memory ? "oom" : "error", e.what(), e.code());
   } catch (const std::exception& e) {
     return failed("crash", fmt::format("internal error: {}", e.what()), Exit::internal);
   }

@@ -28,6 +28,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <new>
 #include <pesuite/random.hpp>
 #include <span>
 #include <stdexcept>
@@ -349,6 +350,8 @@ bool guard(char* error, F body) {  // nothing throws across the line
   try {
     body();
     return true;
+  } catch (const std::bad_alloc&) {
+    say(error, "out of memory");
   } catch (const std::exception& e) {
     say(error, e.what());
   } catch (...) {

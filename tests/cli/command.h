@@ -1,0 +1,69 @@
+// Runs the built program as a user does.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace pesuite::testing {
+
+namespace fs = std::filesystem;
+
+inline std::string slurp(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+struct Ended {
+  int code = -1;  // exit code, or minus the signal
+  std::string out, err;
+};
+
+class Command {
+ public:
+  Command(const fs::path& folder, std::vector<std::string> arguments, std::vector<std::string> environment = {})
+      : out_(folder / "stdout"), err_(folder / "stderr") {
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::setpgid(0, 0);
+    ::chdir(folder.c_str());
+    redirect(out_, STDOUT_FILENO);
+    redirect(err_, STDERR_FILENO);
+    ::setenv("PESUITE_PLUGIN_PATH", PESUITE_TEST_PLUGINS ":" PESUITE_TEST_BROKEN, 1);
+    ::unsetenv("CI");
+    for (std::string& e : environment) ::putenv(e.data());
+    std::vector<char*> argv = {const_cast<char*>("pesuite")};
+    for (std::string& a : arguments) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    ::execv(PESUITE_TEST_PROGRAM, argv.data());
+    ::_exit(127);
+  }
+  void signal(int s) const { ::kill(pid_, s); }
+  void signal_group(int s) const { ::kill(-pid_, s); }
+  bool running() { return status_ < 0 && ::waitpid(pid_, &status_, WNOHANG) == 0; }
+  Ended wait() {
+    if (status_ < 0) ::waitpid(pid_, &status_, 0);
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_), slurp(out_), slurp(err_)};
+  }
+
+ private:
+  static void redirect(const fs::path& file, int fd) {
+    const int to = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    ::dup2(to, fd);
+  }
+  fs::path out_, err_;
+  pid_t pid_ = -1;
+  int status_ = -1;
+};
+
+}  // namespace pesuite::testing

@@ -1,0 +1,234 @@
+// Suites as users write them: what is read, what is refused and where, plans and filters.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "suite/plan.h"
+#include "tests/support.h"
+
+namespace pesuite::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string sound = R"toml(schema = "pesuite.suite/1"
+name = "x"
+[defaults]
+seeds = [1, 2]
+[model.micro]
+preset = "micro"
+[train]
+budget = "40 steps"
+batch = 8
+[[encoding]]
+expr = "rope"
+[[encoding]]
+id = "rope500"
+expr = "rope(base=500)"
+[[task]]
+id = "corpus"
+task = "toylag"
+train_len = 32
+[[task]]
+task = "kback_copy"
+train_len = 16
+[[eval]]
+task = "corpus"
+lengths = ["1x", "4x"]
+examples = 4
+[[eval]]
+task = "kback_copy"
+lengths = [16, 32]
+examples = 8
+)toml";
+
+class Suites : public ::testing::Test {
+ protected:
+  Suites() : folder_(fs::temp_directory_path() / fmt::format("pesuite-suite-{}", ::getpid())) { fs::create_directories(folder_); }
+  ~Suites() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& text, const std::string& name = "x.toml") {
+    write_file_atomic(folder_ / name, text);
+    return folder_ / name;
+  }
+  Suite load(const std::string& text, const SuiteChoices& c = {}) { return load_suite(write(text), c); }
+  Plan plan(const std::string& text, const SuiteChoices& c = {}) {
+    return make_plan(load(text, c), {PESUITE_TEST_PLUGINS}, Store(folder_ / "store"));
+  }
+  // The problems of a suite, without the folder's name.
+  std::string problems(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::usage);
+      std::string text = e.what();
+      for (std::size_t at; (at = text.find(folder_.string() + "/")) != std::string::npos;)
+        text.erase(at, folder_.string().size() + 1);
+      return text;
+    }
+    return "";
+  }
+  static std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Suites, ASoundOneIsPlanned) {
+  const Plan p = plan(sound);
+  ASSERT_EQ(p.cells.size(), 8u);
+  EXPECT_EQ(p.cells[0].label(), "rope·corpus·micro·s1");
+  EXPECT_EQ(p.cells[0].config.encoding, "rope(base=10000, layout=half, features=0)");
+  EXPECT_EQ(p.cells[2].config.encoding, "rope(base=500, layout=half, features=0)");
+  EXPECT_EQ(p.cells[0].config.max_length, 128);
+  EXPECT_EQ(p.cells[0].config.model.vocabulary, 32);
+  EXPECT_EQ(p.cells[4].config.model.outputs(), 50);
+  EXPECT_FALSE(p.cells[4].config.model.tied) << "classes are no tokens";
+  EXPECT_EQ(p.cells[0].evals.size(), 2u);
+  EXPECT_NE(p.cells[0].id, p.cells[1].id);
+  EXPECT_EQ(p.cells[0].series, p.cells[1].series) << "a series is a cell without its seed";
+  EXPECT_NE(p.cells[0].series, p.cells[2].series);
+  EXPECT_GT(p.cells[0].seconds, 0);
+  EXPECT_EQ(plan(sound).cells[3].id, p.cells[3].id) << "ids are stable";
+}
+
+TEST_F(Suites, AllProblemsAreReportedAtOnceWithTheirPlace) {
+  std::string text = replaced(sound, "batch = 8", "batchh = 8\noptimizer = {lr = \"fast\", betas = [0.9]}");
+  text = replaced(text, "seeds = [1, 2]", "seeds = [1, 1]");
+  text = replaced(text, "budget = \"40 steps\"", "budget = \"40 stepps\"");
+  text = replaced(text, "preset = \"micro\"", "preset = \"mikro\"");
+  EXPECT_EQ(problems([&] { load(text); }),
+            "x.toml:4:1: 'defaults.seeds' names a seed twice\n"
+            "x.toml:10:14: 'train.optimizer.lr' must be a number, not \"fast\"\n"
+            "x.toml:10:27: 'train.optimizer.betas' must be two numbers in [0, 1)\n"
+            "x.toml:8:1: 'train.budget' is \"40 stepps\", which is no stretch of training: write 300, \"300 steps\", "
+            "\"3%\", \"20M tokens\" or \"1e15 FLOPs\"\n"
+            "x.toml:9:1: unknown key 'train.batchh', did you mean 'batch'?\n"
+            "x.toml:6:1: 'model.micro.preset' is 'mikro': there is no model preset 'mikro', did you mean 'micro'?");
+}
+
+TEST_F(Suites, SyntaxErrorsHaveALine) {
+  EXPECT_EQ(problems([&] { load("name = \n"); }).substr(0, 9), "x.toml:1:");
+  EXPECT_EQ(problems([&] { load("name = \"x\"\n"); }),
+            "x.toml: a suite needs at least one model\nx.toml: a suite needs at least one encoding\n"
+            "x.toml: a suite needs at least one task");
+}
+
+TEST_F(Suites, UnknownNamesPointAtTheirLine) {
+  EXPECT_EQ(problems([&] { plan(replaced(sound, "expr = \"rope\"", "expr = \"ropr\"")); }),
+            "x.toml:11:1: there is no encoding 'ropr', did you mean 'rope'?");
+  EXPECT_EQ(problems([&] { plan(replaced(sound, "rope(base=500)", "rope(bass=500)")); }),
+            "x.toml:14:1: encoding 'rope' has no option 'bass', did you mean 'base'?");
+  EXPECT_EQ(problems([&] { plan(replaced(sound, "rope(base=500)", "rope(base=500")); }),
+            "x.toml:14:1: encoding 'rope(base=500': expected ')' at column 14");
+  EXPECT_EQ(problems([&] { plan(replaced(sound, "task = \"toylag\"", "task = \"toylog\"")); }),
+            "x.toml:17:1: there is no task 'toylog', did you mean 'toylag'?");
+  EXPECT_EQ(problems([&] { load(replaced(sound, "task = \"corpus\"", "task = \"corpse\"")); }),
+            "x.toml:23:1: 'eval' is for task 'corpse', which is not in the suite, did you mean 'corpus'?");
+  EXPECT_EQ(problems([&] { load(replaced(sound, "id = \"rope500\"", "id = \"rope\"")); }),
+            "x.toml:14:1: encoding id 'rope' is used twice; give one of them another id");
+  EXPECT_EQ(problems([&] { load(replaced(sound, "lengths = [16, 32]", "lengths = [\"2y\"]")); }),
+            "x.toml:28:1: 'eval.kback_copy.lengths' holds '2y'; write tokens (256) or a multiple of the training length (\"4x\")");
+}
+
+TEST_F(Suites, ExtendsProfilesAndSetLieOnTop) {
+  write(sound, "base.toml");
+  const std::string top = R"(extends = ["base.toml"]
+name = "top"
+[train]
+batch = 4
+[task.corpus]
+train_len = 64
+[profile.ci]
+defaults = {seeds = [7]}
+[profile.ci.train]
+budget = "3 steps"
+)";
+  const Suite plain = load(top);
+  EXPECT_EQ(plain.name, "top");
+  EXPECT_EQ(plain.tasks[0].train.batch, 4);
+  EXPECT_EQ(plain.tasks[0].train.budget.value, 40);
+  EXPECT_EQ(plain.tasks[0].train_length, 64);
+  EXPECT_EQ(plain.tasks[1].train_length, 16);
+  EXPECT_FALSE(plain.resolved.contains("profile"));
+  const Suite ci = load(top, {.profile = "ci", .set = {"train.batch=2", "task.corpus.options.document=777", "name=renamed"}, .seeds = {}, .only = {}});
+  EXPECT_EQ(ci.seeds, std::vector<std::uint64_t>{7});
+  EXPECT_EQ(ci.tasks[0].train.budget.value, 3);
+  EXPECT_EQ(ci.tasks[0].train.batch, 2);
+  EXPECT_EQ(ci.name, "renamed");
+  EXPECT_EQ(ci.tasks[0].expression.options.at("document"), "777");
+  EXPECT_EQ(problems([&] { load(top, {.profile = "big", .set = {}, .seeds = {}, .only = {}}); }),
+            "--profile big: the suite has no such profile; it has ci");
+  EXPECT_EQ(problems([&] { load(top, {.profile = "", .set = {"task.corpsu.train_len=3", "train.bach=3", "nonsense"}, .seeds = {}, .only = {}}); }),
+            "--set task.corpsu.train_len: there is no task 'corpsu', did you mean 'corpus'?\n"
+            "--set nonsense: wants KEY=VALUE, e.g. --set train.steps=100\n"
+            "--set train.bach: unknown key 'train.bach', did you mean 'batch'?");
+  EXPECT_EQ(problems([&] { load("extends = [\"x.toml\"]\n"); }), "x.toml: extends itself, directly or through others");
+}
+
+TEST_F(Suites, AxesAreNamedByLabels) {
+  const std::string text = replaced(replaced(sound, "task = \"kback_copy\"\ntrain_len = 16", "task = \"shift_pattern\"\ntrain_len = 64"),
+                                    "task = \"kback_copy\"\nlengths = [16, 32]", "task = \"shift_pattern\"\naxes = {window = [\"start\", \"end\"]}\nlengths = [64]");
+  const Plan p = plan(text);
+  EXPECT_EQ(p.cells[4].evals[0].config.axes[0].values, (std::vector<double>{0, 2}));
+  EXPECT_EQ(problems([&] { plan(replaced(text, "\"end\"", "\"ende\"")); }),
+            "x.toml:28:1: 'axes.window' holds 'ende'; known are start, mid, end, did you mean 'end'?");
+}
+
+TEST_F(Suites, FiltersChooseCells) {
+  const auto count = [&](std::vector<std::string> only) {
+    return plan(sound, {.profile = "", .set = {}, .seeds = {}, .only = std::move(only)}).cells.size();
+  };
+  EXPECT_EQ(count({"encoding=rope"}), 4u);
+  EXPECT_EQ(count({"encoding=rope*"}), 8u);
+  EXPECT_EQ(count({"encoding=rope & seed=2"}), 2u);
+  EXPECT_EQ(count({"task in (corpus, other)", "seed!=1"}), 2u);
+  EXPECT_EQ(plan(sound + "[sweep]\nexclude = [\"task=corpus & seed=2\"]\n").cells.size(), 6u);
+  EXPECT_EQ(plan(sound + "[sweep]\ninclude = [\"seed=2\", \"task=corpus\"]\n").cells.size(), 6u);
+  EXPECT_EQ(problems([&] { count({"seed=99"}); }), "no cell is left: the filters exclude all of them");
+  EXPECT_EQ(problems([&] { count({"sed=1"}); }),
+            "filter 'sed=1', column 1: a cell has no 'sed', did you mean 'seed'?; a filter reads 'encoding=rope* & seed=42' or 'task in (a, b)'");
+  EXPECT_EQ(problems([&] { count({"seed=1 & x"}); }),
+            "filter 'seed=1 & x', column 10: 'x' is no condition; a filter reads 'encoding=rope* & seed=42' or 'task in (a, b)'");
+}
+
+TEST_F(Suites, TooShortDocumentsAreRefusedAtPlanning) {
+  EXPECT_EQ(problems([&] { plan(replaced(sound, "lengths = [\"1x\", \"4x\"]", "lengths = [\"8x\"]\nprotocol = \"sliding(16)\"\naxes = {}"), {.profile = "", .set = {"task.corpus.options={document=256}"}, .seeds = {}, .only = {}}); }),
+            "x.toml:24:1: corpus 'toylag(document=256)' has documents of 256 tokens; sliding(16) at length 256 needs 288: "
+            "raise its option 'document' or shorten the evaluation");
+}
+
+TEST(Extents, AreReadWithTheirUnits) {
+  EXPECT_EQ(parse_extent("300")->value, 300);
+  EXPECT_EQ(parse_extent("300 steps")->unit, Extent::Unit::steps);
+  EXPECT_EQ(parse_extent("2.4B tokens")->value, 2.4e9);
+  EXPECT_EQ(parse_extent("3%")->value, 0.03);
+  EXPECT_EQ(parse_extent("1e15 FLOPs")->unit, Extent::Unit::flops);
+  EXPECT_FALSE(parse_extent("soon"));
+  TrainSettings t;
+  t.batch_tokens = 16384;
+  t.budget = {Extent::Unit::tokens, 20e6};
+  const TrainConfig c = t.resolve(256, 1e6);
+  EXPECT_EQ(c.batch, 64);
+  EXPECT_EQ(c.steps, 1221);
+  EXPECT_EQ(c.schedule.warmup, 37);
+  t.budget = {Extent::Unit::flops, 3e6 * 16384 * 50};
+  EXPECT_EQ(t.resolve(256, 1e6).steps, 50);
+}
+
+TEST(ShippedSuites, AreSound) {
+  for (const auto& item : fs::directory_iterator(PESUITE_TEST_DIR "/../suites")) {
+    if (item.path().extension() != ".toml") continue;
+    const Suite s = load_suite(item.path());
+    EXPECT_NE(s.about, "") << item.path();
+    EXPECT_FALSE(make_plan(s, {PESUITE_TEST_PLUGINS}, Store("/nonexistent")).cells.empty()) << item.path();
+  }
+}
+
+}  // namespace
+}  // namespace pesuite::testing
