@@ -90,10 +90,9 @@ int eval_verb(const std::vector<std::string>& words) {
   config.examples = a.get<int>("examples");
   const int longest = std::max(cell.max_length, config.lengths.back());
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
-  const Task task(catalog, parse_expression(a.text("task", cell.task), "task"), cell.train.length, longest);
-  if (task.is_corpus())
-    for (const std::string& p : a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})
-      config.protocols.push_back(parse_protocol(p));
+  for (const std::string& p : a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})
+    config.protocols.push_back(parse_protocol(p));
+  const Task task(catalog, parse_expression(a.text("task", cell.task), "task"), cell.train.length, longest, reach(config));
   if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
     config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
   if (task.info().inputs != cell.model.vocabulary || task.info().outputs != cell.model.outputs())

@@ -321,15 +321,11 @@ void check(const EvalConfig& c, const Task& task) {
   if (c.lengths.empty()) fail(Exit::usage, "evaluation of task '{}': no lengths", task.text());
   if (task.is_corpus()) {
     if (c.protocols.empty()) fail(Exit::usage, "evaluation of corpus '{}': no protocol", task.text());
-    for (const Protocol& p : c.protocols) {
-      const std::int64_t needed =
-          longest(c) + (p.kind == Protocol::Kind::non_overlapping ? 0 : region(c, p));
-      if (task.info().document < needed)
-        fail(Exit::usage,
-             "corpus '{}' has documents of {} tokens; {} at length {} needs {}: raise its option "
-             "'document' or shorten the evaluation",
-             task.text(), task.info().document, p.text(), longest(c), needed);
-    }
+    if (task.info().document < reach(c))
+      fail(Exit::usage,
+           "corpus '{}' has documents of {} tokens, and the windows at length {} reach {}: raise its "
+           "option 'document' or shorten the evaluation",
+           task.text(), task.info().document, longest(c), reach(c));
   }
   for (const EvalAxis& axis : c.axes) {
     std::vector<std::string> names;
@@ -338,6 +334,13 @@ void check(const EvalConfig& c, const Task& task) {
       fail(Exit::usage, "task '{}' has no axis '{}'{}", task.text(), axis.name,
            names.empty() ? "; it has none" : fmt::format("; it has {}", join(names, ", ")));
   }
+}
+
+int reach(const EvalConfig& c) {
+  int targets = 0;
+  for (const Protocol& p : c.protocols)
+    if (p.kind != Protocol::Kind::non_overlapping) targets = std::max(targets, region(c, p));
+  return longest(c) + targets;
 }
 
 double tokens_read(const EvalConfig& c, const Task& task, int length) {

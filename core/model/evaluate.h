@@ -43,6 +43,8 @@ struct EvalConfig {
 
 // Throws Error (usage) when `task` cannot be evaluated so, e.g. when its documents are too short.
 void check(const EvalConfig&, const Task&);
+// Tokens of a document that a corpus's windows reach.
+int reach(const EvalConfig&);
 // Tokens that an evaluation reads, for plans.
 double tokens_read(const EvalConfig&, const Task&, int length);
 

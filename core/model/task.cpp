@@ -1,5 +1,6 @@
 #include "model/task.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -9,14 +10,14 @@
 namespace pesuite {
 
 Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_length,
-           std::int32_t max_length)
+           std::int32_t max_length, std::int32_t reach)
     : task_(catalog.task(e.name).descriptor) {
   const std::string what = fmt::format("task '{}'", e.name);
   const std::vector<std::string> values = resolve_options(card(), e.options, what);
   text_ = expression_text(card(), values);
   std::vector<const char*> pointers;
   for (const std::string& v : values) pointers.push_back(v.c_str());
-  const pes_use use{sizeof(pes_use), train_length, max_length};
+  const pes_use use{sizeof(pes_use), train_length, max_length, std::max(reach, max_length)};
   created_.size = sizeof(created_);
   char error[PES_ERROR_SIZE] = "no reason given";
   if (!task_->create(&use, pointers.data(), &created_, error))

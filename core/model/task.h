@@ -21,8 +21,10 @@ struct Axis {
 
 class Task {
  public:
-  // Error (plugin, usage) when there is no such task or it refuses the options. Lengths in tokens.
-  Task(const Catalog&, const Expression&, std::int32_t train_length, std::int32_t max_length);
+  // Error (plugin, usage) when there is no such task or it refuses the options. Lengths in tokens;
+  // `reach`: of a corpus's documents, what evaluation windows reach; 0: max_length.
+  Task(const Catalog&, const Expression&, std::int32_t train_length, std::int32_t max_length,
+       std::int32_t reach = 0);
   Task(Task&&) noexcept;
   Task& operator=(Task&&) noexcept;
   ~Task();

@@ -117,13 +117,14 @@ Json to_json(const CellEval& e) {
   for (const EvalAxis& a : e.config.axes) axes[a.name] = a.values;
   int longest = e.length;
   for (const int l : e.config.lengths) longest = std::max(longest, l);
-  return {{"eval_len", e.length},          {"longest", longest}, {"protocols", protocols},
+  return {{"eval_len", e.length},          {"longest", longest}, {"reach", e.reach}, {"protocols", protocols},
           {"examples", e.config.examples}, {"axes", axes},       {"train_len", e.config.train_length}};
 }
 
 CellEval eval_from_json(const Json& j) {
   CellEval e;
   e.length = j.at("eval_len");
+  e.reach = j.at("reach");
   e.config.lengths = {e.length, j.at("longest")};
   for (const Json& p : j.at("protocols")) e.config.protocols.push_back(parse_protocol(p.get<std::string>()));
   e.config.examples = j.at("examples");
@@ -198,7 +199,8 @@ class Work {
        const std::vector<std::string>& plugin_path, int threads, const CellWatch& watch)
       : cell_(cell), evals_(evals), store_(store), watch_(watch), id_(cell_id(cell)),
         catalog_(open_catalog(plugin_search_path(plugin_path))),
-        task_(catalog_, parse_expression(cell.task, "task"), cell.train.length, cell.max_length),
+        task_(catalog_, parse_expression(cell.task, "task"), cell.train.length, cell.max_length,
+              evals.empty() ? 0 : evals.front().reach),
         backend_(open_backend(cell.backend, {.threads = threads})),
         model_(*backend_, cell.model,
                Encoding(catalog_, parse_expression(cell.encoding),

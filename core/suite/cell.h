@@ -26,6 +26,7 @@ TrainConfig train_from_json(const Json&);
 // protocol never trains again.
 struct CellEval {
   int length = 0;
+  int reach = 0;  // of all evaluations of the cell: a text cuts its documents by it
   EvalConfig config;
 };
 Json to_json(const CellEval&);

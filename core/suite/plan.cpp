@@ -109,8 +109,8 @@ class Planner {
     return answers_.emplace(key, std::move(answer)).first->second;
   }
 
-  const Json& task_facts(const SuiteTask& t, int train_length, int max_length) {
-    const std::string key = fmt::format("task {} {} {}", t.id, train_length, max_length);
+  const Json& task_facts(const SuiteTask& t, int train_length, int max_length, int reached) {
+    const std::string key = fmt::format("task {} {} {} {}", t.id, train_length, max_length, reached);
     const Json crashed = {{"inputs", 1}, {"outputs", 1}, {"head", 0}, {"document", 0}, {"documents", {0, 0, 0}}, {"digest", ""},
                           {"axes", Json::object()}, {"crashed", true}};
     return once(key, t.where, crashed, [&](Json& facts) {
@@ -118,7 +118,7 @@ class Planner {
       facts = {{"text", full_text(*found.descriptor->card, t.expression.options, "task '" + t.expression.name + "'")},
                     {"identity", identity_of(found)}};
       facts.update(ask([&]() -> Json {
-        const Task task(catalog_, t.expression, train_length, max_length);
+        const Task task(catalog_, t.expression, train_length, max_length, reached);
         const pes_task_created& i = task.info();
         Json axes = Json::object();
         for (const Axis& a : task.axes()) axes[a.name] = {{"values", a.values}, {"labels", a.labels}};
@@ -190,14 +190,17 @@ class Planner {
 
   bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m, Plan& plan) {
     const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
-    int max_length = train_length;
+    int max_length = train_length, reached = 0;
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
       evals.emplace_back(&s, lengths_of(s, train_length));
       for (const int l : evals.back().second) max_length = std::max(max_length, l);
+      EvalConfig windows;
+      windows.lengths = evals.back().second, windows.protocols = s.protocols, windows.train_length = train_length;
+      reached = std::max(reached, reach(windows));
     }
-    const Json& task = task_facts(t, train_length, max_length);
+    const Json& task = task_facts(t, train_length, max_length, reached);
     if (task.is_null()) return false;
     ModelConfig model = m.config;
     model.vocabulary = task.at("inputs");
@@ -231,8 +234,8 @@ class Planner {
         EvalConfig ec = eval_config(*settings, lengths, train_length, task);
         ec.examples = available(ec.examples, task, ec.split, t.id, plan);
         key = "lengths";
-        check_documents(ec, task, t);
-        for (const int l : lengths) c.evals.push_back({l, ec});
+        check_documents(ec, task, t, reached);
+        for (const int l : lengths) c.evals.push_back({l, reached, ec});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what());
         return false;
@@ -256,11 +259,11 @@ class Planner {
     return static_cast<int>(documents);
   }
 
-  void check_documents(const EvalConfig& c, const Json& facts, const SuiteTask& t) {
-    const std::string key = fmt::format("check {} {}", t.id, canonical(to_json(CellEval{c.lengths.back(), c})));
+  void check_documents(const EvalConfig& c, const Json& facts, const SuiteTask& t, int reached) {
+    const std::string key = fmt::format("check {} {}", t.id, canonical(to_json(CellEval{c.lengths.back(), reached, c})));
     if (!checked_.insert(key).second || facts.at("document").get<std::int64_t>() == 0) return;
     ask([&]() -> Json {
-      check(c, Task(catalog_, t.expression, c.train_length, *std::max_element(c.lengths.begin(), c.lengths.end())));
+      check(c, Task(catalog_, t.expression, c.train_length, *std::max_element(c.lengths.begin(), c.lengths.end()), reached));
       return true;
     });
   }

@@ -32,14 +32,14 @@ struct Text : pes::Task {
       pes::choice("leaks", "drop", "drop|report|refuse",
                   "what to do about held-out paragraphs that the training text holds as well"),
       pes::integer("document", "0", 0, 1 << 30,
-                   "bytes of a document; 0: the longest length in use")};
+                   "bytes of a document; 0: as many as the evaluation reaches")};
   static constexpr pes_card card = pes::card<Text>(
       {.name = "text", .summary = "your own text, byte by byte", .taxonomy = "language"});
 
   std::string train, held_out;  // validation is the first half of the latter, test the second
 
   Text(const pes_use& use, const pes::Values& v) {
-    document = v.integer("document") > 0 ? v.integer("document") : use.max_length;
+    document = v.integer("document") > 0 ? v.integer("document") : use.reach;
     inputs = outputs = PES_FIRST_SYMBOL + 256;
     head = PES_LM;
     token_bytes.assign(PES_FIRST_SYMBOL, 0);

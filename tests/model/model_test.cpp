@@ -358,7 +358,7 @@ TEST(Evaluation, ScoresTheSameTokensAtEveryLength) {
               c.lengths = {250};
               check(c, t.task);
             }),
-            "corpus 'toylag(document=256)' has documents of 256 tokens; sliding(8) at length 250 needs 274: raise its "
+            "corpus 'toylag(document=256)' has documents of 256 tokens, and the windows at length 250 reach 274: raise its "
             "option 'document' or shorten the evaluation");
 }
 

@@ -199,7 +199,7 @@ TEST_F(Suites, FiltersChooseCells) {
 
 TEST_F(Suites, TooShortDocumentsAreRefusedAtPlanning) {
   EXPECT_EQ(problems([&] { plan(replaced(sound, "lengths = [\"1x\", \"4x\"]", "lengths = [\"8x\"]\nprotocol = \"sliding(16)\"\naxes = {}"), {.profile = "", .set = {"task.corpus.options={document=256}"}, .seeds = {}, .only = {}}); }),
-            "x.toml:24:1: corpus 'toylag(document=256)' has documents of 256 tokens; sliding(16) at length 256 needs 288: "
+            "x.toml:24:1: corpus 'toylag(document=256)' has documents of 256 tokens, and the windows at length 256 reach 288: "
             "raise its option 'document' or shorten the evaluation");
 }
 

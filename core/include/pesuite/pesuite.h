@@ -312,7 +312,8 @@ typedef struct pes_shortcut { /* a cheap rule that is known to score above chanc
 
 typedef struct pes_use { /* what a task may know of its use */
   size_t size;
-  int32_t train_length, max_length; /* longest length of training, and of anything */
+  int32_t train_length, max_length; /* longest sequence of training, and of anything */
+  int32_t reach; /* corpora: tokens of a document that evaluation windows reach, max_length or more */
 } pes_use;
 
 typedef struct pes_task_created { /* filled by create(); owned by the task until destroy() */
