@@ -81,6 +81,9 @@ constexpr Golden golden[] = {
     {"ledger(mix=retrieval)", 64, {0xc4be7a9706f7554b, 0xf71ee6d7bce7daab, 0x0df50131a0c1d535, 0xb42b155628743f7e}},
     {"ledger(mix=retrieval)", 128, {0x9f9478f78fbbd936, 0xa117bc14dc27c8bc, 0x9cb52e5136907d1f, 0x2dabdd5bdbc33424}},
     {"ledger(mix=retrieval)", 256, {0x5a8d4f8be04edc08, 0xd7af45f72cdde812, 0xcebc4fffce9a1c26, 0x461418509d7afaa1}},
+    {"toylag", 64, {0x1eb7c9020681677c, 0x81ab7b220570d05a, 0x0999c3485d1ec06a, 0xb065f9bdc90a144d}},
+    {"toylag", 128, {0xbd3bd99f029bcdc9, 0xaa689bfc8624341a, 0xbf985c04efa76621, 0xdaaa414aa8ad19f9}},
+    {"toylag", 256, {0x004e790529372f83, 0x07e0e19b1416078f, 0xe152b10df9d3876b, 0xfc66eac0519d1570}},
 };
 // clang-format on
 
