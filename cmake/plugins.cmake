@@ -1,10 +1,16 @@
+include(GNUInstallDirs)
+
 # pesuite_plugin(NAME source...): a library of encodings or tasks in the build tree's plugin folder,
-# installed beside the program's others. It links the SDK's headers and nothing of the core.
+# installed where the program looks for plugins. It links the SDK's headers and nothing of the core.
+# Inside pesuite and, after find_package(pesuite), outside it.
 function(pesuite_plugin name)
   add_library(${name} MODULE ${ARGN})
-  target_link_libraries(${name} PRIVATE pesuite_sdk pesuite_flags)
-  target_link_options(${name} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/plugin.map)
-  set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX ".plugin.so"
+  target_link_libraries(${name} PRIVATE pesuite::sdk $<TARGET_NAME_IF_EXISTS:pesuite_flags>)
+  # Contraction would make tables and generators depend on the machine.
+  target_compile_options(${name} PRIVATE -ffp-contract=off)
+  target_link_options(${name} PRIVATE
+    -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map)
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".plugin.so"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/pesuite/plugins)
 endfunction()

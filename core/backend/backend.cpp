@@ -5,6 +5,12 @@
 
 namespace pesuite {
 
+Precision parse_precision(std::string_view name) {
+  for (const Precision p : {Precision::fp32, Precision::bf16})
+    if (name == precision_name(p)) return p;
+  fail(Exit::usage, "there is no precision '{}'; known are fp32 and bf16", name);
+}
+
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options) {
   if (name == "cpu" || name == "auto") return make_cpu_backend(options);
   if (name == "reference") return make_reference_backend();

@@ -152,8 +152,17 @@ class Backend {
   virtual void adamw(Out norm, std::span<const Update>, const AdamW&) = 0;
 };
 
+// Of matrix products. bf16 rounds what is multiplied to 8 bits of mantissa and sums in fp32; all
+// that is stored stays fp32.
+enum class Precision { fp32, bf16 };
+inline std::string_view precision_name(Precision p) {
+  return p == Precision::bf16 ? "bf16" : "fp32";
+}
+Precision parse_precision(std::string_view name);  // Error (usage)
+
 struct BackendOptions {
   int threads = 1;
+  Precision precision = Precision::fp32;
 };
 // "cpu" or "reference". Error (device) with what to do for anything else.
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions&);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -112,6 +113,22 @@ void append_file(const fs::path& path, std::string_view content) {
   const Descriptor file(with_parent(path), O_WRONLY | O_CREAT | O_APPEND);
   write_all(file.get(), content, path);
   sync(file.get(), path);
+}
+
+FileLock::FileLock(const fs::path& path) {
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(Exit::data, "cannot open {}: {}", path.string(), std::strerror(errno));
+}
+FileLock::~FileLock() {
+  ::close(descriptor_);
+}
+bool FileLock::try_take() {
+  return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+}
+void FileLock::take() {
+  ::flock(descriptor_, LOCK_EX);
 }
 
 std::string sha256(std::string_view bytes) {

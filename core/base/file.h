@@ -36,6 +36,21 @@ void write_file_atomic(const fs::path& path, std::string_view content);
 // Appends and flushes to the disk. One call, one write: lines of two processes never mix.
 void append_file(const fs::path& path, std::string_view content);
 
+// A lock between processes, on a file that is made where it is missing. Held until destroyed, or
+// until the process ends in whatever way.
+class FileLock {
+ public:
+  explicit FileLock(const fs::path& path);  // Error (data) with the reason
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  bool try_take();  // false when another process has it
+  void take();      // waits; a signal with a handler ends the waiting, and it is not held then
+
+ private:
+  int descriptor_;
+};
+
 std::string sha256(std::string_view bytes);  // 64 hexadecimal digits
 std::string sha256_file(const fs::path& path);
 

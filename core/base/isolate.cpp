@@ -59,7 +59,8 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds) 
   Isolated result;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   for (char buffer[4096];;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
     pollfd p{ends[0], POLLIN, 0};
     const int ready = ::poll(&p, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
     if (ready < 0 && errno == EINTR) continue;
@@ -74,7 +75,8 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds) 
   }
   ::close(ends[0]);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   if (result.end == Isolated::End::timed_out) {
     result.text = fmt::format("did not come back within {} s", seconds);
   } else if (WIFSIGNALED(status)) {
@@ -93,6 +95,12 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds) 
     result.text.erase(0, 1);
   }
   return result;
+}
+
+double peak_memory() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return static_cast<double>(u.ru_maxrss) * 1024;
 }
 
 }  // namespace pesuite

@@ -17,4 +17,6 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds);
 
 std::string signal_name(int signal);  // "SIGSEGV (segmentation fault)"
 
+double peak_memory();  // bytes that this process has had at most
+
 }  // namespace pesuite

@@ -44,7 +44,7 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 namespace {
 
-// Damerau-Levenshtein with adjacent swaps: "yran" is one step from "yarn".
+// Damerau-Levenshtein with adjacent swaps: "lenght" is one step from "length".
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -121,6 +121,10 @@ std::string format_seconds(double s) {
   const auto t = static_cast<std::int64_t>(std::llround(s));
   if (t >= 3600) return fmt::format("{}:{:02}:{:02}", t / 3600, t / 60 % 60, t % 60);
   return fmt::format("{:02}:{:02}", t / 60, t % 60);
+}
+
+std::string counted(std::size_t n, std::string_view one) {
+  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
 }
 
 std::string format_number(double x) {

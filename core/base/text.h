@@ -22,11 +22,12 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 // "2.4B", "300k", "1e9", "64" -> number. False when `text` is none of these.
 bool parse_count(std::string_view text, double& out);
 
-std::string format_count(double n);              // 58720256 -> "58.7M"
-std::string format_bytes(double bytes);          // "12.3 MiB"
-std::string format_seconds(double s);            // "00:07", "1:02:03"
-std::string format_number(double x);             // shortest text that reads back as x
-std::string format_fixed(double x, int digits);  // "∞" and "nan" where they occur
+std::string format_count(double n);                        // 58720256 -> "58.7M"
+std::string format_bytes(double bytes);                    // "12.3 MiB"
+std::string format_seconds(double s);                      // "00:07", "1:02:03"
+std::string counted(std::size_t n, std::string_view one);  // "1 cell", "24 cells"
+std::string format_number(double x);                       // shortest text that reads back as x
+std::string format_fixed(double x, int digits);            // "∞" and "nan" where they occur
 
 // Columns aligned with spaces for a terminal, the first row being the heading.
 std::string plain_table(const std::vector<std::vector<std::string>>& rows);

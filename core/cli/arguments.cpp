@@ -45,23 +45,34 @@ bool Arguments::parse(std::vector<std::string> words) {
   po::options_description all;
   all.add(flags_).add(hidden_);
   try {
-    const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(words).options(all).positional(positional_).style(style).run(), values_);
+    const int style =
+        po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+    po::store(
+        po::command_line_parser(words).options(all).positional(positional_).style(style).run(),
+        values_);
     po::notify(values_);
   } catch (const po::unknown_option& e) {
     std::vector<std::string> names;
     for (const auto& o : flags_.options()) names.push_back("--" + o->long_name());
-    fail(Exit::usage, "unknown flag '{}'{}", e.get_option_name(), did_you_mean(e.get_option_name(), names));
+    fail(Exit::usage, "unknown flag '{}'{}", e.get_option_name(),
+         did_you_mean(e.get_option_name(), names));
   } catch (const po::too_many_positional_options_error&) {
     fail(Exit::usage, "too many arguments; usage: pesuite {}", usage_);
   } catch (const po::error& e) {
-    fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(), usage_.substr(0, usage_.find(' ')));
+    fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(),
+         usage_.substr(0, usage_.find(' ')));
   }
   if (!flag("help")) return true;
   std::ostringstream out;
   out << "usage: pesuite " << usage_ << "\n\n" << about_ << "\n\n" << flags_;
   std::fputs(out.str().c_str(), stdout);
   return false;
+}
+
+int Arguments::count(const std::string& name, int low, int otherwise) const {
+  const int n = get<int>(name, otherwise);
+  if (n < low) fail(Exit::usage, "--{} {}: wants a number of at least {}", name, n, low);
+  return n;
 }
 
 void Arguments::require(const std::string& name, const std::string& what) const {

@@ -1,5 +1,5 @@
-// Flags of a verb, by Boost.Program_options: hyphen and underscore are equal in names, unknown flags
-// get the nearest known one, --help prints what there is.
+// Flags of a verb, by Boost.Program_options: hyphen and underscore are equal in names, unknown
+// flags get the nearest known one, --help prints what there is.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -37,6 +37,8 @@ class Arguments {
   std::string text(const std::string& name, const std::string& otherwise = "") const {
     return get<std::string>(name, otherwise);
   }
+  // A number of at least `low`; Error (usage) below. `otherwise` where the flag is not given.
+  int count(const std::string& name, int low = 0, int otherwise = 0) const;
   std::vector<std::string> texts(const std::string& name) const {
     return get<std::vector<std::string>>(name, {});
   }
@@ -61,5 +63,6 @@ int train_verb(const std::vector<std::string>&);
 int eval_verb(const std::vector<std::string>&);
 int report_verb(const std::vector<std::string>&);
 int task_verb(const std::vector<std::string>&);
+int bench_verb(const std::vector<std::string>&);
 
 }  // namespace pesuite::cli

@@ -16,8 +16,9 @@ namespace {
 
 // A file, or the name of one without its ending, or a run's folder.
 fs::path find_checkpoint(const std::string& name) {
-  for (const fs::path& p : {fs::path(name), fs::path(name + ".safetensors"), fs::path(name) / "latest.safetensors",
-                            fs::path(name) / "last.safetensors"})
+  for (const fs::path& p :
+       {fs::path(name), fs::path(name + ".safetensors"), fs::path(name) / "latest.safetensors",
+        fs::path(name) / "last.safetensors"})
     if (fs::is_regular_file(p)) return p;
   fail(Exit::data, "there is no checkpoint {}, neither a file nor a run's folder", name);
 }
@@ -31,18 +32,21 @@ std::vector<int> lengths_of(const Arguments& a, int train_length) {
       out.insert(static_cast<int>(x));
     }
   } else {
-    const int longest = a.get<int>("max-length", 8 * train_length);
+    const int longest = a.count("max-length", 1, 8 * train_length);
     for (int l = train_length; l <= longest; l *= 2) out.insert(l);
     out.insert(longest);
   }
   return {out.begin(), out.end()};
 }
 
-std::string number_or_dash(double x, int digits) { return std::isnan(x) ? "-" : format_fixed(x, digits); }
+std::string number_or_dash(double x, int digits) {
+  return std::isnan(x) ? "-" : format_fixed(x, digits);
+}
 
 // One row a length and setting.
 void print_table(const std::vector<Observation>& all) {
-  std::vector<std::vector<std::string>> rows = {{"length", "setting", "nats", "perplexity", "regret", "accuracy", "chance", "n"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"length", "setting", "nats", "perplexity", "regret", "accuracy", "chance", "n"}};
   std::vector<std::string> order;
   std::map<std::string, std::map<std::string, const Observation*>> found;
   for (const Observation& o : all) {
@@ -53,15 +57,22 @@ void print_table(const std::vector<Observation>& all) {
   }
   for (const std::string& key : order) {
     const auto& m = found[key];
-    const auto value = [&](const char* metric) { return m.contains(metric) ? m.at(metric)->value : Observation::none; };
+    const auto value = [&](const char* metric) {
+      return m.contains(metric) ? m.at(metric)->value : Observation::none;
+    };
     const Json coords = Json::parse(key);
     std::vector<std::string> setting;
     for (const auto& [name, v] : coords.items())
-      if (name != "train_len" && name != "eval_len") setting.push_back(name == "protocol" || name == "bucket" ? v.get<std::string>() : fmt::format("{}={}", name, v.dump()));
+      if (name != "train_len" && name != "eval_len")
+        setting.push_back(name == "protocol" || name == "bucket"
+                              ? v.get<std::string>()
+                              : fmt::format("{}={}", name, v.dump()));
     const double nats = value("nll");
-    rows.push_back({coords.at("eval_len").dump(), join(setting, " "), number_or_dash(nats, 4), number_or_dash(std::exp(nats), 3),
-                    number_or_dash(value("regret"), 4), number_or_dash(value("acc"), 4),
-                    m.contains("acc") ? number_or_dash(m.at("acc")->chance, 4) : "-", std::to_string(m.begin()->second->n)});
+    rows.push_back({coords.at("eval_len").dump(), join(setting, " "), number_or_dash(nats, 4),
+                    number_or_dash(std::exp(nats), 3), number_or_dash(value("regret"), 4),
+                    number_or_dash(value("acc"), 4),
+                    m.contains("acc") ? number_or_dash(m.at("acc")->chance, 4) : "-",
+                    std::to_string(m.begin()->second->n)});
   }
   fmt::print("{}", plain_table(rows));
 }
@@ -69,49 +80,61 @@ void print_table(const std::vector<Observation>& all) {
 }  // namespace
 
 int eval_verb(const std::vector<std::string>& words) {
-  Arguments a("eval CHECKPOINT [flags]", "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
+  Arguments a("eval CHECKPOINT [flags]",
+              "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
   a.flags()("checkpoint", po::value<std::string>(), "the same as the positional argument")(
-      "lengths", po::value<std::string>(), "tokens, e.g. 256,512 (default: 1x, 2x, 4x, 8x of the training length)")(
+      "lengths", po::value<std::string>(),
+      "tokens, e.g. 256,512 (default: 1x, 2x, 4x, 8x of the training length)")(
       "max-length", po::value<int>(), "double from the training length up to this")(
-      "protocol", po::value<std::vector<std::string>>()->composing(), "of corpora: non_overlapping, sliding(64), last(64)")(
-      "task", po::value<std::string>(), "another task of the same alphabet, e.g. \"text(path='other')\"")(
+      "protocol", po::value<std::vector<std::string>>()->composing(),
+      "of corpora: non_overlapping, sliding(64), last(64)")(
+      "task", po::value<std::string>(),
+      "another task of the same alphabet, e.g. \"text(path='other')\"")(
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(
       "seed", po::value<std::uint64_t>(), "seed of the examples (default: the model's)")(
-      "threads", po::value<int>()->default_value(0), "threads; 0: all cores")("json", po::bool_switch(), "observations as JSON lines");
+      "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
+      "json", po::bool_switch(), "observations as JSON lines");
   a.positional("model");
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");
-  const fs::path file = find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"));
+  const fs::path file =
+      find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"));
   const CellConfig cell = cell_from_json(Json::parse(checkpoint_identity(file)));
 
   EvalConfig config;
   config.train_length = cell.train.length;
   config.lengths = lengths_of(a, cell.train.length);
-  config.examples = a.get<int>("examples");
+  config.examples = a.count("examples", 1);
   const int longest = std::max(cell.max_length, config.lengths.back());
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
-  for (const std::string& p : a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})
+  for (const std::string& p :
+       a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})
     config.protocols.push_back(parse_protocol(p));
-  const Task task(catalog, parse_expression(a.text("task", cell.task), "task"), cell.train.length, longest, reach(config));
+  const Task task(catalog, parse_expression(a.text("task", cell.task), "task"), cell.train.length,
+                  longest, reach(config));
   if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
     config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
   if (task.info().inputs != cell.model.vocabulary || task.info().outputs != cell.model.outputs())
-    fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}", task.text(), task.info().inputs,
-         task.info().outputs, cell.model.vocabulary, cell.model.outputs());
+    fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}", task.text(),
+         task.info().inputs, task.info().outputs, cell.model.vocabulary, cell.model.outputs());
   check(config, task);
 
-  const int threads = a.get<int>("threads") > 0 ? a.get<int>("threads") : default_jobs(1);
-  const auto backend = open_backend(cell.backend, {.threads = threads});
+  const int threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
+  const auto backend =
+      open_backend(cell.backend, {.threads = threads, .precision = cell.precision});
   // tables are as long as they were trained
-  Model model(*backend, cell.model,
-              Encoding(catalog, parse_expression(cell.encoding),
-                       {cell.model.layers, cell.model.heads, cell.model.groups(), cell.model.head_dim(), cell.model.width,
-                        cell.train.length, cell.max_length}),
-              cell.seed);
-  load_weights(file, model);
+  Model model(
+      *backend, cell.model,
+      Encoding(catalog, parse_expression(cell.encoding),
+               {cell.model.layers, cell.model.heads, cell.model.groups(), cell.model.head_dim(),
+                cell.model.width, cell.train.length, cell.max_length}),
+      cell.seed);
+  const std::int64_t steps = load_weights(file, model);
   std::vector<Observation> all;
   for (const int length : config.lengths)
-    for (Observation& o : evaluate(model, task, config, length, a.get<std::uint64_t>("seed", cell.seed))) all.push_back(std::move(o));
+    for (Observation& o :
+         evaluate(model, task, config, length, a.get<std::uint64_t>("seed", cell.seed), steps))
+      all.push_back(std::move(o));
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
   } else {

@@ -16,12 +16,15 @@ namespace pesuite::cli {
 
 namespace {
 
-std::string or_dash(const char* text) { return text == nullptr || *text == 0 ? "-" : text; }
+std::string or_dash(const char* text) {
+  return text == nullptr || *text == 0 ? "-" : text;
+}
 
 Json options_json(const pes_card& card) {
   Json out = Json::array();
   for (const pes_option* o : options_of(card)) {
-    Json j = {{"name", o->name}, {"type", type_name(o->type)}, {"default", o->value}, {"help", o->help}};
+    Json j = {
+        {"name", o->name}, {"type", type_name(o->type)}, {"default", o->value}, {"help", o->help}};
     if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS) {
       j["low"] = o->low;
       j["high"] = std::isfinite(o->high) ? Json(o->high) : Json("inf");
@@ -33,11 +36,12 @@ Json options_json(const pes_card& card) {
 }
 
 std::vector<std::string> claims_of(const pes_card& card) {
-  static constexpr std::pair<std::uint32_t, const char*> names[] = {{PES_RELATIVE, "relative"},
-                                                                    {PES_PARAMETER_FREE, "parameter-free"},
-                                                                    {PES_NORM_PRESERVING, "norm-preserving"},
-                                                                    {PES_MONOTONE_DECAY, "monotone decay"},
-                                                                    {PES_UNBOUNDED, "unbounded"}};
+  static constexpr std::pair<std::uint32_t, const char*> names[] = {
+      {PES_RELATIVE, "relative"},
+      {PES_PARAMETER_FREE, "parameter-free"},
+      {PES_NORM_PRESERVING, "norm-preserving"},
+      {PES_MONOTONE_DECAY, "monotone decay"},
+      {PES_UNBOUNDED, "unbounded"}};
   std::vector<std::string> out;
   for (const auto& [bit, name] : names)
     if ((card.claims & bit) != 0) out.emplace_back(name);
@@ -53,10 +57,16 @@ std::vector<std::string> hooks_of(const pes_encoding& e) {
 }
 
 Json card_json(const pes_card& c, const Library& library) {
-  Json j = {{"name", c.name},         {"summary", c.summary}, {"version", c.version},
-            {"taxonomy", c.taxonomy}, {"options", options_json(c)},
-            {"library", {{"name", library.entry().name}, {"version", library.entry().version},
-                         {"licence", library.entry().licence}, {"file", library.path().string()}}}};
+  Json j = {{"name", c.name},
+            {"summary", c.summary},
+            {"version", c.version},
+            {"taxonomy", c.taxonomy},
+            {"options", options_json(c)},
+            {"library",
+             {{"name", library.entry().name},
+              {"version", library.entry().version},
+              {"licence", library.entry().licence},
+              {"file", library.path().string()}}}};
   if (c.used_in != nullptr) j["used_in"] = c.used_in;
   if (c.paper != nullptr) j["paper"] = c.paper;
   if (c.bibtex != nullptr) j["bibtex"] = c.bibtex;
@@ -70,13 +80,16 @@ Json encoding_json(const pes_encoding& e, const Library& l) {
   return j;
 }
 
-void print_card(const pes_card& c, const Library& library, const std::vector<std::vector<std::string>>& extra) {
-  std::vector<std::vector<std::string>> rows = {{c.name, c.summary}, {"version", c.version}, {"taxonomy", or_dash(c.taxonomy)}};
+void print_card(const pes_card& c, const Library& library,
+                const std::vector<std::vector<std::string>>& extra) {
+  std::vector<std::vector<std::string>> rows = {
+      {c.name, c.summary}, {"version", c.version}, {"taxonomy", or_dash(c.taxonomy)}};
   rows.insert(rows.end(), extra.begin(), extra.end());
   rows.push_back({"used in", or_dash(c.used_in)});
   rows.push_back({"paper", or_dash(c.paper)});
-  rows.push_back({"library", fmt::format("{} {} ({}), {}", library.entry().name, library.entry().version,
-                                         library.entry().licence, library.path().string())});
+  rows.push_back(
+      {"library", fmt::format("{} {} ({}), {}", library.entry().name, library.entry().version,
+                              library.entry().licence, library.path().string())});
   fmt::print("{}", plain_table(rows));
   const auto options = options_of(c);
   if (options.empty()) {
@@ -89,20 +102,27 @@ void print_card(const pes_card& c, const Library& library, const std::vector<std
     if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS)
       range = fmt::format("{} .. {}", format_number(o->low), format_number(o->high));
     if (o->type == PES_CHOICE) range = join(split(o->choices, '|'), " ");
-    table.push_back({o->name, std::string(type_name(o->type)), *o->value == 0 ? "''" : o->value, range, o->help});
+    table.push_back({o->name, std::string(type_name(o->type)), *o->value == 0 ? "''" : o->value,
+                     range, o->help});
   }
   fmt::print("\n{}", plain_table(table));
 }
 
 Json model_json(const Preset& p) {
-  Json j = {{"name", p.name}, {"summary", p.summary}, {"train_len", p.train_length},
-            {"parameters", parameter_count(p.config)}, {"config", to_json(p.config)}, {"lr", p.lr}};
+  Json j = {{"name", p.name},
+            {"summary", p.summary},
+            {"train_len", p.train_length},
+            {"parameters", parameter_count(p.config)},
+            {"config", to_json(p.config)},
+            {"lr", p.lr}};
   if (p.stated_parameters > 0) j["stated_parameters"] = p.stated_parameters;
   if (p.tokens > 0) j["tokens"] = p.tokens;
   return j;
 }
 
-void print_json(const Json& j) { fmt::print("{}\n", j.dump(1)); }
+void print_json(const Json& j) {
+  fmt::print("{}\n", j.dump(1));
+}
 
 void report_problems(const Catalog& c) {
   for (const std::string& p : c.problems) fmt::print(stderr, "note: {}\n", p);
@@ -110,7 +130,8 @@ void report_problems(const Catalog& c) {
 
 int list_cards(const std::string& kind, const Catalog& catalog, bool json) {
   Json all = Json::array();
-  std::vector<std::vector<std::string>> rows = {{kind, "taxonomy", "version", "library", "summary"}};
+  std::vector<std::vector<std::string>> rows = {
+      {kind, "taxonomy", "version", "library", "summary"}};
   const auto row = [&](const pes_card& c, const Library& l) {
     rows.push_back({c.name, or_dash(c.taxonomy), c.version, l.entry().name, c.summary});
   };
@@ -132,12 +153,15 @@ int list_cards(const std::string& kind, const Catalog& catalog, bool json) {
 
 int list_models(bool json) {
   Json all = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"model", "parameters", "stated", "tokens", "length", "summary"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"model", "parameters", "stated", "tokens", "length", "summary"}};
   for (const Preset& p : presets()) {
     all.push_back(model_json(p));
-    rows.push_back({std::string(p.name), format_count(static_cast<double>(parameter_count(p.config))),
+    rows.push_back({std::string(p.name),
+                    format_count(static_cast<double>(parameter_count(p.config))),
                     p.stated_parameters > 0 ? format_count(p.stated_parameters) : "-",
-                    p.tokens > 0 ? format_count(p.tokens) : "-", std::to_string(p.train_length), std::string(p.summary)});
+                    p.tokens > 0 ? format_count(p.tokens) : "-", std::to_string(p.train_length),
+                    std::string(p.summary)});
   }
   json ? print_json(all) : fmt::print("{}", plain_table(rows));
   return 0;
@@ -168,7 +192,8 @@ std::string kind_of(const Arguments& a) {
   if (kind.ends_with("s")) kind.pop_back();  // "encodings"
   for (const std::string& k : kinds)
     if (kind == k) return kind;
-  fail(Exit::usage, "there is no kind '{}'; known are {}{}", kind, join(kinds, ", "), did_you_mean(kind, kinds));
+  fail(Exit::usage, "there is no kind '{}'; known are {}{}", kind, join(kinds, ", "),
+       did_you_mean(kind, kinds));
 }
 
 int info_encoding(const std::string& name, const Catalog& catalog, bool json) {
@@ -177,7 +202,8 @@ int info_encoding(const std::string& name, const Catalog& catalog, bool json) {
     print_json(encoding_json(*found.descriptor, *found.library));
   } else {
     print_card(*found.descriptor->card, *found.library,
-               {{"claims", join(claims_of(*found.descriptor->card), ", ")}, {"acts on", join(hooks_of(*found.descriptor), ", ")}});
+               {{"claims", or_dash(join(claims_of(*found.descriptor->card), ", ").c_str())},
+                {"acts on", or_dash(join(hooks_of(*found.descriptor), ", ").c_str())}});
   }
   return 0;
 }
@@ -194,7 +220,8 @@ void print_example(const Catalog& catalog, const std::string& text, int length) 
     x.push_back(std::to_string(tokens[i]));
     y.push_back(targets[i] < 0 ? "." : std::to_string(targets[i]));
   }
-  fmt::print("\nexample 0 of training, seed 42, length {} (alphabet {}, {} classes):\n", length, task.info().inputs, task.info().outputs);
+  fmt::print("\nexample 0 of training, seed 42, length {} (alphabet {}, {} classes):\n", length,
+             task.info().inputs, task.info().outputs);
   for (std::size_t first = 1; first < x.size(); first += 16) {
     const auto end = static_cast<std::ptrdiff_t>(std::min(first + 16, x.size()));
     std::vector<std::string> a = {x[0]}, b = {y[0]};
@@ -202,10 +229,12 @@ void print_example(const Catalog& catalog, const std::string& text, int length) 
     b.insert(b.end(), y.begin() + static_cast<std::ptrdiff_t>(first), y.begin() + end);
     fmt::print("{}", plain_table({a, b}));
   }
-  for (const Axis& a : task.axes()) fmt::print("axis {}: {} ({})\n", a.name, join(a.labels, ", "), a.help);
+  for (const Axis& a : task.axes())
+    fmt::print("axis {}: {} ({})\n", a.name, join(a.labels, ", "), a.help);
 }
 
-int info_task(const std::string& text, const Catalog& catalog, bool json, bool example, int length) {
+int info_task(const std::string& text, const Catalog& catalog, bool json, bool example,
+              int length) {
   const auto found = catalog.task(parse_expression(text, "task").name);
   if (json)
     print_json(card_json(*found.descriptor->card, *found.library));
@@ -223,9 +252,13 @@ int info_model(const std::string& name, bool json) {
   }
   std::vector<std::vector<std::string>> rows = {{std::string(p.name), std::string(p.summary)}};
   const Json config = to_json(p.config);
-  for (const auto& [key, value] : config.items()) rows.push_back({key, value.is_string() ? value.get<std::string>() : value.dump()});
+  for (const auto& [key, value] : config.items())
+    rows.push_back({key, value.is_string() ? value.get<std::string>() : value.dump()});
   rows.push_back({"parameters", fmt::format("{} without an encoding's{}", parameter_count(p.config),
-                                            p.stated_parameters > 0 ? fmt::format("; its source says {}", format_count(p.stated_parameters)) : "")});
+                                            p.stated_parameters > 0
+                                                ? fmt::format("; its source says {}",
+                                                              format_count(p.stated_parameters))
+                                                : "")});
   if (p.tokens > 0) rows.push_back({"tokens", format_count(p.tokens)});
   rows.push_back({"train_len", std::to_string(p.train_length)});
   fmt::print("{}", plain_table(rows));
@@ -245,7 +278,9 @@ int info_suite(const std::string& name, bool json) {
 }  // namespace
 
 int list_verb(const std::vector<std::string>& words) {
-  Arguments a("list encoding|task|model|suite [--json]", "Lists what there is. Encodings and tasks come from plugin libraries, whose code does not run here.");
+  Arguments a("list encoding|task|model|suite [--json]",
+              "Lists what there is. Encodings and tasks come from plugin libraries, whose code "
+              "does not run here.");
   a.flags()("json", po::bool_switch(), "as JSON");
   a.positional("kind");
   if (!a.parse(words)) return 0;
@@ -258,8 +293,10 @@ int list_verb(const std::vector<std::string>& words) {
 }
 
 int info_verb(const std::vector<std::string>& words) {
-  Arguments a("info encoding|task|model|suite NAME [--json]", "The card of one thing: options with types, defaults and help, claims, source.");
-  a.flags()("json", po::bool_switch(), "as JSON")("example", po::bool_switch(), "tasks: show an example")(
+  Arguments a("info encoding|task|model|suite NAME [--json]",
+              "The card of one thing: options with types, defaults and help, claims, source.");
+  a.flags()("json", po::bool_switch(), "as JSON")("example", po::bool_switch(),
+                                                  "tasks: show an example")(
       "length", po::value<int>()->default_value(32), "tokens of the example");
   a.positional("kind");
   a.positional("name");
@@ -272,7 +309,7 @@ int info_verb(const std::vector<std::string>& words) {
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
   report_problems(catalog);
   if (kind == "encoding") return info_encoding(name, catalog, a.flag("json"));
-  return info_task(name, catalog, a.flag("json"), a.flag("example"), a.get<int>("length"));
+  return info_task(name, catalog, a.flag("json"), a.flag("example"), a.count("length", 1));
 }
 
 }  // namespace pesuite::cli

@@ -31,19 +31,23 @@ int version_verb(const std::vector<std::string>& words) {
 
 int test_verb(const std::vector<std::string>&) {
   fail(Exit::usage,
-       "tests run from a build tree: './pesuite test' at the root of the repository, or 'ctest' in the build folder");
+       "tests run from a build tree: './pesuite test' at the root of the repository, or 'ctest' in "
+       "the build folder");
 }
 
 constexpr Verb verbs[] = {
     {"run", "train and evaluate a suite, write records, tables and figures", cli::run_verb},
     {"plan", "show what a suite will run, what it costs and what is done", cli::plan_verb},
-    {"validate", "check a suite's file and say everything that is wrong with it", cli::validate_verb},
+    {"validate", "check a suite's file and say everything that is wrong with it",
+     cli::validate_verb},
     {"report", "tables and figures of a run, from its records alone", cli::report_verb},
     {"train", "train one model with the flags of the source studies", cli::train_verb},
     {"eval", "evaluate a checkpoint over lengths", cli::eval_verb},
     {"list", "list encodings, tasks, models or suites", cli::list_verb},
     {"info", "the card of one of them: options, defaults, claims, source", cli::info_verb},
     {"task", "check a task: oracle, shortcuts, chance, determinism", cli::task_verb},
+    {"bench", "time training, evaluation, attention and encodings on this machine",
+     cli::bench_verb},
     {"version", "version and build; --abi: of the plugin interface", version_verb},
     {"test", "run the tests (from a build tree)", test_verb},
 };
@@ -58,6 +62,7 @@ void print_help() {
 }
 
 int dispatch(const std::vector<std::string>& words) {
+  if (words.size() > 1 && words[0] == "help") return dispatch({words[1], "--help"});
   if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
     print_help();
     return words.empty() ? static_cast<int>(Exit::usage) : 0;
@@ -71,7 +76,8 @@ int dispatch(const std::vector<std::string>& words) {
     names.emplace_back(v.name);
   }
   fail(Exit::usage, "there is no verb '{}'{}", words[0],
-       nearest(words[0], names).empty() ? "; 'pesuite help' shows all" : did_you_mean(words[0], names));
+       nearest(words[0], names).empty() ? "; 'pesuite help' shows all"
+                                        : did_you_mean(words[0], names));
 }
 
 int complain(const char* message, Exit code) {
@@ -91,12 +97,19 @@ int main(int argc, char** argv) {
   } catch (const Error& e) {
     return complain(e.what(), e.code());
   } catch (const Bug& e) {
-    return complain(fmt::format("{}\nthis is a bug of pesuite; please report it with the command that led to it", e.what()).c_str(),
-                    Exit::internal);
+    return complain(
+        fmt::format(
+            "{}\nthis is a bug of pesuite; please report it with the command that led to it",
+            e.what())
+            .c_str(),
+        Exit::internal);
   } catch (const std::bad_alloc&) {
     return complain("out of memory", Exit::internal);
   } catch (const std::exception& e) {
-    return complain(fmt::format("{}\nthis should have been a clearer message; please report it with the command that led to it", e.what()).c_str(),
+    return complain(fmt::format("{}\nthis should have been a clearer message; please report it "
+                                "with the command that led to it",
+                                e.what())
+                        .c_str(),
                     Exit::internal);
   }
 }

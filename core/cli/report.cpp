@@ -15,23 +15,29 @@ fs::path find_run(const std::string& name, const fs::path& out) {
   fs::path latest;
   std::error_code error;
   for (const auto& item : fs::directory_iterator(out / "runs", error))
-    if (item.path().filename().string().find(name) != std::string::npos && fs::exists(item.path() / "records.jsonl"))
+    if (item.path().filename().string().find(name) != std::string::npos &&
+        fs::exists(item.path() / "records.jsonl"))
       latest = std::max(latest, item.path());
   if (latest.empty())
-    fail(Exit::usage, "there is no run '{}': neither a folder with records.jsonl nor part of a name under {}", name, (out / "runs").string());
+    fail(Exit::usage,
+         "there is no run '{}': neither a folder with records.jsonl nor part of a name under {}",
+         name, (out / "runs").string());
   return latest;
 }
 
 }  // namespace
 
 int report_verb(const std::vector<std::string>& words) {
-  Arguments a("report RUN [flags]", "Writes tables (Markdown, CSV) and figures (SVG with data and script) of a run from its records alone.");
+  Arguments a("report RUN [flags]",
+              "Writes tables (Markdown, CSV) and figures (SVG with data and script) of a run from "
+              "its records alone.");
   a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results");
   a.positional("run");
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
   const ReportResult r = write_report(find_run(a.text("run"), a.text("out")));
-  fmt::print("{}\nwrote {} and {} figures beside it\n", r.headline, r.file.string(), r.figures.size());
+  fmt::print("{}\nwrote {} and {} figures beside it\n", r.headline, r.file.string(),
+             r.figures.size());
   for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
   return 0;
 }

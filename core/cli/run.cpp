@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "base/text.h"
@@ -13,10 +15,13 @@ namespace pesuite::cli {
 namespace {
 
 void add_choices(Arguments& a) {
-  a.flags()("profile", po::value<std::string>(), "ci, small or paper: settings laid over the suite (default small)")(
-      "set", po::value<std::vector<std::string>>()->composing(), "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
+  a.flags()("profile", po::value<std::string>(),
+            "ci, small or paper: settings laid over the suite (default small)")(
+      "set", po::value<std::vector<std::string>>()->composing(),
+      "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
       "seeds", po::value<std::string>(), "seeds instead of the suite's, e.g. 42,43,44")(
-      "only", po::value<std::vector<std::string>>()->composing(), "cells that match, e.g. 'encoding=rope* & seed=42'")(
+      "only", po::value<std::vector<std::string>>()->composing(),
+      "cells that match, e.g. 'encoding=rope* & seed=42'")(
       "out", po::value<std::string>()->default_value("results"), "folder of the results")(
       "jobs,j", po::value<int>()->default_value(0), "cells at a time; 0: one a core");
 }
@@ -29,8 +34,12 @@ SuiteChoices choices(const Arguments& a) {
   if (a.has("seeds"))
     for (const std::string& s : split(a.text("seeds"), ',')) {
       double x = 0;
-      if (!parse_count(trim(s), x) || x < 0) fail(Exit::usage, "--seeds: '{}' is no seed", s);
-      c.seeds.push_back(static_cast<std::uint64_t>(x));
+      if (!parse_count(trim(s), x) || x < 0 || x != std::floor(x) || x > 9e15)
+        fail(Exit::usage, "--seeds: '{}' is no seed; write whole numbers, e.g. 42,43,44", s);
+      const auto seed = static_cast<std::uint64_t>(x);
+      if (std::find(c.seeds.begin(), c.seeds.end(), seed) != c.seeds.end())
+        fail(Exit::usage, "--seeds: {} is named twice", seed);
+      c.seeds.push_back(seed);
     }
   return c;
 }
@@ -38,48 +47,61 @@ SuiteChoices choices(const Arguments& a) {
 }  // namespace
 
 int run_verb(const std::vector<std::string>& words) {
-  Arguments a("run SUITE [flags]",
-              "Trains and evaluates every cell of a suite that is not done yet, several at a time, each in a\n"
-              "process of its own, and writes records, tables and figures. A killed run goes on from its\n"
-              "checkpoints; a finished one does nothing.");
+  Arguments a(
+      "run SUITE [flags]",
+      "Trains and evaluates every cell of a suite that is not done yet, several at a time, each in "
+      "a\n"
+      "process of its own, and writes records, tables and figures. A killed run goes on from its\n"
+      "checkpoints; a finished one does nothing.");
   add_choices(a);
   a.flags()("fail-fast", po::bool_switch(), "stop at the first cell that fails")(
-      "retries", po::value<int>()->default_value(0), "times to try again after a crash, a time-out or want of memory")(
+      "retries", po::value<int>()->default_value(0),
+      "times to try again after a crash, a time-out or want of memory")(
       "rerun", po::value<std::string>(), "failed, all, or a filter: cells to run again")(
-      "resume", po::value<std::string>()->default_value("auto"), "auto: go on from checkpoints; never: begun cells start over")(
-      "dry-run", po::bool_switch(), "show the plan and stop")(
-      "no-report", po::bool_switch(), "write records only")(
-      "progress", po::value<std::string>()->default_value("auto"), "auto, tty, plain, json or none");
+      "resume", po::value<std::string>()->default_value("auto"),
+      "auto: go on from checkpoints; never: begun cells start over")(
+      "dry-run", po::bool_switch(), "show the plan and stop")("no-report", po::bool_switch(),
+                                                              "write records only")(
+      "progress", po::value<std::string>()->default_value("auto"),
+      "auto, tty, plain, json or none");
   a.positional("suite");
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
   RunOptions options;
   options.out = a.text("out");
-  options.jobs = a.get<int>("jobs");
+  options.jobs = a.count("jobs");
   options.fail_fast = a.flag("fail-fast");
-  options.retries = a.get<int>("retries");
+  options.retries = a.count("retries");
   options.rerun = a.text("rerun");
   options.progress = parse_progress(a.text("progress"));
   options.plugin_path = a.plugin_path();
-  if (const std::string resume = a.text("resume"); resume == "never") options.resume = false;
-  else if (resume != "auto") fail(Exit::usage, "--resume is '{}'; known are auto and never", resume);
+  if (const std::string resume = a.text("resume"); resume == "never")
+    options.resume = false;
+  else if (resume != "auto")
+    fail(Exit::usage, "--resume is '{}'; known are auto and never", resume);
 
-  const Suite suite = load_suite(find_suite(a.text("suite")), choices(a));
-  const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"));
+  Problems problems;
+  const Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
+  const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   if (a.flag("dry-run")) {
-    fmt::print("{}", plan_table(plan, options.jobs > 0 ? options.jobs : default_jobs(suite.threads)));
+    fmt::print("{}",
+               plan_table(plan, options.jobs > 0 ? options.jobs : default_jobs(suite.threads)));
     return 0;
   }
   const RunResult r = run_suite(suite, plan, options);
   const std::string folder = r.folder.string();
-  const bool quiet = options.progress == ProgressMode::none || options.progress == ProgressMode::json;
+  const bool quiet =
+      options.progress == ProgressMode::none || options.progress == ProgressMode::json;
   const bool complete = r.left == 0;
   if (!r.ran && r.failed == 0) {
-    if (!quiet) fmt::print(stderr, "nothing to do: all {} cells of '{}' are done; see {}\n", r.skipped, suite.name, folder);
+    if (!quiet)
+      fmt::print(stderr, "nothing to do: all {} cells of '{}' are done; see {}\n", r.skipped,
+                 suite.name, folder);
     if (!a.flag("no-report") && !report_exists(r.folder)) write_report(r.folder);
     return 0;
   }
-  if (!a.flag("no-report") && (r.ran || !report_exists(r.folder)) && r.done + r.diverged + r.skipped > 0) {
+  if (!a.flag("no-report") && (r.ran || !report_exists(r.folder)) &&
+      r.done + r.diverged + r.skipped > 0) {
     const ReportResult report = write_report(r.folder);
     if (!quiet) {
       fmt::print(stderr, "\n");
@@ -91,8 +113,8 @@ int run_verb(const std::vector<std::string>& words) {
     fmt::print(stderr, "\n{} done{}{}{}{} in {}\n", r.done + r.skipped,
                r.diverged > 0 ? fmt::format(", {} diverged", r.diverged) : "",
                r.failed > 0 ? fmt::format(", {} failed", r.failed) : "",
-               complete ? "" : fmt::format(", {} left", r.left), r.skipped > 0 ? fmt::format(" ({} before)", r.skipped) : "",
-               folder);
+               complete ? "" : fmt::format(", {} left", r.left),
+               r.skipped > 0 ? fmt::format(" ({} before)", r.skipped) : "", folder);
     for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
     if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
     if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
@@ -104,15 +126,19 @@ int run_verb(const std::vector<std::string>& words) {
 }
 
 int plan_verb(const std::vector<std::string>& words) {
-  Arguments a("plan SUITE [flags]", "Shows the cells of a suite with parameters, FLOPs, estimated time and memory, and what is done. Runs nothing.");
+  Arguments a("plan SUITE [flags]",
+              "Shows the cells of a suite with parameters, FLOPs, estimated time and memory, and "
+              "what is done. Runs nothing.");
   add_choices(a);
   a.flags()("json", po::bool_switch(), "the plan as JSON");
   a.positional("suite");
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
-  const Suite suite = load_suite(find_suite(a.text("suite")), choices(a));
-  const Plan plan = make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"));
-  const int jobs = a.get<int>("jobs") > 0 ? a.get<int>("jobs") : default_jobs(suite.threads);
+  Problems problems;
+  const Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
+  const Plan plan =
+      make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
+  const int jobs = a.count("jobs") > 0 ? a.count("jobs") : default_jobs(suite.threads);
   if (a.flag("json"))
     fmt::print("{}\n", to_json(plan, suite).dump(1));
   else
@@ -122,16 +148,22 @@ int plan_verb(const std::vector<std::string>& words) {
 }
 
 int validate_verb(const std::vector<std::string>& words) {
-  Arguments a("validate SUITE [flags]", "Reads a suite, resolves its encodings and tasks, and reports every problem with file, line and column.");
+  Arguments a("validate SUITE [flags]",
+              "Reads a suite, resolves its encodings and tasks, and reports every problem with "
+              "file, line and column.");
   add_choices(a);
   a.positional("suite");
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
   const fs::path file = find_suite(a.text("suite"));
-  const Suite suite = load_suite(file, choices(a));
-  const Plan plan = make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"));
-  fmt::print("{} is sound: {} encodings, {} tasks, {} models, {} seeds, {} cells\n", file.string(),
-             suite.encodings.size(), suite.tasks.size(), suite.models.size(), suite.seeds.size(), plan.cells.size());
+  Problems problems;
+  const Suite suite = load_suite(file, choices(a), problems);
+  const Plan plan =
+      make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
+  fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),
+             counted(suite.encodings.size(), "encoding"), counted(suite.tasks.size(), "task"),
+             counted(suite.models.size(), "model"), counted(suite.seeds.size(), "seed"),
+             counted(plan.cells.size(), "cell"));
   return 0;
 }
 

@@ -15,28 +15,35 @@ namespace pesuite::cli {
 namespace {
 
 // Names that the studies use for encodings.
-std::string canonical_encoding(const std::string& name) { return name == "pos" ? "sinusoidal" : name; }
+std::string canonical_encoding(const std::string& name) {
+  return name == "pos" ? "sinusoidal" : name;
+}
 
 std::string encoding_of(const Arguments& a) {
   std::string found;
   for (const char* flag : {"encoding", "pe-type", "embedding"}) {
     if (!a.has(flag)) continue;
-    if (!found.empty()) fail(Exit::usage, "--encoding, --pe-type and --embedding are the same flag; give one of them");
+    if (!found.empty())
+      fail(Exit::usage,
+           "--encoding, --pe-type and --embedding are the same flag; give one of them");
     found = a.text(flag);
   }
-  if (found.empty()) fail(Exit::usage, "which encoding? e.g. --encoding rope; 'pesuite list encoding' shows all");
+  if (found.empty())
+    fail(Exit::usage, "which encoding? e.g. --encoding rope; 'pesuite list encoding' shows all");
   return found;
 }
 
 std::string file_name(const std::string& text) {  // safe in a file's name
   std::string out;
-  for (const char c : text) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ? c : '_';
+  for (const char c : text)
+    out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ? c : '_';
   return out;
 }
 
 Expression task_of(const Arguments& a) {
   if (a.has("data")) {
-    if (a.has("task")) fail(Exit::usage, "--data is short for --task text(path=...); give one of them");
+    if (a.has("task"))
+      fail(Exit::usage, "--data is short for --task text(path=...); give one of them");
     return {"text", {{"path", a.text("data")}}};
   }
   return parse_expression(a.text("task", "ledger"), "task");
@@ -47,14 +54,16 @@ TrainConfig training(const Arguments& a, const Preset& p, const ModelConfig& mod
   const bool study = a.has("model-size") && p.tokens > 0;  // sizes with token budgets
   t.optimizer.lr = a.get<double>("lr", study ? p.lr : 3e-4);
   t.optimizer.weight_decay = 0.1;
-  t.batch = a.get<int>("batch-size");
+  t.batch = a.count("batch-size", 1);
   t.schedule = study ? ScheduleKind::wsd : ScheduleKind::constant;
   t.warmup = study ? Extent{Extent::Unit::share, 0.03} : Extent{Extent::Unit::steps, 0};
   t.floor = 0;
-  if (a.has("tokens") && a.has("max-steps")) fail(Exit::usage, "--tokens and --max-steps both set the budget; give one of them");
+  if (a.has("tokens") && a.has("max-steps"))
+    fail(Exit::usage, "--tokens and --max-steps both set the budget; give one of them");
   if (a.has("tokens")) {
     double tokens = 0;
-    if (!parse_count(a.text("tokens"), tokens) || tokens <= 0) fail(Exit::usage, "--tokens: '{}' is no count such as 2.4B", a.text("tokens"));
+    if (!parse_count(a.text("tokens"), tokens) || tokens <= 0)
+      fail(Exit::usage, "--tokens: '{}' is no count such as 2.4B", a.text("tokens"));
     t.budget = {Extent::Unit::tokens, tokens};
   } else if (a.has("max-steps") || !study) {
     t.budget = {Extent::Unit::steps, static_cast<double>(a.get<std::int64_t>("max-steps", 1000))};
@@ -77,30 +86,36 @@ TrainConfig training(const Arguments& a, const Preset& p, const ModelConfig& mod
 
 int train_verb(const std::vector<std::string>& words) {
   Arguments a("train --encoding EXPR [flags]",
-              "Trains one model. --pe-type and --embedding are other names of --encoding; hyphen and underscore are equal.");
-  a.flags()("encoding", po::value<std::string>(), "encoding expression, e.g. rope or 'rope(base=500000)'")(
-      "pe-type", po::value<std::string>(), "the same")("embedding", po::value<std::string>(), "the same; pos is sinusoidal")(
+              "Trains one model. --pe-type and --embedding are other names of --encoding; hyphen "
+              "and underscore are equal.");
+  a.flags()("encoding", po::value<std::string>(),
+            "encoding expression, e.g. rope or 'rope(base=500000)'")(
+      "pe-type", po::value<std::string>(), "the same")("embedding", po::value<std::string>(),
+                                                       "the same; pos is sinusoidal")(
       "model-size", po::value<std::string>(), "preset, e.g. tiny (default tinystories-28m)")(
       "task", po::value<std::string>(), "task expression (default ledger)")(
       "data", po::value<std::string>(), "a folder or file of UTF-8 text to train on, byte by byte")(
       "batch-size", po::value<int>()->default_value(16), "examples of a step")(
-      "max-steps", po::value<std::int64_t>(), "steps (default 1000, or the preset's token budget with --model-size)")(
+      "max-steps", po::value<std::int64_t>(),
+      "steps (default 1000, or the preset's token budget with --model-size)")(
       "tokens", po::value<std::string>(), "budget in tokens, e.g. 2.4B")(
       "length", po::value<int>(), "training length in tokens (default: the preset's)")(
       "lr", po::value<double>(), "learning rate (default 3e-4, or the preset's with --model-size)")(
       "log-interval", po::value<std::int64_t>()->default_value(50), "steps between log lines")(
       "eval-interval", po::value<std::int64_t>()->default_value(500), "steps between validations")(
       "save-interval", po::value<std::int64_t>()->default_value(1000), "steps between checkpoints")(
-      "output-dir", po::value<std::string>()->default_value("outputs"), "folder of checkpoints and logs")(
-      "seed", po::value<std::uint64_t>()->default_value(42), "seed of data and start values")(
+      "output-dir", po::value<std::string>()->default_value("outputs"),
+      "folder of checkpoints and logs")("seed", po::value<std::uint64_t>()->default_value(42),
+                                        "seed of data and start values")(
       "resume", po::bool_switch(), "go on with an existing run of the same name and settings")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
-      "device", po::value<std::string>()->default_value("auto"), "auto or cpu");
+      "device", po::value<std::string>()->default_value("auto"), "auto or cpu")(
+      "dtype", po::value<std::string>()->default_value("fp32"), "of products: fp32 or bf16");
   if (!a.parse(words)) return 0;
   const std::string name = encoding_of(a);
   const std::string size = a.text("model-size", "tinystories-28m");
   const Preset& p = preset(size);
-  const int length = a.get<int>("length", p.train_length);
+  const int length = a.count("length", 1, p.train_length);
 
   // one cell, planned as a suite of one would be
   Suite suite;
@@ -112,6 +127,7 @@ int train_verb(const std::vector<std::string>& words) {
   suite.models = {{size, size, p.config, length, "--model-size"}};
   suite.seeds = {a.get<std::uint64_t>("seed")};
   suite.backend = a.text("device");
+  suite.precision = parse_precision(a.text("dtype"));
   OneOff o;
   o.plugin_path = a.plugin_path();
   o.out = a.text("output-dir");
@@ -124,7 +140,7 @@ int train_verb(const std::vector<std::string>& words) {
   o.encoding_name = file_name(name);
   o.budget = format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));
   o.resume = a.flag("resume");
-  o.threads = a.get<int>("threads") > 0 ? a.get<int>("threads") : default_jobs(1);
+  o.threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
   for (const std::string& n : plan.notes) fmt::print(stderr, "note: {}\n", n);
   return train_one(o);
 }

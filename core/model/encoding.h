@@ -23,7 +23,7 @@ struct ModelShape {  // what an encoding may know of its model
 
 struct StepInfo {  // of one forward pass
   bool training = false;
-  bool drops = true;  // dropout acts, in training
+  bool drops = true;                 // dropout acts, in training
   std::int64_t step = 0, steps = 1;  // training steps done and planned
   std::uint64_t seed = 0;            // of everything drawn in this pass
   int batch = 0, length = 0, offset = 0;

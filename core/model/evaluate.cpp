@@ -21,8 +21,8 @@ std::string Protocol::text() const {
 
 Protocol parse_protocol(std::string_view text) {
   if (text == "non_overlapping") return {};
-  for (const auto& [name, kind] : {std::pair{"sliding(", Protocol::Kind::sliding},
-                                   std::pair{"last(", Protocol::Kind::last}}) {
+  for (const auto& [name, kind] :
+       {std::pair{"sliding(", Protocol::Kind::sliding}, std::pair{"last(", Protocol::Kind::last}}) {
     double n = 0;
     const std::size_t head = std::string_view(name).size();
     if (text.starts_with(name) && text.ends_with(")") &&
@@ -43,7 +43,9 @@ Interval wilson(double p, double n) {
 
 namespace {
 
-int longest(const EvalConfig& c) { return *std::max_element(c.lengths.begin(), c.lengths.end()); }
+int longest(const EvalConfig& c) {
+  return *std::max_element(c.lengths.begin(), c.lengths.end());
+}
 
 // Targets behind token `longest` that sliding windows and last-k windows share.
 int region(const EvalConfig& c, const Protocol& p) {
@@ -54,24 +56,29 @@ int region(const EvalConfig& c, const Protocol& p) {
 struct Window {
   std::int64_t document;  // running number
   std::int64_t start;
-  int first_scored;       // targets before this place in the window do not count
+  int first_scored;  // targets before this place in the window do not count
 };
 
 std::vector<Window> windows_of(const EvalConfig& c, const Protocol& p, int length) {
   std::vector<Window> out;
   for (std::int64_t d = 0; d < c.examples; ++d) {
     if (p.kind == Protocol::Kind::non_overlapping) {
-      for (int start = 0; start + length <= longest(c); start += length) out.push_back({d, start, 0});
+      for (int start = 0; start + length <= longest(c); start += length)
+        out.push_back({d, start, 0});
       continue;
     }
     for (int end = p.targets; end <= region(c, p); end += p.targets)
-      out.push_back({d, std::int64_t{longest(c)} + end - length, length - std::min(length, p.targets)});
+      out.push_back(
+          {d, std::int64_t{longest(c)} + end - length, length - std::min(length, p.targets)});
   }
   return out;
 }
 
+// Without activations to keep, a pass may be longer than one of training.
 constexpr int tokens_of_a_pass = 8192;
-int pass_size(int length) { return std::max(1, tokens_of_a_pass / length); }
+int pass_size(int length) {
+  return std::max(1, tokens_of_a_pass / length);
+}
 
 // Sum over a document or an example, and over all of them.
 struct Sums {
@@ -101,7 +108,8 @@ Clustered mean(const std::vector<Sums>& units, F sum) {
     const double r = sum(u) - value * static_cast<double>(u.count);
     squares += r * r;
   }
-  const double se = n > 1 ? std::sqrt(squares * n / (n - 1)) / static_cast<double>(count) : Observation::none;
+  const double se =
+      n > 1 ? std::sqrt(squares * n / (n - 1)) / static_cast<double>(count) : Observation::none;
   return {value, se};
 }
 
@@ -112,8 +120,9 @@ Observation observation(const char* metric, const char* unit, const char* direct
   return o;
 }
 
-StepInfo step_info(int size, int length, std::uint64_t seed) {
+StepInfo step_info(int size, int length, std::uint64_t seed, std::int64_t steps) {
   StepInfo s;
+  s.step = s.steps = steps;
   s.seed = pes::mix64(seed, pes::hash64("evaluation"));
   s.batch = size;
   s.length = length;
@@ -123,7 +132,7 @@ StepInfo step_info(int size, int length, std::uint64_t seed) {
 // Runs requests of one length through the model in passes; body(request's number, place in it,
 // nats, whether the best class is right, optimum or NaN) for each scored target.
 template <class F>
-void score_all(Model& model, const Task& task, int length, std::uint64_t seed,
+void score_all(Model& model, const Task& task, int length, std::uint64_t seed, std::int64_t steps,
                const std::vector<Task::Request>& requests, bool optimum,
                const std::function<void(double)>& progress, F body) {
   const auto n = static_cast<std::size_t>(length);
@@ -140,7 +149,7 @@ void score_all(Model& model, const Task& task, int length, std::uint64_t seed,
       task.sample(requests[done + i], std::span(b.tokens).subspan(i * n, n),
                   std::span(b.targets).subspan(i * n, n),
                   optimum ? std::span(b.optimum).subspan(i * n, n) : std::span<double>());
-    const Scores scores = model.score(b, step_info(b.size, length, seed));
+    const Scores scores = model.score(b, step_info(b.size, length, seed, steps));
     for (std::size_t k = 0; k < scores.nats.size(); ++k) {
       const auto place = static_cast<std::size_t>(scores.place[k]);
       body(done + place / n, static_cast<int>(place % n), scores.nats[k],
@@ -168,9 +177,12 @@ void describe(const std::vector<Sums>& documents, const std::string& split, cons
     o.settle();
     out.push_back(std::move(o));
   };
-  add("nll", "nats/token", [](const Sums& s) { return s.nats; }, all.nats);
+  add(
+      "nll", "nats/token", [](const Sums& s) { return s.nats; }, all.nats);
   if (std::isfinite(all.optimum)) {
-    add("regret", "nats/token", [](const Sums& s) { return s.nats - s.optimum; }, all.nats - all.optimum);
+    add(
+        "regret", "nats/token", [](const Sums& s) { return s.nats - s.optimum; },
+        all.nats - all.optimum);
     Observation o = observation("optimum", "nats/token", "none", split, coords);
     o.value = all.optimum / static_cast<double>(all.count);
     o.n = static_cast<std::int64_t>(documents.size());
@@ -188,8 +200,8 @@ void describe(const std::vector<Sums>& documents, const std::string& split, cons
 }
 
 void evaluate_corpus(Model& model, const Task& task, const EvalConfig& c, const Protocol& protocol,
-                     int length, std::uint64_t seed, const std::function<void(double)>& progress,
-                     std::vector<Observation>& out) {
+                     int length, std::uint64_t seed, std::int64_t steps,
+                     const std::function<void(double)>& progress, std::vector<Observation>& out) {
   const std::vector<Window> windows = windows_of(c, protocol, length);
   std::vector<Task::Request> requests;
   for (const Window& w : windows) {
@@ -203,18 +215,21 @@ void evaluate_corpus(Model& model, const Task& task, const EvalConfig& c, const 
   std::vector<Sums> all(documents);
   std::vector<std::vector<Sums>> buckets;
   const std::int32_t* bytes = task.info().token_bytes;
-  score_all(model, task, length, seed, requests, true, progress,
-            [&](std::size_t w, int place, double nats, bool correct, std::int32_t target, double optimum) {
+  score_all(model, task, length, seed, steps, requests, true, progress,
+            [&](std::size_t w, int place, double nats, bool correct, std::int32_t target,
+                double optimum) {
               if (place < windows[w].first_scored) return;
               const Sums one{nats, optimum, correct ? 1.0 : 0.0,
                              bytes == nullptr ? 0.0 : bytes[target], 1};
               const auto d = static_cast<std::size_t>(windows[w].document);
               all[d] += one;
-              const auto b = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(place + 1))) - 1;
+              const auto b =
+                  static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(place + 1))) - 1;
               while (buckets.size() <= b) buckets.emplace_back(documents);
               buckets[b][d] += one;
             });
-  Json coords = {{"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
+  Json coords = {
+      {"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
   const std::string split = length <= c.train_length ? "id" : "ood";
   describe(all, split, coords, bytes != nullptr, out);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
@@ -227,8 +242,8 @@ void evaluate_corpus(Model& model, const Task& task, const EvalConfig& c, const 
 // --------------------------------------------------------------------------------- problems
 
 // Accuracy with its interval: Wilson's, on as many independent targets as the clustering leaves.
-Observation accuracy(const std::vector<Sums>& examples, const char* metric, const std::string& split,
-                     const Json& coords, double chance) {
+Observation accuracy(const std::vector<Sums>& examples, const char* metric,
+                     const std::string& split, const Json& coords, double chance) {
   Observation o = observation(metric, "share", "higher", split, coords);
   const Clustered m = mean(examples, [](const Sums& s) { return s.correct; });
   for (const Sums& e : examples) o.count += e.count;
@@ -238,7 +253,8 @@ Observation accuracy(const std::vector<Sums>& examples, const char* metric, cons
   o.chance = chance;
   const auto n = static_cast<double>(o.n), most = static_cast<double>(o.count);
   const double spread = m.value * (1 - m.value);
-  const double effective = m.standard_error > 0 ? spread / (m.standard_error * m.standard_error) : n;
+  const double effective =
+      m.standard_error > 0 ? spread / (m.standard_error * m.standard_error) : n;
   const Interval i = wilson(m.value, std::clamp(effective, std::min(n, most), most));
   o.low = i.low, o.high = i.high;
   return o;
@@ -246,7 +262,8 @@ Observation accuracy(const std::vector<Sums>& examples, const char* metric, cons
 
 void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
                       const std::vector<double>& axes, int length, std::uint64_t seed,
-                      const std::function<void(double)>& progress, std::vector<Observation>& out) {
+                      std::int64_t steps, const std::function<void(double)>& progress,
+                      std::vector<Observation>& out) {
   std::vector<Task::Request> requests;
   for (int i = 0; i < c.examples; ++i) {
     Task::Request r;
@@ -256,7 +273,7 @@ void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
   }
   const auto n = static_cast<std::size_t>(c.examples);
   std::vector<Sums> all(n), seen(n), unseen(n);
-  score_all(model, task, length, seed, requests, false, progress,
+  score_all(model, task, length, seed, steps, requests, false, progress,
             [&](std::size_t i, int place, double nats, bool correct, std::int32_t, double) {
               const Sums one{nats, 0, correct ? 1.0 : 0.0, 0, 1};
               all[i] += one;
@@ -287,12 +304,14 @@ void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
   if (count > c.examples) {  // several targets an example: all of them right
     std::vector<Sums> exact;
     for (const Sums& s : all)
-      if (s.count > 0) exact.push_back({0, 0, s.correct == static_cast<double>(s.count) ? 1.0 : 0.0, 0, 1});
+      if (s.count > 0)
+        exact.push_back({0, 0, s.correct == static_cast<double>(s.count) ? 1.0 : 0.0, 0, 1});
     out.push_back(accuracy(exact, "em", split, coords, Observation::none));
   }
   if (length <= c.train_length) return;
   for (const auto& [name, part] : {std::pair{"seen", &seen}, std::pair{"unseen", &unseen}}) {
-    if (std::all_of(part->begin(), part->end(), [](const Sums& s) { return s.count == 0; })) continue;
+    if (std::all_of(part->begin(), part->end(), [](const Sums& s) { return s.count == 0; }))
+      continue;
     coords["bucket"] = name;
     out.push_back(accuracy(*part, "acc", split, coords, chance));
   }
@@ -300,7 +319,8 @@ void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
 
 // All combinations of the grid's values; axes that are not in it stay NaN.
 std::vector<std::vector<double>> grid(const EvalConfig& c, const Task& task) {
-  std::vector<std::vector<double>> points = {std::vector<double>(task.axes().size(), Observation::none)};
+  std::vector<std::vector<double>> points = {
+      std::vector<double>(task.axes().size(), Observation::none)};
   for (const EvalAxis& axis : c.axes) {
     std::size_t a = 0;
     while (task.axes()[a].name != axis.name) ++a;  // check() made sure of it
@@ -320,10 +340,12 @@ std::vector<std::vector<double>> grid(const EvalConfig& c, const Task& task) {
 void check(const EvalConfig& c, const Task& task) {
   if (c.lengths.empty()) fail(Exit::usage, "evaluation of task '{}': no lengths", task.text());
   if (task.is_corpus()) {
-    if (c.protocols.empty()) fail(Exit::usage, "evaluation of corpus '{}': no protocol", task.text());
+    if (c.protocols.empty())
+      fail(Exit::usage, "evaluation of corpus '{}': no protocol", task.text());
     if (task.info().document < reach(c))
       fail(Exit::usage,
-           "corpus '{}' has documents of {} tokens, and the windows at length {} reach {}: raise its "
+           "corpus '{}' has documents of {} tokens, and the windows at length {} reach {}: raise "
+           "its "
            "option 'document' or shorten the evaluation",
            task.text(), task.info().document, longest(c), reach(c));
   }
@@ -355,7 +377,8 @@ double tokens_read(const EvalConfig& c, const Task& task, int length) {
 }
 
 std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConfig& c, int length,
-                                  std::uint64_t seed, const std::function<void(double)>& progress) {
+                                  std::uint64_t seed, std::int64_t steps,
+                                  const std::function<void(double)>& progress) {
   std::vector<Observation> out;
   const auto part = [&](std::size_t i, std::size_t of) {
     return [&progress, i, of](double share) {
@@ -364,14 +387,14 @@ std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConf
   };
   if (task.is_corpus()) {
     for (std::size_t i = 0; i < c.protocols.size(); ++i)
-      evaluate_corpus(model, task, c, c.protocols[i], length, seed, part(i, c.protocols.size()), out);
+      evaluate_corpus(model, task, c, c.protocols[i], length, seed, steps,
+                      part(i, c.protocols.size()), out);
   } else {
     const auto points = grid(c, task);
     for (std::size_t i = 0; i < points.size(); ++i)
-      evaluate_problem(model, task, c, points[i], length, seed, part(i, points.size()), out);
+      evaluate_problem(model, task, c, points[i], length, seed, steps, part(i, points.size()), out);
   }
-  Observation o = observation("untrained", "share", "none",
-                              length <= c.train_length ? "id" : "ood",
+  Observation o = observation("untrained", "share", "none", length <= c.train_length ? "id" : "ood",
                               {{"train_len", c.train_length}, {"eval_len", length}});
   o.value = model.encoding().untrained(length);
   out.push_back(std::move(o));

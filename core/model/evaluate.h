@@ -33,10 +33,10 @@ struct EvalAxis {
 };
 
 struct EvalConfig {
-  std::vector<int> lengths;          // tokens
-  std::vector<Protocol> protocols;   // of corpora
-  int examples = 64;                 // documents, or examples at each length and axis value
-  std::vector<EvalAxis> axes;        // problems: the grid; axes not named are drawn
+  std::vector<int> lengths;         // tokens
+  std::vector<Protocol> protocols;  // of corpora
+  int examples = 64;                // documents, or examples at each length and axis value
+  std::vector<EvalAxis> axes;       // problems: the grid; axes not named are drawn
   int train_length = 0;
   pes_split split = PES_SPLIT_TEST;
 };
@@ -48,9 +48,10 @@ int reach(const EvalConfig&);
 // Tokens that an evaluation reads, for plans.
 double tokens_read(const EvalConfig&, const Task&, int length);
 
-// Observations of one length. `seed` chooses the examples; `progress` hears the share done.
+// Observations of one length. `seed` chooses the examples; `steps` is how long the model was
+// trained, for encodings that change on the way; `progress` hears the share done.
 std::vector<Observation> evaluate(Model&, const Task&, const EvalConfig&, int length,
-                                  std::uint64_t seed,
+                                  std::uint64_t seed, std::int64_t steps,
                                   const std::function<void(double)>& progress = {});
 
 // 95 % Wilson interval of a proportion p of n.

@@ -232,8 +232,9 @@ Tensor Model::mlp(Tensor x, Tensor residual, const Layer& l, const StepInfo& s) 
 Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
   const Layer& l = layers_[static_cast<std::size_t>(index)];
   const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias);  // [B, T, W]
-  const ops::Heads heads = ops::split_heads(
-      tape_, ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias)), config_.heads, config_.groups());
+  const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias));
+  const ops::Heads heads = ops::split_heads(tape_, qkv, config_.heads, config_.groups());
+  tape_.drop(qkv);
   Attention a;
   a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
   a.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim()));
@@ -252,7 +253,9 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
     norm_q_and_k();
   }
   path_ = std::max(path_, path_of(a));
-  const Tensor y = project(attend(tape_, a), l.out, l.out_bias, x, l.drop_out, s);
+  const Tensor mixed = attend(tape_, a);
+  for (const Tensor t : {heads.q, heads.k, heads.v}) tape_.drop(t);  // an encoding has its own
+  const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
   const Tensor read = config_.parallel ? x : y;
   return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias), y, l, s);
 }

@@ -4,7 +4,9 @@ namespace pesuite {
 
 namespace {
 
-Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
+Json number(double x) {
+  return std::isfinite(x) ? Json(x) : Json(nullptr);
+}
 double number(const Json& j, const char* key) {
   const auto it = j.find(key);
   return it == j.end() || it->is_null() ? Observation::none : it->get<double>();
@@ -13,8 +15,11 @@ double number(const Json& j, const char* key) {
 }  // namespace
 
 Json to_json(const Observation& o) {
-  Json j = {{"metric", o.metric},     {"unit", o.unit},     {"direction", o.direction},
-            {"split", o.split},       {"value", number(o.value)}};
+  Json j = {{"metric", o.metric},
+            {"unit", o.unit},
+            {"direction", o.direction},
+            {"split", o.split},
+            {"value", number(o.value)}};
   // optional fields appear only where they say something
   const auto put = [&](const char* key, double x) {
     if (std::isfinite(x)) j[key] = x;

@@ -18,12 +18,12 @@ struct Observation {
   std::string split;      // train, val, id, ood
   double value = none;    // of status "ok" where finite
   std::string status = "ok";
-  double standard_error = none;  // clustered by sequence or document
+  double standard_error = none;    // clustered by sequence or document
   double low = none, high = none;  // 95 % interval
   double chance = none;
-  std::int64_t n = 0;                // independent units: sequences or documents
-  double sum = none;                 // value = sum / count where given
-  std::int64_t count = 0;            // scored targets
+  std::int64_t n = 0;      // independent units: sequences or documents
+  double sum = none;       // value = sum / count where given
+  std::int64_t count = 0;  // scored targets
   Json coords = Json::object();
   std::int64_t step = 0, tokens = 0;  // of training, when it was made
   double flops = 0, seconds = 0;      // spent on training until then

@@ -63,13 +63,15 @@ ModelConfig pythia() {
 std::span<const Preset> presets() {
   static const std::vector<Preset> all = {
       {"micro", "seconds a cell: width 32, 2 layers", llama(32, 2, 2, 64, 235), 0, 0, 32, 3e-3},
-      {"nano", "about a minute a cell: width 64, 4 layers", llama(64, 4, 4, 192, 235), 0, 0, 64, 3e-3},
+      {"nano", "about a minute a cell: width 64, 4 layers", llama(64, 4, 4, 192, 235), 0, 0, 64,
+       3e-3},
       {"sandbox", "the sandbox study: width 128, 2 layers, dropout 0.1", sandbox(), 0, 0, 64, 3e-4},
       {"tinystories-28m", "the TinyStories study: 4 layers, width 256, context 256", tinystories(),
        28012369, 0, 256, 3e-4},
       {"tiny", "59M parameters, 2.4B tokens", explorer(512, 6, 8), 59e6, 2.4e9, 1024, 6e-4},
       {"small", "164M parameters, 6.6B tokens", explorer(768, 12, 12), 164e6, 6.6e9, 1024, 3e-4},
-      {"medium", "470M parameters, 18.8B tokens", explorer(1024, 24, 16), 470e6, 18.8e9, 1024, 2e-4},
+      {"medium", "470M parameters, 18.8B tokens", explorer(1024, 24, 16), 470e6, 18.8e9, 1024,
+       2e-4},
       {"large", "1.2B parameters, 48.4B tokens", explorer(2048, 16, 32), 1.2e9, 48.4e9, 1024, 1e-4},
       {"pythia-160m", "Pythia-160M: parallel residual, GELU, context 2048", pythia(), 162322944, 0,
        2048, 6e-4}};

@@ -13,7 +13,8 @@ namespace pesuite {
 
 int TrainConfig::pass_size() const {
   if (micro_batch > 0) return std::min(micro_batch, batch);
-  constexpr int tokens_of_a_pass = 8192;
+  // half the memory of 4096 at 2 % less speed, measured on 0.4 to 21 M parameters
+  constexpr int tokens_of_a_pass = 2048;
   return std::clamp(tokens_of_a_pass / length, 1, batch);
 }
 
@@ -58,8 +59,15 @@ class Run {
   Run(Model& model, const Task& task, const TrainConfig& config, std::uint64_t seed,
       const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
       TrainState& state)
-      : model_(model), task_(task), config_(config), seed_(seed), identity_(identity),
-        paths_(paths), watch_(watch), state_(state), optimizer_(model.backend(), config.optimizer) {}
+      : model_(model),
+        task_(task),
+        config_(config),
+        seed_(seed),
+        identity_(identity),
+        paths_(paths),
+        watch_(watch),
+        state_(state),
+        optimizer_(model.backend(), config.optimizer) {}
 
   TrainOutcome go() {
     while (state_.step < config_.steps && !state_.diverged) {
@@ -128,11 +136,12 @@ class Run {
     state_.norm += norm;
     state_.clipped += config_.optimizer.clip > 0 && norm > config_.optimizer.clip ? 1 : 0;
     ++state_.logged_steps;
-    state_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    state_.seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
       state_.diverged = true;
       state_.reason = fmt::format("step {}: loss {}, gradient norm {}", state_.step, loss, norm);
-      observe("nll", "nats/token", "lower", "train", loss).status = "diverged";
+      observe("nll", unit(), "lower", "train", Observation::none).status = "diverged";
       log(fmt::format("diverged at {}", state_.reason));
     }
     if (watch_.progress) watch_.progress(state_, loss);
@@ -151,6 +160,7 @@ class Run {
     state_.observations.push_back(std::move(o));
     return state_.observations.back();
   }
+  const char* unit() const { return task_.info().document > 0 ? "nats/token" : "nats/target"; }
   double flops() const {
     return 3 * forward_flops(model_.config(), config_.length) * static_cast<double>(state_.tokens);
   }
@@ -161,19 +171,19 @@ class Run {
   void log_training() {
     const double loss = state_.nats / static_cast<double>(state_.scored);
     const auto steps = static_cast<double>(state_.logged_steps);
-    const double lr = config_.optimizer.lr *
-                      schedule_factor(config_.schedule, state_.step - 1, config_.steps);
-    Observation& o = observe("nll", "nats/token", "lower", "train", loss);
+    const double lr =
+        config_.optimizer.lr * schedule_factor(config_.schedule, state_.step - 1, config_.steps);
+    Observation& o = observe("nll", unit(), "lower", "train", loss);
     o.sum = state_.nats;
     o.count = state_.scored;
     observe("acc", "share", "higher", "train", state_.correct / static_cast<double>(state_.scored));
     observe("grad_norm", "norm", "none", "train", state_.norm / steps);
     observe("clipped", "share", "none", "train", static_cast<double>(state_.clipped) / steps);
     observe("lr", "rate", "none", "train", lr);
-    log(fmt::format("step {} | train loss {:.4f} | lr {:.3g} | grad norm {:.3g} | clipped {}/{} | {} tokens/s",
-                    state_.step, loss, lr, state_.norm / steps, state_.clipped,
-                    state_.logged_steps,
-                    format_count(static_cast<double>(state_.tokens) / state_.seconds)));
+    log(fmt::format(
+        "step {} | train loss {:.4f} | lr {:.3g} | grad norm {:.3g} | clipped {}/{} | {} tokens/s",
+        state_.step, loss, lr, state_.norm / steps, state_.clipped, state_.logged_steps,
+        format_count(static_cast<double>(state_.tokens) / state_.seconds)));
     state_.nats = state_.correct = state_.norm = 0;
     state_.scored = state_.clipped = state_.logged_steps = 0;
   }
@@ -193,7 +203,7 @@ class Run {
     if (scored == 0) return;
     const double loss = nats / static_cast<double>(scored);
     const double accuracy = static_cast<double>(correct) / static_cast<double>(scored);
-    Observation& o = observe("nll", "nats/token", "lower", "val", loss);
+    Observation& o = observe("nll", unit(), "lower", "val", loss);
     o.sum = nats;
     o.count = scored;
     o.n = config_.validation_examples;
@@ -250,11 +260,19 @@ Json to_json(const TrainState& s) {
   Json observations = Json::array();
   for (const Observation& o : s.observations) observations.push_back(to_json(o));
   const auto finite = [](double x) { return std::isfinite(x) ? x : 0; };  // JSON has no other
-  Json j = {{"step", s.step},       {"tokens", s.tokens},       {"cursor", s.cursor},
-            {"seconds", s.seconds}, {"best_step", s.best_step}, {"nats", finite(s.nats)},
-            {"correct", s.correct}, {"norm", finite(s.norm)},           {"scored", s.scored},
-            {"clipped", s.clipped}, {"logged_steps", s.logged_steps},
-            {"diverged", s.diverged}, {"reason", s.reason},
+  Json j = {{"step", s.step},
+            {"tokens", s.tokens},
+            {"cursor", s.cursor},
+            {"seconds", s.seconds},
+            {"best_step", s.best_step},
+            {"nats", finite(s.nats)},
+            {"correct", s.correct},
+            {"norm", finite(s.norm)},
+            {"scored", s.scored},
+            {"clipped", s.clipped},
+            {"logged_steps", s.logged_steps},
+            {"diverged", s.diverged},
+            {"reason", s.reason},
             {"observations", std::move(observations)}};
   if (s.best_step >= 0) j["best"] = s.best;
   return j;
@@ -296,8 +314,9 @@ void save_checkpoint(const fs::path& path, Model& model, const TrainState& state
   }
   const std::map<std::string, std::string> metadata = {
       {"schema", schema}, {"run", identity}, {"state", to_json(state).dump()}};
-  write_safetensors(path, tensors, metadata, model.backend().element_size() == sizeof(double),
-                    [&](std::size_t i) { return download(model.backend(), data[i], tensors[i].shape); });
+  write_safetensors(
+      path, tensors, metadata, model.backend().element_size() == sizeof(double),
+      [&](std::size_t i) { return download(model.backend(), data[i], tensors[i].shape); });
 }
 
 namespace {
@@ -312,7 +331,8 @@ const std::string& metadata(const SafetensorsReader& file, const fs::path& path,
 SafetensorsReader open_checkpoint(const fs::path& path) {
   SafetensorsReader file(path);
   if (const std::string& found = metadata(file, path, "schema"); found != schema)
-    fail(Exit::data, "{} is a checkpoint of another version ({}, wanted {})", path.string(), found, schema);
+    fail(Exit::data, "{} is a checkpoint of another version ({}, wanted {})", path.string(), found,
+         schema);
   return file;
 }
 
@@ -322,22 +342,28 @@ std::string checkpoint_identity(const fs::path& path) {
   return metadata(open_checkpoint(path), path, "run");
 }
 
-void load_weights(const fs::path& path, Model& model) {
+static TrainState read_state(const SafetensorsReader& file, const fs::path& path) {
+  try {
+    return state_from_json(Json::parse(metadata(file, path, "state")));
+  } catch (const nlohmann::json::exception& e) {
+    fail(Exit::data, "{} holds a damaged state: {}", path.string(), e.what());
+  }
+}
+
+std::int64_t load_weights(const fs::path& path, Model& model) {
   const SafetensorsReader file = open_checkpoint(path);
   for (Parameter& p : model.parameters())
     model.backend().upload({p.value, p.shape}, file.read(p.name, p.shape).data());
+  return read_state(file, path).step;
 }
 
 void load_checkpoint(const fs::path& path, Model& model, TrainState& state,
                      const std::string& identity) {
   const SafetensorsReader file = open_checkpoint(path);
   if (metadata(file, path, "run") != identity)
-    fail(Exit::data, "{} belongs to another run: its configuration or its seed differs", path.string());
-  try {
-    state = state_from_json(Json::parse(metadata(file, path, "state")));
-  } catch (const nlohmann::json::exception& e) {
-    fail(Exit::data, "{} holds a damaged state: {}", path.string(), e.what());
-  }
+    fail(Exit::data, "{} belongs to another run: its configuration or its seed differs",
+         path.string());
+  state = read_state(file, path);
   for (Parameter& p : model.parameters()) {
     model.backend().upload({p.value, p.shape}, file.read(p.name, p.shape).data());
     model.backend().upload({p.m, p.shape}, file.read("optimizer.m." + p.name, p.shape).data());

@@ -12,9 +12,9 @@
 namespace pesuite {
 
 struct TrainConfig {
-  int length = 64;       // tokens of a training example
-  int batch = 64;        // examples of a step
-  int micro_batch = 0;   // examples of a pass, the gradient being accumulated; 0: by memory
+  int length = 64;      // tokens of a training example
+  int batch = 64;       // examples of a step
+  int micro_batch = 0;  // examples of a pass, the gradient being accumulated; 0: by memory
   std::int64_t steps = 1000;
   OptimizerConfig optimizer;
   Schedule schedule;
@@ -31,10 +31,10 @@ struct TrainConfig {
 // All that a run needs to go on bit for bit as if it had never stopped, beside the parameters and
 // their moments. Data, dropout and encodings draw from counters that follow from the step.
 struct TrainState {
-  std::int64_t step = 0;    // updates done
-  std::int64_t tokens = 0;  // read
-  std::int64_t cursor = 0;  // next training example
-  double seconds = 0;       // spent on steps
+  std::int64_t step = 0;                                  // updates done
+  std::int64_t tokens = 0;                                // read
+  std::int64_t cursor = 0;                                // next training example
+  double seconds = 0;                                     // spent on steps
   double best = std::numeric_limits<double>::infinity();  // lowest validation nats
   std::int64_t best_step = -1;
   // since the last log line
@@ -49,8 +49,9 @@ struct TrainState {
 // configuration as text; loading another run's file, or a damaged one, is an Error (data).
 void save_checkpoint(const fs::path&, Model&, const TrainState&, const std::string& identity);
 void load_checkpoint(const fs::path&, Model&, TrainState&, const std::string& identity);
-// Weights alone, for evaluation, and the identity that the file carries.
-void load_weights(const fs::path&, Model&);
+// Weights alone, for evaluation; the steps they were trained. And the identity that the file
+// carries.
+std::int64_t load_weights(const fs::path&, Model&);
 std::string checkpoint_identity(const fs::path&);
 
 struct TrainPaths {  // empty: not written

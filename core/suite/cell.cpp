@@ -1,11 +1,10 @@
 #include "suite/cell.h"
 
-#include <sys/resource.h>
-
 #include <cmath>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/isolate.h"
 #include "base/text.h"
 
 namespace pesuite {
@@ -99,8 +98,9 @@ TrainConfig train_from_json(const Json& j) {
   c.optimizer.eps = o.at("eps"), c.optimizer.weight_decay = o.at("weight_decay");
   c.optimizer.clip = o.at("clip");
   const Json& s = j.at("schedule");
-  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine,
-                                  ScheduleKind::inverse_sqrt, ScheduleKind::wsd})
+  for (const ScheduleKind kind :
+       {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine,
+        ScheduleKind::inverse_sqrt, ScheduleKind::wsd})
     if (s.at("kind") == schedule_name(kind)) c.schedule.kind = kind;
   c.schedule.warmup = s.at("warmup"), c.schedule.decay = s.at("decay");
   c.schedule.floor = s.at("floor");
@@ -117,8 +117,13 @@ Json to_json(const CellEval& e) {
   for (const EvalAxis& a : e.config.axes) axes[a.name] = a.values;
   int longest = e.length;
   for (const int l : e.config.lengths) longest = std::max(longest, l);
-  return {{"eval_len", e.length},          {"longest", longest}, {"reach", e.reach}, {"protocols", protocols},
-          {"examples", e.config.examples}, {"axes", axes},       {"train_len", e.config.train_length}};
+  return {{"eval_len", e.length},
+          {"longest", longest},
+          {"reach", e.reach},
+          {"protocols", protocols},
+          {"examples", e.config.examples},
+          {"axes", axes},
+          {"train_len", e.config.train_length}};
 }
 
 CellEval eval_from_json(const Json& j) {
@@ -126,7 +131,8 @@ CellEval eval_from_json(const Json& j) {
   e.length = j.at("eval_len");
   e.reach = j.at("reach");
   e.config.lengths = {e.length, j.at("longest")};
-  for (const Json& p : j.at("protocols")) e.config.protocols.push_back(parse_protocol(p.get<std::string>()));
+  for (const Json& p : j.at("protocols"))
+    e.config.protocols.push_back(parse_protocol(p.get<std::string>()));
   e.config.examples = j.at("examples");
   for (const auto& [name, values] : j.at("axes").items())
     e.config.axes.push_back({name, values.get<std::vector<double>>()});
@@ -145,7 +151,8 @@ Json to_json(const CellConfig& c) {
           {"model", to_json(c.model)},
           {"train", to_json(c.train)},
           {"seed", c.seed},
-          {"backend", c.backend}};
+          {"backend", c.backend},
+          {"precision", precision_name(c.precision)}};
 }
 
 CellConfig cell_from_json(const Json& j) {
@@ -156,11 +163,16 @@ CellConfig cell_from_json(const Json& j) {
   c.model = model_from_json(j.at("model"));
   c.train = train_from_json(j.at("train"));
   c.seed = j.at("seed"), c.backend = j.at("backend");
+  c.precision = parse_precision(j.at("precision").get<std::string>());
   return c;
 }
 
-std::string cell_identity(const CellConfig& c) { return canonical(to_json(c)); }
-std::string cell_id(const CellConfig& c) { return sha256(cell_identity(c)).substr(0, 16); }
+std::string cell_identity(const CellConfig& c) {
+  return canonical(to_json(c));
+}
+std::string cell_id(const CellConfig& c) {
+  return sha256(cell_identity(c)).substr(0, 16);
+}
 
 std::string series_id(const CellConfig& c) {
   Json j = to_json(c);
@@ -169,19 +181,16 @@ std::string series_id(const CellConfig& c) {
   return sha256(canonical(j)).substr(0, 16);
 }
 
-std::string part_id(const CellEval& e) { return sha256(canonical(to_json(e))).substr(0, 8); }
+std::string part_id(const CellEval& e) {
+  return sha256(canonical(to_json(e))).substr(0, 8);
+}
 
 // ---------------------------------------------------------------------------------- the work
 
 namespace {
 
-double peak_memory() {  // bytes
-  rusage u{};
-  getrusage(RUSAGE_SELF, &u);
-  return static_cast<double>(u.ru_maxrss) * 1024;
-}
-
-void write_observations(const fs::path& path, const std::vector<Observation>& all, const Model& model) {
+void write_observations(const fs::path& path, const std::vector<Observation>& all,
+                        const Model& model) {
   std::string text;
   const std::string now = utc_timestamp();
   for (const Observation& o : all) {
@@ -197,20 +206,26 @@ class Work {
  public:
   Work(const CellConfig& cell, const std::vector<CellEval>& evals, const Store& store,
        const std::vector<std::string>& plugin_path, int threads, const CellWatch& watch)
-      : cell_(cell), evals_(evals), store_(store), watch_(watch), id_(cell_id(cell)),
+      : cell_(cell),
+        evals_(evals),
+        store_(store),
+        watch_(watch),
+        id_(cell_id(cell)),
         catalog_(open_catalog(plugin_search_path(plugin_path))),
         task_(catalog_, parse_expression(cell.task, "task"), cell.train.length, cell.max_length,
               evals.empty() ? 0 : evals.front().reach),
-        backend_(open_backend(cell.backend, {.threads = threads})),
-        model_(*backend_, cell.model,
-               Encoding(catalog_, parse_expression(cell.encoding),
-                        {cell.model.layers, cell.model.heads, cell.model.groups(),
-                         cell.model.head_dim(), cell.model.width, cell.train.length, cell.max_length}),
-               cell.seed) {
+        backend_(open_backend(cell.backend, {.threads = threads, .precision = cell.precision})),
+        model_(
+            *backend_, cell.model,
+            Encoding(catalog_, parse_expression(cell.encoding),
+                     {cell.model.layers, cell.model.heads, cell.model.groups(),
+                      cell.model.head_dim(), cell.model.width, cell.train.length, cell.max_length}),
+            cell.seed) {
     const double token = forward_flops(cell.model, cell.train.length);
     train_work_ = 3 * token * static_cast<double>(cell.train.steps * cell.train.tokens_per_step());
     for (const CellEval& e : evals_)
-      eval_work_.push_back(tokens_read(e.config, task_, e.length) * forward_flops(cell.model, e.length));
+      eval_work_.push_back(tokens_read(e.config, task_, e.length) *
+                           forward_flops(cell.model, e.length));
     total_work_ = train_work_;
     for (const double w : eval_work_) total_work_ += w;
   }
@@ -240,7 +255,7 @@ class Work {
   }
 
   TrainOutcome train_or_load() {
-    TrainState state;
+    TrainState& state = trained_;
     const fs::path last = store_.checkpoint(id_);
     // without its weights a finished training is of no use: it is done again
     const bool trained = fs::exists(store_.training(id_)) && fs::exists(last);
@@ -266,10 +281,11 @@ class Work {
     watch.log = watch_.log;
     watch.progress = [&](const TrainState& s, double loss) {
       const double share = static_cast<double>(s.step) / static_cast<double>(cell_.train.steps);
-      progress({"train", s.step, cell_.train.steps, loss,
-                static_cast<double>(s.tokens) / s.seconds, share * train_work_ / total_work_});
+      progress({"train", s.step, cell_.train.steps, loss, static_cast<double>(s.tokens) / s.seconds,
+                share * train_work_ / total_work_});
     };
-    const TrainOutcome outcome = train(model_, task_, cell_.train, cell_.seed, cell_identity(cell_), paths, watch, state);
+    const TrainOutcome outcome =
+        train(model_, task_, cell_.train, cell_.seed, cell_identity(cell_), paths, watch, state);
     if (outcome == TrainOutcome::stopped) return outcome;
     add_costs(state);
     write_observations(store_.training(id_), state.observations, model_);
@@ -285,7 +301,8 @@ class Work {
   }
 
   void add_costs(TrainState& state) const {
-    const auto add = [&](const char* metric, const char* unit, const char* direction, double value) {
+    const auto add = [&](const char* metric, const char* unit, const char* direction,
+                         double value) {
       Observation o;
       o.metric = metric, o.unit = unit, o.direction = direction, o.split = "train", o.value = value;
       o.coords["train_len"] = cell_.train.length;
@@ -304,20 +321,24 @@ class Work {
     std::vector<Observation> found;
     if (diverged) {
       Observation o;
-      o.metric = "nll", o.unit = "nats/token", o.direction = "lower", o.status = "diverged";
+      o.metric = "nll", o.unit = e.config.protocols.empty() ? "nats/target" : "nats/token";
+      o.direction = "lower", o.status = "diverged";
       o.split = e.length <= e.config.train_length ? "id" : "ood";
       o.coords = {{"train_len", e.config.train_length}, {"eval_len", e.length}};
       found.push_back(std::move(o));
     } else {
-      found = evaluate(model_, task_, e.config, e.length, cell_.seed, [&](double share) {
-        progress({fmt::format("eval {}", e.length), cell_.train.steps, cell_.train.steps, 0, 0,
-                  (done + share * work) / total_work_});
-      });
+      found =
+          evaluate(model_, task_, e.config, e.length, cell_.seed, trained_.step, [&](double share) {
+            progress({fmt::format("eval {}", e.length), cell_.train.steps, cell_.train.steps, 0, 0,
+                      (done + share * work) / total_work_});
+          });
     }
     for (Observation& o : found) {
-      o.step = cell_.train.steps;
-      o.tokens = cell_.train.steps * cell_.train.tokens_per_step();
-      o.flops = train_work_;
+      o.step = trained_.step;
+      o.tokens = trained_.tokens;
+      o.flops =
+          train_work_ * static_cast<double>(trained_.step) / static_cast<double>(cell_.train.steps);
+      o.seconds = trained_.seconds;
     }
     for (const Observation& o : found)
       if (!o.coords.contains("pos_lo") && (o.metric == "nll" || o.metric == "acc"))
@@ -334,6 +355,7 @@ class Work {
   Task task_;
   std::unique_ptr<Backend> backend_;
   Model model_;
+  TrainState trained_;
   double train_work_ = 0, total_work_ = 0;
   std::vector<double> eval_work_;
 };
@@ -341,7 +363,8 @@ class Work {
 }  // namespace
 
 CellOutcome run_cell(const CellConfig& cell, const std::vector<CellEval>& evals, const Store& store,
-                     const std::vector<std::string>& plugin_path, int threads, const CellWatch& watch) {
+                     const std::vector<std::string>& plugin_path, int threads,
+                     const CellWatch& watch) {
   return Work(cell, evals, store, plugin_path, threads, watch).go();
 }
 

@@ -1,22 +1,23 @@
 #include "suite/config.h"
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "base/file.h"
 
 namespace pesuite {
 
-void Problems::add(const std::string& where, const std::string& what) {
+void Problems::add(const std::string& where, const std::string& what, Exit code) {
+  code_ = list_.empty() || code_ == code ? code : Exit::usage;
   std::string line = where.empty() ? what : where + ": " + what;
   if (std::find(list_.begin(), list_.end(), line) == list_.end()) list_.push_back(std::move(line));
 }
 
 void Problems::throw_if_any() const {
   if (list_.empty()) return;
-  throw Error(Exit::usage, pesuite::join(list_, "\n"));
+  throw Error(code_, pesuite::join(list_, "\n"));
 }
 
 std::string element_name(const Json& element, std::size_t number) {
@@ -40,7 +41,8 @@ std::string joined(const std::string& path, const std::string& key) {
 // TOML to JSON, noting where each value stands.
 class Converter {
  public:
-  Converter(const std::string& file, std::map<std::string, std::string>& origins, Problems& problems)
+  Converter(const std::string& file, std::map<std::string, std::string>& origins,
+            Problems& problems)
       : file_(file), origins_(origins), problems_(problems) {}
 
   Json convert(const toml::node& node, const std::string& path) {
@@ -59,13 +61,15 @@ class Converter {
         j[name] = convert(*table->get(key->str()), joined(path, name));
         // an unknown key is better pointed at than its value
         const toml::source_position k = key->source().begin;
-        if (k.line > 0) origins_[joined(path, name)] = fmt::format("{}:{}:{}", file_, k.line, k.column);
+        if (k.line > 0)
+          origins_[joined(path, name)] = fmt::format("{}:{}:{}", file_, k.line, k.column);
       }
       return j;
     }
     if (const auto* array = node.as_array()) {
       Json j = Json::array();
-      for (const toml::node& element : *array) j.push_back(convert(element, fmt::format("{}.#{}", path, j.size())));
+      for (const toml::node& element : *array)
+        j.push_back(convert(element, fmt::format("{}.#{}", path, j.size())));
       if (is_array_of_tables(j)) rename_elements(j, path);
       return j;
     }
@@ -84,7 +88,8 @@ class Converter {
       const std::string from = fmt::format("{}.#{}", path, i);
       const std::string to = joined(path, element_name(array[i], i));
       std::vector<std::pair<std::string, std::string>> moved;
-      for (auto it = origins_.lower_bound(from); it != origins_.end() && it->first.starts_with(from);) {
+      for (auto it = origins_.lower_bound(from);
+           it != origins_.end() && it->first.starts_with(from);) {
         if (it->first.size() == from.size() || it->first[from.size()] == '.') {
           moved.emplace_back(to + it->first.substr(from.size()), it->second);
           it = origins_.erase(it);
@@ -125,24 +130,36 @@ toml::table to_table(const Json& j);
 toml::array to_array(const Json& j) {
   toml::array a;
   for (const Json& e : j) {
-    if (e.is_object()) a.push_back(to_table(e));
-    else if (e.is_array()) a.push_back(to_array(e));
-    else if (e.is_string()) a.push_back(e.get<std::string>());
-    else if (e.is_boolean()) a.push_back(e.get<bool>());
-    else if (e.is_number_integer()) a.push_back(e.get<std::int64_t>());
-    else if (e.is_number()) a.push_back(e.get<double>());
+    if (e.is_object())
+      a.push_back(to_table(e));
+    else if (e.is_array())
+      a.push_back(to_array(e));
+    else if (e.is_string())
+      a.push_back(e.get<std::string>());
+    else if (e.is_boolean())
+      a.push_back(e.get<bool>());
+    else if (e.is_number_integer())
+      a.push_back(e.get<std::int64_t>());
+    else if (e.is_number())
+      a.push_back(e.get<double>());
   }
   return a;
 }
 toml::table to_table(const Json& j) {
   toml::table t;
   for (const auto& [key, e] : j.items()) {
-    if (e.is_object()) t.insert(key, to_table(e));
-    else if (e.is_array()) t.insert(key, to_array(e));
-    else if (e.is_string()) t.insert(key, e.get<std::string>());
-    else if (e.is_boolean()) t.insert(key, e.get<bool>());
-    else if (e.is_number_integer()) t.insert(key, e.get<std::int64_t>());
-    else if (e.is_number()) t.insert(key, e.get<double>());
+    if (e.is_object())
+      t.insert(key, to_table(e));
+    else if (e.is_array())
+      t.insert(key, to_array(e));
+    else if (e.is_string())
+      t.insert(key, e.get<std::string>());
+    else if (e.is_boolean())
+      t.insert(key, e.get<bool>());
+    else if (e.is_number_integer())
+      t.insert(key, e.get<std::int64_t>());
+    else if (e.is_number())
+      t.insert(key, e.get<double>());
   }
   return t;
 }
@@ -165,9 +182,25 @@ std::string Config::origin(const std::string& path) const {
   }
 }
 
+namespace {
+
+// What says the same under another name gives way to what is laid over it.
+void displace(Json& train, const Json& over) {
+  const auto optimizer_lr = [](const Json& j) {
+    return j.contains("optimizer") && j["optimizer"].is_object() && j["optimizer"].contains("lr");
+  };
+  if (over.contains("steps")) train.erase("budget");
+  if (over.contains("budget")) train.erase("steps");
+  if (over.contains("lr") && optimizer_lr(train)) train["optimizer"].erase("lr");
+  if (optimizer_lr(over)) train.erase("lr");
+}
+
+}  // namespace
+
 void Config::merge_value(Json& target, const Json& value, const std::string& path,
                          const Config& over, const std::string& over_path, Problems& problems) {
   if (target.is_object() && value.is_object()) {
+    if (path == "train" || path.ends_with(".train")) displace(target, value);
     for (const auto& [key, v] : value.items()) {
       if (!target.contains(key)) target[key] = nullptr;
       merge_value(target[key], v, joined(path, key), over, joined(over_path, key), problems);
@@ -193,7 +226,8 @@ void Config::merge_value(Json& target, const Json& value, const std::string& pat
   }
   target = value;
   for (const auto& [key, origin] : over.origins_)
-    if (key == over_path || key.starts_with(over_path + ".")) origins_[path + key.substr(over_path.size())] = origin;
+    if (key == over_path || key.starts_with(over_path + "."))
+      origins_[path + key.substr(over_path.size())] = origin;
 }
 
 void Config::merge(const Config& over, Problems& problems) {
@@ -242,7 +276,9 @@ const Json* Reader::find(const std::string& key) {
   return it == table_.end() ? nullptr : &*it;
 }
 
-std::string Reader::where(const std::string& key) const { return config_.origin(join(key)); }
+std::string Reader::where(const std::string& key) const {
+  return config_.origin(join(key));
+}
 void Reader::problem(const std::string& key, const std::string& what) {
   problems_.add(where(key), fmt::format("'{}' {}", join(key), what));
 }
@@ -301,15 +337,18 @@ std::size_t Reader::choice(const std::string& key, const std::vector<std::string
   return otherwise;
 }
 
-std::vector<std::string> Reader::texts(const std::string& key, const std::vector<std::string>& otherwise) {
+std::vector<std::string> Reader::texts(const std::string& key,
+                                       const std::vector<std::string>& otherwise) {
   const Json* j = find(key);
   if (j == nullptr) return otherwise;
   if (j->is_string()) return {j->get<std::string>()};
   std::vector<std::string> out;
   if (j->is_array())
     for (const Json& e : *j) {
-      if (e.is_string()) out.push_back(e.get<std::string>());
-      else if (e.is_number()) out.push_back(e.dump());
+      if (e.is_string())
+        out.push_back(e.get<std::string>());
+      else if (e.is_number())
+        out.push_back(e.dump());
     }
   if (j->is_array() && out.size() == j->size()) return out;
   wrong_type(key, "a list of texts");
@@ -320,7 +359,8 @@ std::vector<double> Reader::numbers(const std::string& key, const std::vector<do
   const Json* j = find(key);
   if (j == nullptr) return otherwise;
   if (j->is_number()) return {j->get<double>()};
-  if (j->is_array() && std::all_of(j->begin(), j->end(), [](const Json& e) { return e.is_number(); }))
+  if (j->is_array() &&
+      std::all_of(j->begin(), j->end(), [](const Json& e) { return e.is_number(); }))
     return j->get<std::vector<double>>();
   wrong_type(key, "a list of numbers");
   return otherwise;
@@ -355,7 +395,8 @@ void Reader::named_tables(const std::string& key,
   if (!j->is_object()) return wrong_type(key, "a table of tables");
   for (const auto& [name, value] : j->items()) {
     if (!value.is_object()) {
-      problems_.add(config_.origin(joined(join(key), name)), fmt::format("'{}.{}' must be a table", join(key), name));
+      problems_.add(config_.origin(joined(join(key), name)),
+                    fmt::format("'{}.{}' must be a table", join(key), name));
       continue;
     }
     Reader r(config_, value, joined(join(key), name), problems_);
@@ -367,7 +408,8 @@ void Reader::named_tables(const std::string& key,
 void Reader::finish() {
   for (const auto& [key, value] : table_.items())
     if (std::find(known_.begin(), known_.end(), key) == known_.end())
-      problems_.add(where(key), fmt::format("unknown key '{}'{}", join(key), did_you_mean(key, known_)));
+      problems_.add(where(key),
+                    fmt::format("unknown key '{}'{}", join(key), did_you_mean(key, known_)));
 }
 
 }  // namespace pesuite

@@ -1,5 +1,5 @@
-// TOML with memory: values as JSON, and for each the file, line and column or the flag it came from.
-// Problems are collected, so that a user sees all of a file's errors at once.
+// TOML with memory: values as JSON, and for each the file, line and column or the flag it came
+// from. Problems are collected, so that a user sees all of a file's errors at once.
 #pragma once
 
 #include <filesystem>
@@ -19,12 +19,15 @@ namespace fs = std::filesystem;
 
 class Problems {
  public:
-  void add(const std::string& where, const std::string& what);  // the same again changes nothing
+  void add(const std::string& where, const std::string& what,
+           Exit code = Exit::usage);  // the same again changes nothing
   bool empty() const { return list_.empty(); }
   const std::vector<std::string>& list() const { return list_; }
-  void throw_if_any() const;  // Error (usage) with all of them, one a line
+  // Error with all of them, one a line; usage, unless all have another code.
+  void throw_if_any() const;
 
  private:
+  Exit code_ = Exit::done;
   std::vector<std::string> list_;
 };
 
@@ -73,18 +76,22 @@ class Reader {
 
   std::string text(const std::string& key, const std::string& otherwise);
   bool flag(const std::string& key, bool otherwise);
-  std::int64_t integer(const std::string& key, std::int64_t otherwise, std::int64_t low, std::int64_t high);
+  std::int64_t integer(const std::string& key, std::int64_t otherwise, std::int64_t low,
+                       std::int64_t high);
   double number(const std::string& key, double otherwise, double low, double high);
   // One of `names`; its index.
-  std::size_t choice(const std::string& key, const std::vector<std::string>& names, std::size_t otherwise);
+  std::size_t choice(const std::string& key, const std::vector<std::string>& names,
+                     std::size_t otherwise);
   std::vector<std::string> texts(const std::string& key, const std::vector<std::string>& otherwise);
   std::vector<double> numbers(const std::string& key, const std::vector<double>& otherwise);
   // Calls body for the table at `key`, if there is one.
   void table(const std::string& key, const std::function<void(Reader&)>& body);
   // Calls body for each element of the array of tables at `key`, with its name.
-  void tables(const std::string& key, const std::function<void(Reader&, const std::string& name)>& body);
+  void tables(const std::string& key,
+              const std::function<void(Reader&, const std::string& name)>& body);
   // Calls body for each table in the table at `key`, with its key.
-  void named_tables(const std::string& key, const std::function<void(Reader&, const std::string& name)>& body);
+  void named_tables(const std::string& key,
+                    const std::function<void(Reader&, const std::string& name)>& body);
 
   void problem(const std::string& key, const std::string& what);
   std::string where(const std::string& key) const;

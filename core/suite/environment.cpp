@@ -61,7 +61,8 @@ Json variables() {
 
 std::string build_summary() {
   return fmt::format("pesuite {} (commit {}{}, {}, {})", build_info::version, build_info::commit,
-                     build_info::dirty ? ", changed since" : "", build_info::compiler, build_info::type);
+                     build_info::dirty ? ", changed since" : "", build_info::compiler,
+                     build_info::type);
 }
 
 Json environment(const Catalog& catalog) {
@@ -69,7 +70,9 @@ Json environment(const Catalog& catalog) {
   uname(&system);
   Json plugins = Json::array();
   for (const Library& l : catalog.libraries)
-    plugins.push_back({{"name", l.entry().name}, {"version", l.entry().version}, {"file", l.path().filename().string()},
+    plugins.push_back({{"name", l.entry().name},
+                       {"version", l.entry().version},
+                       {"file", l.path().filename().string()},
                        {"abi", fmt::format("{}.{}", l.entry().abi_major, l.entry().abi_minor)}});
   const auto backend = open_backend("cpu", {});
   return {{"schema", "pesuite.env/1"},
@@ -84,7 +87,8 @@ Json environment(const Catalog& catalog) {
             {"flags", build_info::flags},
             {"abi", fmt::format("{}.{}", PES_ABI_MAJOR, PES_ABI_MINOR)},
             {"numerics_epoch", numerics_epoch}}},
-          {"system", {{"name", system.sysname}, {"release", system.release}, {"machine", system.machine}}},
+          {"system",
+           {{"name", system.sysname}, {"release", system.release}, {"machine", system.machine}}},
           {"cpu",
            {{"model", cpu_model()},
             {"cores", std::thread::hardware_concurrency()},

@@ -12,12 +12,20 @@ Filter::Filter(std::string_view text) {
   std::size_t column = 1;
   for (const std::string& part : split(text, '&')) {
     const auto refuse = [&](const std::string& why) {
-      fail(Exit::usage, "filter '{}', column {}: {}; a filter reads 'encoding=rope* & seed=42' or 'task in (a, b)'",
-           text, column + part.size() - std::string_view(part).substr(std::min(part.size(), part.find_first_not_of(' '))).size(), why);
+      fail(Exit::usage,
+           "filter '{}', column {}: {}; a filter reads 'encoding=rope* & seed=42' or 'task in (a, "
+           "b)'",
+           text,
+           column + part.size() -
+               std::string_view(part)
+                   .substr(std::min(part.size(), part.find_first_not_of(' ')))
+                   .size(),
+           why);
     };
     Condition c{"", false, {}};
     const std::string trimmed = trim(part);
-    if (const std::size_t in = trimmed.find(" in "); in != std::string::npos && trimmed.ends_with(")")) {
+    if (const std::size_t in = trimmed.find(" in ");
+        in != std::string::npos && trimmed.ends_with(")")) {
       c.key = trim(trimmed.substr(0, in));
       const std::string list = trim(trimmed.substr(in + 4));
       if (list.front() != '(') refuse("a list stands in parentheses");
@@ -25,7 +33,8 @@ Filter::Filter(std::string_view text) {
         c.patterns.push_back(trim(p));
     } else {
       const std::size_t equals = trimmed.find('=');
-      if (equals == std::string::npos || equals == 0) refuse(fmt::format("'{}' is no condition", trimmed));
+      if (equals == std::string::npos || equals == 0)
+        refuse(fmt::format("'{}' is no condition", trimmed));
       c.negated = trimmed[equals - 1] == '!';
       c.key = trim(trimmed.substr(0, equals - (c.negated ? 1 : 0)));
       c.patterns.push_back(trim(trimmed.substr(equals + 1)));

@@ -19,7 +19,8 @@ namespace {
 Json critical(const CellConfig& c) {
   const Json m = to_json(c.model);
   Json out = {{"train_len", c.train.length}, {"encoding", c.encoding}, {"task", c.task}};
-  for (const char* key : {"width", "layers", "heads", "ff_width", "vocabulary", "tie_embedding", "dropout"})
+  for (const char* key :
+       {"width", "layers", "heads", "ff_width", "vocabulary", "tie_embedding", "dropout"})
     out[key] = m.at(key);
   return out;
 }
@@ -27,7 +28,9 @@ Json critical(const CellConfig& c) {
 std::string differences(const Json& a, const Json& b) {
   std::vector<std::string> out;
   for (const auto& [key, value] : a.items())
-    if (b.value(key, Json()) != value) out.push_back(fmt::format("{} {} instead of {}", key, value.dump(), b.value(key, Json()).dump()));
+    if (b.value(key, Json()) != value)
+      out.push_back(
+          fmt::format("{} {} instead of {}", key, value.dump(), b.value(key, Json()).dump()));
   return join(out, ", ");
 }
 
@@ -53,14 +56,18 @@ void link(const fs::path& target, const fs::path& name) {
 class Session {
  public:
   explicit Session(const OneOff& o)
-      : o_(o), folder_(versioned_folder(o)), stamp_(local_time("%Y%m%d_%H%M%S")),
+      : o_(o),
+        folder_(versioned_folder(o)),
+        stamp_(local_time("%Y%m%d_%H%M%S")),
         catalog_(open_catalog(plugin_search_path(o.plugin_path))),
-        task_(catalog_, parse_expression(o.cell.task, "task"), o.cell.train.length, o.cell.max_length),
+        task_(catalog_, parse_expression(o.cell.task, "task"), o.cell.train.length,
+              o.cell.max_length),
         backend_(open_backend(o.cell.backend, {.threads = o.threads})),
         model_(*backend_, o.cell.model,
                Encoding(catalog_, parse_expression(o.cell.encoding),
-                        {o.cell.model.layers, o.cell.model.heads, o.cell.model.groups(), o.cell.model.head_dim(),
-                         o.cell.model.width, o.cell.train.length, o.cell.max_length}),
+                        {o.cell.model.layers, o.cell.model.heads, o.cell.model.groups(),
+                         o.cell.model.head_dim(), o.cell.model.width, o.cell.train.length,
+                         o.cell.max_length}),
                o.cell.seed) {}
 
   int go() {
@@ -71,21 +78,24 @@ class Session {
     if (fs::exists(latest)) {
       load_checkpoint(latest, model_, state, cell_identity(o_.cell));
       if (state.step == o_.cell.train.steps) {
-        log(fmt::format("{} is trained already ({} steps); nothing to do", folder_.string(), state.step));
+        log(fmt::format("{} is trained already ({} steps); nothing to do", folder_.string(),
+                        state.step));
         return 0;
       }
       log(fmt::format("Resuming from step {}", state.step));
     }
     logged_ = state.observations.size();
-    log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}", model_.count(), model_.encoding_count(),
-                    backend_->description()));
+    log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}", model_.count(),
+                    model_.encoding_count(), backend_->description()));
     if (task_.info().note != nullptr) log(task_.info().note);
-    TrainPaths paths{latest, file("best"), [&](std::int64_t step) { return file(fmt::format("step_{}", step)); }};
+    TrainPaths paths{latest, file("best"),
+                     [&](std::int64_t step) { return file(fmt::format("step_{}", step)); }};
     TrainWatch watch;
     watch.stop = &stop;
     watch.log = [&](const std::string& line) { log(line); };
     watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };
-    const TrainOutcome outcome = train(model_, task_, o_.cell.train, o_.cell.seed, cell_identity(o_.cell), paths, watch, state);
+    const TrainOutcome outcome = train(model_, task_, o_.cell.train, o_.cell.seed,
+                                       cell_identity(o_.cell), paths, watch, state);
     collect_metrics(state);
     if (outcome == TrainOutcome::stopped) {
       log("Stopped; --resume goes on from here");
@@ -93,9 +103,11 @@ class Session {
     }
     save_checkpoint(file("final"), model_, state, cell_identity(o_.cell));
     link_names();
-    log(fmt::format("Training completed in {}{}", format_seconds(state.seconds),
-                    outcome == TrainOutcome::diverged ? fmt::format(": diverged at {}", state.reason) : ""));
-    if (state.best_step >= 0) log(fmt::format("Best validation loss: {:.4f} at step {}", state.best, state.best_step));
+    log(fmt::format(
+        "Training completed in {}{}", format_seconds(state.seconds),
+        outcome == TrainOutcome::diverged ? fmt::format(": diverged at {}", state.reason) : ""));
+    if (state.best_step >= 0)
+      log(fmt::format("Best validation loss: {:.4f} at step {}", state.best, state.best_step));
     log(fmt::format("Checkpoint: {}", file("latest").string()));
     return 0;
   }
@@ -125,8 +137,10 @@ class Session {
                          {"batch_size", o_.cell.train.batch},
                          {"max_steps", o_.cell.train.steps},
                          {"model_config", to_json(o_.cell.model)},
-                         {"model_info", {{"total_parameters", model_.count()}, {"trainable_parameters", model_.count()},
-                                         {"model_size_mb", static_cast<double>(model_.count()) * 4 / 1048576}}},
+                         {"model_info",
+                          {{"total_parameters", model_.count()},
+                           {"trainable_parameters", model_.count()},
+                           {"model_size_mb", static_cast<double>(model_.count()) * 4 / 1048576}}},
                          {"cell", to_json(o_.cell)}};
     write_file_atomic(log_file("config", "json"), config.dump(2) + "\n");
   }
@@ -142,7 +156,8 @@ class Session {
       entry["step"] = o.step;
       entry["tokens"] = o.tokens;
       entry[o.split == "train" ? "train_loss" : "val_loss"] = value;
-      if (o.split == "val") entry["perplexity"] = std::isfinite(o.value) ? Json(std::exp(o.value)) : Json(nullptr);
+      if (o.split == "val")
+        entry["perplexity"] = std::isfinite(o.value) ? Json(std::exp(o.value)) : Json(nullptr);
     }
     metrics_.push_back(std::move(entry));
     write_file_atomic(log_file("metrics", "json"), metrics_.dump(2) + "\n");
@@ -152,7 +167,8 @@ class Session {
     for (const auto& item : fs::directory_iterator(folder_)) {
       const std::string name = item.path().stem();
       if (item.path().extension() == ".safetensors" && name != "latest")
-        link(item.path(), o_.out / "checkpoints" / fmt::format("{}_{}.safetensors", o_.encoding_name, name));
+        link(item.path(),
+             o_.out / "checkpoints" / fmt::format("{}_{}.safetensors", o_.encoding_name, name));
     }
   }
 
@@ -170,18 +186,25 @@ class Session {
 }  // namespace
 
 fs::path versioned_folder(const OneOff& o) {
-  const fs::path base = o.out / "by-name" / fmt::format("{}_{}_{}_s{}", o.size, o.encoding_name, o.budget, o.cell.seed);
+  const fs::path base = o.out / "by-name" /
+                        fmt::format("{}_{}_{}_s{}", o.size, o.encoding_name, o.budget, o.cell.seed);
   const Json wanted = critical(o.cell);
   for (int version = 0; version <= 100; ++version) {
-    const fs::path folder = version == 0 ? base : fs::path(base.string() + fmt::format("_v{}", version));
+    const fs::path folder =
+        version == 0 ? base : fs::path(base.string() + fmt::format("_v{}", version));
     if (!fs::exists(folder / "run.json")) return folder;
     const Json found = critical(cell_from_json(Json::parse(read_file(folder / "run.json"))));
     if (found != wanted) {
-      if (version == 0) fmt::print(stderr, "{} has other settings ({}); taking the next version\n", folder.string(), differences(wanted, found));
+      if (version == 0)
+        fmt::print(stderr, "{} has other settings ({}); taking the next version\n", folder.string(),
+                   differences(wanted, found));
       continue;
     }
     if (o.resume) return folder;
-    fail(Exit::usage, "{} exists with the same settings: --resume goes on with it, another --seed or --output-dir starts a new one", folder.string());
+    fail(Exit::usage,
+         "{} exists with the same settings: --resume goes on with it, another --seed or "
+         "--output-dir starts a new one",
+         folder.string());
   }
   fail(Exit::usage, "{} has 100 versions already; use another --output-dir", base.string());
 }

@@ -19,7 +19,8 @@ constexpr double probe_seconds = 120;  // a task may have to read a corpus
 // Identity of a plugin: its definition, the library that has it, and the bytes of that library.
 template <class D>
 Json identity_of(const D& found) {
-  static std::map<std::string, std::string> builds;  // of this process: files do not change under us
+  static std::map<std::string, std::string>
+      builds;  // of this process: files do not change under us
   const std::string path = found.library->path().string();
   auto it = builds.find(path);
   if (it == builds.end()) it = builds.emplace(path, sha256_file(path).substr(0, 16)).first;
@@ -55,12 +56,19 @@ std::string full_text(const pes_card& card, const Options& given, std::string_vi
 
 class Planner {
  public:
-  Planner(const Suite& suite, const std::vector<std::string>& plugin_path)
-      : suite_(suite), catalog_(open_catalog(plugin_search_path(plugin_path))) {}
+  Planner(const Suite& suite, const std::vector<std::string>& plugin_path, Problems problems)
+      : suite_(suite),
+        catalog_(open_catalog(plugin_search_path(plugin_path))),
+        problems_(std::move(problems)) {}
 
   Plan plan(const Store& store) {
     Plan plan;
     plan.problems = catalog_.problems;
+    if (!problems_.empty()) check_names();
+    problems_.throw_if_any();
+    open_backend(suite_.backend,
+                 {.precision = suite_.precision});  // refused now, not by every cell
+    std::map<std::string, Place> places;            // of cells, by id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)
         for (const SuiteEncoding& e : suite_.encodings)
@@ -68,11 +76,15 @@ class Planner {
             PlannedCell c;
             c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
             if (!wanted(c.coordinates())) continue;
-            if (fill(c, e, t, m, plan)) plan.cells.push_back(std::move(c));
+            if (!fill(c, e, t, m, plan)) continue;
+            const auto [twin, is_new] = places.emplace(c.id, Place{e.id, t.id, m.id});
+            if (is_new)
+              plan.cells.push_back(std::move(c));
+            else
+              refuse_twin(twin->second, e, t, m);
           }
     problems_.throw_if_any();
-    if (plan.cells.empty())
-      fail(Exit::usage, "no cell is left: the filters exclude all of them");
+    if (plan.cells.empty()) fail(Exit::usage, "no cell is left: the filters exclude all of them");
     plan.rate = measured_rate();
     for (PlannedCell& c : plan.cells) {
       refresh(c, store);
@@ -90,6 +102,44 @@ class Planner {
            std::all_of(s.only.begin(), s.only.end(), matches);
   }
 
+  struct Place {
+    std::string encoding, task, model;
+  };
+  void refuse_twin(const Place& first, const SuiteEncoding& e, const SuiteTask& t,
+                   const SuiteModel& m) {
+    const auto refuse = [&](const char* kind, const std::string& where, const std::string& one,
+                            const std::string& other) {
+      if (one != other)
+        problems_.add(where,
+                      fmt::format("{0} '{1}' is the same as {0} '{2}'; leave one of them out", kind,
+                                  other, one));
+    };
+    refuse("encoding", e.where, first.encoding, e.id);
+    refuse("task", t.where, first.task, t.id);
+    refuse("model", m.where, first.model, m.id);
+  }
+
+  // What can be said about expressions of a suite that cannot be planned.
+  void check_names() {
+    const auto check = [&](const std::string& where, auto&& question) {
+      try {
+        question();
+      } catch (const Error& e) {
+        problems_.add(where, e.what(), e.code());
+      }
+    };
+    for (const SuiteEncoding& e : suite_.encodings)
+      check(e.where, [&] { encoding_text(parse_expression(e.expression)); });
+    for (const SuiteTask& t : suite_.tasks) check(t.where, [&] { task_text(t.expression); });
+  }
+  std::string encoding_text(const Expression& x) const {
+    return full_text(*catalog_.encoding(x.name).descriptor->card, x.options,
+                     "encoding '" + x.name + "'");
+  }
+  std::string task_text(const Expression& x) const {
+    return full_text(*catalog_.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
+  }
+
   // Asks once; a refusal is a problem of the suite's line, reported once. Null then.
   // What a plugin answers when it crashes instead stands in `crashed`.
   const Json& once(const std::string& key, const std::string& where, Json crashed,
@@ -101,45 +151,58 @@ class Planner {
       question(answer);
     } catch (const Crashed& e) {
       answer.update(crashed);
-      answer["note"] = fmt::format("its plugin {} when it was created; its cells will fail", e.what());
+      answer["note"] =
+          fmt::format("its plugin {} when it was created; its cells will fail", e.what());
     } catch (const Error& e) {
-      problems_.add(where, e.what());
+      problems_.add(where, e.what(), e.code());
       answer = nullptr;
     }
     return answers_.emplace(key, std::move(answer)).first->second;
   }
 
   const Json& task_facts(const SuiteTask& t, int train_length, int max_length, int reached) {
-    const std::string key = fmt::format("task {} {} {} {}", t.id, train_length, max_length, reached);
-    const Json crashed = {{"inputs", 1}, {"outputs", 1}, {"head", 0}, {"document", 0}, {"documents", {0, 0, 0}}, {"digest", ""},
-                          {"axes", Json::object()}, {"crashed", true}};
+    const std::string key =
+        fmt::format("task {} {} {} {}", t.id, train_length, max_length, reached);
+    const Json crashed = {{"inputs", 1},
+                          {"outputs", 1},
+                          {"head", 0},
+                          {"document", 0},
+                          {"documents", {0, 0, 0}},
+                          {"digest", ""},
+                          {"axes", Json::object()},
+                          {"crashed", true}};
     return once(key, t.where, crashed, [&](Json& facts) {
-      const auto found = catalog_.task(t.expression.name);
-      facts = {{"text", full_text(*found.descriptor->card, t.expression.options, "task '" + t.expression.name + "'")},
-                    {"identity", identity_of(found)}};
+      facts = {{"text", task_text(t.expression)},
+               {"identity", identity_of(catalog_.task(t.expression.name))}};
       facts.update(ask([&]() -> Json {
         const Task task(catalog_, t.expression, train_length, max_length, reached);
         const pes_task_created& i = task.info();
         Json axes = Json::object();
-        for (const Axis& a : task.axes()) axes[a.name] = {{"values", a.values}, {"labels", a.labels}};
-        return {{"inputs", i.inputs}, {"outputs", i.outputs}, {"head", static_cast<int>(i.head)},
-                {"document", i.document}, {"documents", i.documents}, {"digest", i.digest ? i.digest : ""},
-                {"note", i.note ? i.note : ""}, {"axes", axes}};
+        for (const Axis& a : task.axes())
+          axes[a.name] = {{"values", a.values}, {"labels", a.labels}};
+        return {{"inputs", i.inputs},
+                {"outputs", i.outputs},
+                {"head", static_cast<int>(i.head)},
+                {"document", i.document},
+                {"documents", i.documents},
+                {"digest", i.digest ? i.digest : ""},
+                {"note", i.note ? i.note : ""},
+                {"axes", axes}};
       }));
     });
   }
 
-  const Json& encoding_facts(const SuiteEncoding& e, const ModelConfig& m, int train_length, int max_length) {
+  const Json& encoding_facts(const SuiteEncoding& e, const ModelConfig& m, int train_length,
+                             int max_length) {
     const std::string key = fmt::format("encoding {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
                                         m.groups(), m.width, train_length, max_length);
     return once(key, e.where, {{"parameters", 0}}, [&](Json& facts) {
       const Expression x = parse_expression(e.expression);
-      const auto found = catalog_.encoding(x.name);
-      facts = {{"text", full_text(*found.descriptor->card, x.options, "encoding '" + x.name + "'")},
-                    {"identity", identity_of(found)}};
+      facts = {{"text", encoding_text(x)}, {"identity", identity_of(catalog_.encoding(x.name))}};
       facts.update(ask([&]() -> Json {
-        const Encoding encoding(catalog_, x, {m.layers, m.heads, m.groups(), m.head_dim(), m.width,
-                                              train_length, max_length});
+        const Encoding encoding(
+            catalog_, x,
+            {m.layers, m.heads, m.groups(), m.head_dim(), m.width, train_length, max_length});
         std::int64_t n = 0;
         for (const auto& p : encoding.parameters()) n += p.shape.count();
         return {{"parameters", n}};
@@ -158,8 +221,8 @@ class Planner {
     return {lengths.begin(), lengths.end()};
   }
 
-  static EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, int train_length,
-                                const Json& facts) {
+  static EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths,
+                                int train_length, const Json& facts) {
     EvalConfig c;
     c.lengths = lengths;
     c.examples = e.examples;
@@ -178,9 +241,11 @@ class Planner {
       for (const std::string& t : texts) {
         const auto label = std::find(labels.begin(), labels.end(), t);
         double value = 0;
-        if (label != labels.end()) value = axis.at("values")[static_cast<std::size_t>(label - labels.begin())];
+        if (label != labels.end())
+          value = axis.at("values")[static_cast<std::size_t>(label - labels.begin())];
         else if (!parse_count(t, value))
-          fail(Exit::usage, "'axes.{}' holds '{}'; known are {}{}", name, t, join(labels, ", "), did_you_mean(t, labels));
+          fail(Exit::usage, "'axes.{}' holds '{}'; known are {}{}", name, t, join(labels, ", "),
+               did_you_mean(t, labels));
         out.values.push_back(value);
       }
       c.axes.push_back(std::move(out));
@@ -188,7 +253,8 @@ class Planner {
     return c;
   }
 
-  bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m, Plan& plan) {
+  bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m,
+            Plan& plan) {
     const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
     int max_length = train_length, reached = 0;
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
@@ -197,7 +263,8 @@ class Planner {
       evals.emplace_back(&s, lengths_of(s, train_length));
       for (const int l : evals.back().second) max_length = std::max(max_length, l);
       EvalConfig windows;
-      windows.lengths = evals.back().second, windows.protocols = s.protocols, windows.train_length = train_length;
+      windows.lengths = evals.back().second, windows.protocols = s.protocols,
+      windows.train_length = train_length;
       reached = std::max(reached, reach(windows));
     }
     const Json& task = task_facts(t, train_length, max_length, reached);
@@ -210,7 +277,8 @@ class Planner {
     const Json& encoding = encoding_facts(e, model, train_length, max_length);
     if (encoding.is_null()) return false;
     for (const auto& [id, facts] : {std::pair{&t.id, &task}, std::pair{&e.id, &encoding}})
-      if (const std::string note = facts->value("note", std::string()); !note.empty() && noted_.insert(*id + note).second)
+      if (const std::string note = facts->value("note", std::string());
+          !note.empty() && noted_.insert(*id + note).second)
         plan.notes.push_back(fmt::format("{}: {}", *id, note));
 
     CellConfig& config = c.config;
@@ -218,14 +286,18 @@ class Planner {
     config.encoding_identity = encoding.at("identity").get<std::map<std::string, std::string>>();
     config.task = task.at("text");
     config.task_identity = task.at("identity").get<std::map<std::string, std::string>>();
-    if (const std::string digest = task.at("digest"); !digest.empty()) config.task_identity["digest"] = digest;
+    if (const std::string digest = task.at("digest"); !digest.empty())
+      config.task_identity["digest"] = digest;
     config.max_length = max_length;
     config.model = model;
     config.train = t.train.resolve(train_length, forward_flops(model, train_length));
-    config.train.validation_examples = available(config.train.validation_examples, task, PES_SPLIT_VALIDATION, t.id, plan);
+    config.train.validation_examples =
+        available(config.train.validation_examples, task, PES_SPLIT_VALIDATION, t.id, plan);
     config.seed = c.seed;
     config.backend = suite_.backend == "auto" ? "cpu" : suite_.backend;
-    c.parameters = static_cast<double>(parameter_count(model)) + encoding.at("parameters").get<double>();
+    config.precision = suite_.precision;
+    c.parameters =
+        static_cast<double>(parameter_count(model)) + encoding.at("parameters").get<double>();
     c.encoding_parameters = encoding.at("parameters").get<double>();
     for (const auto& [settings, lengths] : evals) {
       if (task.contains("crashed")) break;
@@ -237,7 +309,7 @@ class Planner {
         check_documents(ec, task, t, reached);
         for (const int l : lengths) c.evals.push_back({l, reached, ec});
       } catch (const Error& error) {
-        problems_.add(settings->where.at(key), error.what());
+        problems_.add(settings->where.at(key), error.what(), error.code());
         return false;
       }
     }
@@ -253,17 +325,20 @@ class Planner {
   int available(int wanted, const Json& facts, pes_split split, const std::string& id, Plan& plan) {
     const std::int64_t documents = facts.at("documents").at(static_cast<std::size_t>(split));
     if (documents == 0 || documents >= wanted) return wanted;
-    const std::string note = fmt::format("{}: the {} text has {} documents, fewer than the {} asked for; all are used", id,
-                                         split == PES_SPLIT_TEST ? "test" : "validation", documents, wanted);
+    const std::string note =
+        fmt::format("{}: the {} text has {} documents, fewer than the {} asked for; all are used",
+                    id, split == PES_SPLIT_TEST ? "test" : "validation", documents, wanted);
     if (noted_.insert(note).second) plan.notes.push_back(note);
     return static_cast<int>(documents);
   }
 
   void check_documents(const EvalConfig& c, const Json& facts, const SuiteTask& t, int reached) {
-    const std::string key = fmt::format("check {} {}", t.id, canonical(to_json(CellEval{c.lengths.back(), reached, c})));
+    const std::string key = fmt::format("check {} {}", t.id,
+                                        canonical(to_json(CellEval{c.lengths.back(), reached, c})));
     if (!checked_.insert(key).second || facts.at("document").get<std::int64_t>() == 0) return;
     ask([&]() -> Json {
-      check(c, Task(catalog_, t.expression, c.train_length, *std::max_element(c.lengths.begin(), c.lengths.end()), reached));
+      check(c, Task(catalog_, t.expression, c.train_length,
+                    *std::max_element(c.lengths.begin(), c.lengths.end()), reached));
       return true;
     });
   }
@@ -282,7 +357,8 @@ class Planner {
     for (int i = 0; i < 12; ++i) {
       const auto start = std::chrono::steady_clock::now();
       backend->matmul({m[2], square}, {m[0], square}, {m[1], square}, false, true);
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      best = std::min(
+          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
     for (void* p : m) backend->release(p);
     constexpr double share_in_training = 0.4;  // of a bare product's rate, measured on small models
@@ -292,7 +368,8 @@ class Planner {
   static void estimate(PlannedCell& c, double rate) {
     const ModelConfig& m = c.config.model;
     const TrainConfig& t = c.config.train;
-    c.train_flops = 3 * forward_flops(m, t.length) * static_cast<double>(t.steps * t.tokens_per_step());
+    c.train_flops =
+        3 * forward_flops(m, t.length) * static_cast<double>(t.steps * t.tokens_per_step());
     for (const CellEval& e : c.evals) {
       // as tokens_read(), for which no task is at hand: a window a document for each longest length
       int longest = 0;
@@ -301,24 +378,30 @@ class Planner {
       if (!e.config.protocols.empty()) {
         tokens = 0;
         for (const Protocol& p : e.config.protocols)
-          tokens += static_cast<double>(e.config.examples) *
-                    (p.kind == Protocol::Kind::non_overlapping ? longest
-                     : p.kind == Protocol::Kind::last ? e.length
-                     : std::max(1, e.config.train_length / p.targets) * static_cast<double>(e.length));
+          tokens +=
+              static_cast<double>(e.config.examples) *
+              (p.kind == Protocol::Kind::non_overlapping ? longest
+               : p.kind == Protocol::Kind::last          ? e.length
+                                                : std::max(1, e.config.train_length / p.targets) *
+                                                      static_cast<double>(e.length));
       }
       for (const EvalAxis& a : e.config.axes) tokens *= static_cast<double>(a.values.size());
       c.eval_flops += tokens * forward_flops(m, e.length);
     }
     // weights, gradient and two moments; activations of a pass
     const double in = m.activation == Activation::swiglu ? 2.0 : 1.0;
-    const double activations = static_cast<double>(t.pass_size()) * t.length *
-                               (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
+    const double activations =
+        static_cast<double>(t.pass_size()) * t.length *
+        (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
     c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
-    const double left = c.state == PlannedCell::State::planned ? c.train_flops
-                        : c.state == PlannedCell::State::begun
-                            ? c.train_flops * (1 - static_cast<double>(c.step) / static_cast<double>(t.steps))
-                            : 0;
-    const double evals = c.evals.empty() ? 0 : c.eval_flops * static_cast<double>(c.missing_evals) / static_cast<double>(c.evals.size());
+    const double left =
+        c.state == PlannedCell::State::planned ? c.train_flops
+        : c.state == PlannedCell::State::begun
+            ? c.train_flops * (1 - static_cast<double>(c.step) / static_cast<double>(t.steps))
+            : 0;
+    const double evals = c.evals.empty() ? 0
+                                         : c.eval_flops * static_cast<double>(c.missing_evals) /
+                                               static_cast<double>(c.evals.size());
     c.seconds = (left + evals) / rate;
   }
 
@@ -334,7 +417,9 @@ class Planner {
 Coordinates PlannedCell::coordinates() const {
   return {{"encoding", encoding}, {"task", task}, {"model", model}, {"seed", std::to_string(seed)}};
 }
-std::string PlannedCell::label() const { return fmt::format("{}·{}·{}·s{}", encoding, task, model, seed); }
+std::string PlannedCell::label() const {
+  return fmt::format("{}·{}·{}·s{}", encoding, task, model, seed);
+}
 
 std::string_view state_name(PlannedCell::State s) {
   switch (s) {
@@ -352,7 +437,8 @@ void refresh(PlannedCell& c, const Store& store) {
   c.step = 0;
   c.reason.clear();
   c.missing_evals = 0;
-  for (const CellEval& e : c.evals) c.missing_evals += fs::exists(store.evaluation(c.id, part_id(e))) ? 0 : 1;
+  for (const CellEval& e : c.evals)
+    c.missing_evals += fs::exists(store.evaluation(c.id, part_id(e))) ? 0 : 1;
   Json status;
   if (fs::exists(store.status(c.id))) {
     try {
@@ -366,7 +452,8 @@ void refresh(PlannedCell& c, const Store& store) {
     c.state = state == "diverged" ? PlannedCell::State::diverged : PlannedCell::State::done;
   } else if (state == "failed") {
     c.state = PlannedCell::State::failed;
-    c.reason = fmt::format("{}: {}", status.value("kind", std::string()), status.value("reason", std::string()));
+    c.reason = fmt::format("{}: {}", status.value("kind", std::string()),
+                           status.value("reason", std::string()));
   } else if (fs::exists(store.checkpoint(c.id))) {
     c.state = PlannedCell::State::begun;
     c.step = c.config.train.steps;
@@ -382,8 +469,9 @@ void refresh(PlannedCell& c, const Store& store) {
   }
 }
 
-Plan make_plan(const Suite& suite, const std::vector<std::string>& plugin_path, const Store& store) {
-  return Planner(suite, plugin_path).plan(store);
+Plan make_plan(const Suite& suite, const std::vector<std::string>& plugin_path, const Store& store,
+               Problems problems) {
+  return Planner(suite, plugin_path, std::move(problems)).plan(store);
 }
 
 std::string plan_table(const Plan& plan, int jobs) {
@@ -393,22 +481,24 @@ std::string plan_table(const Plan& plan, int jobs) {
   std::map<PlannedCell::State, int> states;
   for (const PlannedCell& c : plan.cells) {
     std::string state(state_name(c.state));
-    if (c.state == PlannedCell::State::begun) state += fmt::format(" (step {} of {})", c.step, c.config.train.steps);
-    rows.push_back({c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
-                    std::to_string(c.config.train.steps), format_count(c.train_flops + c.eval_flops),
-                    c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory), state});
+    if (c.state == PlannedCell::State::begun)
+      state += fmt::format(" (step {} of {})", c.step, c.config.train.steps);
+    rows.push_back(
+        {c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
+         std::to_string(c.config.train.steps), format_count(c.train_flops + c.eval_flops),
+         c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory), state});
     seconds += c.seconds;
     flops += c.train_flops + c.eval_flops;
     ++states[c.state];
   }
   std::string out = plain_table(rows);
-  out += fmt::format("\n{} cells, {} FLOPs; ", plan.cells.size(), format_count(flops));
+  out += fmt::format("\n{}, {} FLOPs; ", counted(plan.cells.size(), "cell"), format_count(flops));
   std::vector<std::string> parts;
   for (const auto& [state, n] : states) parts.push_back(fmt::format("{} {}", n, state_name(state)));
   out += join(parts, ", ");
   if (seconds > 0)
-    out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)", format_seconds(seconds / jobs), jobs,
-                       plan.rate / 1e9);
+    out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
+                       format_seconds(seconds / jobs), jobs, plan.rate / 1e9);
   out += "\n";
   for (const std::string& n : plan.notes) out += "note: " + n + "\n";
   return out;
@@ -423,15 +513,28 @@ Json to_json(const Plan& plan, const Suite& suite) {
       j["part"] = part_id(e);
       evals.push_back(std::move(j));
     }
-    cells.push_back({{"cell", c.id}, {"series", c.series}, {"encoding", c.encoding}, {"task", c.task},
-                     {"model", c.model}, {"seed", c.seed}, {"state", state_name(c.state)}, {"step", c.step},
-                     {"parameters", c.parameters}, {"encoding_parameters", c.encoding_parameters},
-                     {"train_flops", c.train_flops}, {"eval_flops", c.eval_flops},
-                     {"seconds", c.seconds}, {"memory", c.memory}, {"config", to_json(c.config)},
+    cells.push_back({{"cell", c.id},
+                     {"series", c.series},
+                     {"encoding", c.encoding},
+                     {"task", c.task},
+                     {"model", c.model},
+                     {"seed", c.seed},
+                     {"state", state_name(c.state)},
+                     {"step", c.step},
+                     {"parameters", c.parameters},
+                     {"encoding_parameters", c.encoding_parameters},
+                     {"train_flops", c.train_flops},
+                     {"eval_flops", c.eval_flops},
+                     {"seconds", c.seconds},
+                     {"memory", c.memory},
+                     {"config", to_json(c.config)},
                      {"evals", evals}});
   }
-  return {{"schema", "pesuite.plan/1"}, {"suite", suite.name}, {"rate", plan.rate},
-          {"notes", plan.notes}, {"cells", cells}};
+  return {{"schema", "pesuite.plan/1"},
+          {"suite", suite.name},
+          {"rate", plan.rate},
+          {"notes", plan.notes},
+          {"cells", cells}};
 }
 
 }  // namespace pesuite

@@ -24,9 +24,9 @@ struct PlannedCell {
   double seconds = 0;  // of what is left, estimated
 
   enum class State { planned, begun, done, diverged, failed } state = State::planned;
-  std::int64_t step = 0;       // of the checkpoint, where begun
+  std::int64_t step = 0;  // of the checkpoint, where begun
   std::size_t missing_evals = 0;
-  std::string reason;          // of a failure
+  std::string reason;  // of a failure
 
   Coordinates coordinates() const;
   std::string label() const;  // "rope·ledger·nano·s42"
@@ -41,7 +41,9 @@ struct Plan {
 };
 
 // Error (usage, plugin, data) with all problems at once when the suite cannot run.
-Plan make_plan(const Suite&, const std::vector<std::string>& plugin_path, const Store&);
+// `problems` are those already found in the suite's file.
+Plan make_plan(const Suite&, const std::vector<std::string>& plugin_path, const Store&,
+               Problems problems = {});
 
 // Finds out again what is done.
 void refresh(PlannedCell&, const Store&);

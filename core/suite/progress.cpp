@@ -14,7 +14,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+double seconds_since(Clock::time_point t) {
+  return std::chrono::duration<double>(Clock::now() - t).count();
+}
 
 std::size_t terminal_columns() {
   winsize w{};
@@ -33,7 +35,8 @@ std::string fitted(std::string line, std::size_t columns) {
 }
 
 std::string bar(double share, std::size_t width) {
-  const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width));
+  const auto full =
+      static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width));
   std::string out;
   for (std::size_t i = 0; i < width; ++i) out += i < full ? "█" : "░";
   return out;
@@ -56,7 +59,12 @@ ProgressMode parse_progress(std::string_view name) {
 }
 
 Progress::Progress(ProgressMode mode, std::size_t cells, std::size_t done, double work)
-    : mode_(mode), cells_(cells), done_(done), work_(work), start_(Clock::now()), last_plain_(start_) {
+    : mode_(mode),
+      cells_(cells),
+      done_(done),
+      work_(work),
+      start_(Clock::now()),
+      last_plain_(start_) {
   if (mode_ == ProgressMode::automatic) {
     const char* term = std::getenv("TERM");
     const bool terminal = isatty(STDERR_FILENO) != 0 && std::getenv("CI") == nullptr &&
@@ -64,7 +72,9 @@ Progress::Progress(ProgressMode mode, std::size_t cells, std::size_t done, doubl
     mode_ = terminal ? ProgressMode::terminal : ProgressMode::plain;
   }
 }
-Progress::~Progress() { erase(); }
+Progress::~Progress() {
+  erase();
+}
 
 double Progress::eta() const {
   double done = finished_work_;
@@ -108,7 +118,8 @@ void Progress::update(const std::string& cell, const CellProgress& p) {
   tick();
 }
 
-void Progress::finished(const std::string& cell, const std::string& outcome, const std::string& detail) {
+void Progress::finished(const std::string& cell, const std::string& outcome,
+                        const std::string& detail) {
   const auto it = running_.find(cell);
   if (it == running_.end()) return;
   const Running r = it->second;
@@ -118,8 +129,12 @@ void Progress::finished(const std::string& cell, const std::string& outcome, con
   done_ += good ? 1 : 0;
   failed_ += good || outcome == "stopped" ? 0 : 1;
   if (mode_ == ProgressMode::json) {
-    event({{"event", "finished"}, {"cell", cell}, {"label", r.label}, {"outcome", outcome},
-           {"detail", detail}, {"seconds", seconds_since(r.start)}});
+    event({{"event", "finished"},
+           {"cell", cell},
+           {"label", r.label},
+           {"outcome", outcome},
+           {"detail", detail},
+           {"seconds", seconds_since(r.start)}});
   } else if (mode_ != ProgressMode::none) {
     say(fmt::format("[{}/{}] {}  {} in {}{}", done_, cells_, r.label, outcome,
                     format_seconds(seconds_since(r.start)), detail.empty() ? "" : ": " + detail));
@@ -159,15 +174,21 @@ void Progress::tick() {
     draw();
     last_draw_ = Clock::now();
   }
-  if ((mode_ == ProgressMode::plain || mode_ == ProgressMode::json) && seconds_since(last_plain_) > 10) {
+  if ((mode_ == ProgressMode::plain || mode_ == ProgressMode::json) &&
+      seconds_since(last_plain_) > 10) {
     last_plain_ = Clock::now();
     for (const auto& [id, r] : running_) {
       if (mode_ == ProgressMode::plain) {
         say(line_of(r));
       } else {
         const double left = eta();
-        event({{"event", "progress"}, {"cell", id}, {"label", r.label}, {"phase", r.at.phase},
-               {"step", r.at.step}, {"steps", r.at.steps}, {"loss", r.at.loss},
+        event({{"event", "progress"},
+               {"cell", id},
+               {"label", r.label},
+               {"phase", r.at.phase},
+               {"step", r.at.step},
+               {"steps", r.at.steps},
+               {"loss", r.at.loss},
                {"tokens_per_s", r.at.tokens_per_second},
                {"eta_s", std::isfinite(left) ? Json(left) : Json(nullptr)}});
       }

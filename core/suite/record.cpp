@@ -34,24 +34,40 @@ Json context(const Suite& suite, const PlannedCell& c, const std::string& part) 
           {"task_version", identity(config.task_identity, "version")},
           {"seed", c.seed},
           {"backend", config.backend},
+          {"precision", precision_name(config.precision)},
           {"determinism", suite.determinism}};
 }
 
-std::string key_of(const std::string& cell, const std::string& part) { return cell + "/" + part; }
+std::string key_of(const std::string& cell, const std::string& part) {
+  return cell + "/" + part;
+}
 
 }  // namespace
 
-Json make_record(const Suite& suite, const PlannedCell& c, const std::string& part, const Json& observation) {
+Json make_record(const Suite& suite, const PlannedCell& c, const std::string& part,
+                 const Json& observation) {
   Json j = context(suite, c, part);
   j.update(observation);
   return j;
 }
 
-Json failure_record(const Suite& suite, const PlannedCell& c, const std::string& kind, const std::string& reason) {
+Json failure_record(const Suite& suite, const PlannedCell& c, const std::string& kind,
+                    const std::string& reason) {
   Json j = context(suite, c, "failure");
-  j.update({{"metric", "cell"}, {"unit", ""}, {"direction", "none"}, {"split", "train"}, {"value", nullptr},
-            {"coords", {{"train_len", c.config.train.length}}}, {"step", 0}, {"tokens", 0}, {"flops", 0.0},
-            {"wall_s", 0.0}, {"status", kind}, {"reason", reason}, {"path", "none"}, {"ts", utc_timestamp()}});
+  j.update({{"metric", "cell"},
+            {"unit", ""},
+            {"direction", "none"},
+            {"split", "train"},
+            {"value", nullptr},
+            {"coords", {{"train_len", c.config.train.length}}},
+            {"step", 0},
+            {"tokens", 0},
+            {"flops", 0.0},
+            {"wall_s", 0.0},
+            {"status", kind},
+            {"reason", reason},
+            {"path", "none"},
+            {"ts", utc_timestamp()}});
   return j;
 }
 
@@ -70,20 +86,32 @@ RecordFile::RecordFile(fs::path path, std::vector<std::string>& notes) : path_(s
     ++lines_[key_of(j.value("cell", std::string()), j.value("part", std::string()))];
 }
 
-void RecordFile::add(const std::string& cell, const std::string& part, const std::vector<Json>& records) {
+void RecordFile::add(const std::string& cell, const std::string& part,
+                     const std::vector<Json>& records) {
   const std::size_t known = lines_[key_of(cell, part)];
   if (known == records.size()) return;
-  if (known > 0) {  // a part of the part: written anew without it
-    std::string rest;
-    for (const Json& j : read_records(path_).all)
-      if (j.value("cell", std::string()) != cell || j.value("part", std::string()) != part) rest += j.dump() + "\n";
-    write_file_atomic(path_, rest);
-    lines_[key_of(cell, part)] = 0;
-  }
+  if (known > 0) rewrite_without(cell, part);  // only a part of it is there
   append(cell, part, records);
 }
 
-void RecordFile::append(const std::string& cell, const std::string& part, const std::vector<Json>& records) {
+void RecordFile::forget(const std::string& cell) {
+  if (fs::exists(path_)) rewrite_without(cell, "");
+}
+
+void RecordFile::rewrite_without(const std::string& cell, const std::string& part) {
+  std::string rest;
+  lines_.clear();
+  for (const Json& j : read_records(path_).all) {
+    const std::string c = j.value("cell", std::string()), p = j.value("part", std::string());
+    if (c == cell && (part.empty() || p == part)) continue;
+    rest += j.dump() + "\n";
+    ++lines_[key_of(c, p)];
+  }
+  write_file_atomic(path_, rest);
+}
+
+void RecordFile::append(const std::string& cell, const std::string& part,
+                        const std::vector<Json>& records) {
   std::string lines;
   for (const Json& j : records) lines += j.dump() + "\n";
   append_file(path_, lines);
@@ -106,11 +134,13 @@ Records read_records(const fs::path& path) {
       out.notes.push_back(fmt::format("{}:{}: not a record, skipped", path.string(), number));
       continue;
     }
-    if (j.value("part", std::string()) == "train") came_through.insert(j["cell"].get<std::string>());
+    if (j.value("part", std::string()) == "train")
+      came_through.insert(j["cell"].get<std::string>());
     out.all.push_back(std::move(j));
   }
   std::erase_if(out.all, [&](const Json& j) {
-    return j.value("part", std::string()) == "failure" && came_through.contains(j["cell"].get<std::string>());
+    return j.value("part", std::string()) == "failure" &&
+           came_through.contains(j["cell"].get<std::string>());
   });
   return out;
 }

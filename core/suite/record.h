@@ -14,8 +14,10 @@ namespace pesuite {
 namespace fs = std::filesystem;
 
 // An observation line of the store with what the suite knows of its cell.
-Json make_record(const Suite&, const PlannedCell&, const std::string& part, const Json& observation);
-Json failure_record(const Suite&, const PlannedCell&, const std::string& kind, const std::string& reason);
+Json make_record(const Suite&, const PlannedCell&, const std::string& part,
+                 const Json& observation);
+Json failure_record(const Suite&, const PlannedCell&, const std::string& kind,
+                    const std::string& reason);
 
 // The records of a run: an append-only file.
 class RecordFile {
@@ -27,9 +29,12 @@ class RecordFile {
   // Appends the lines of one part in one write. Does nothing when the part is there in full;
   // replaces it when a crash has left only some of its lines.
   void add(const std::string& cell, const std::string& part, const std::vector<Json>& records);
+  // Takes out what is recorded of a cell that is to run again.
+  void forget(const std::string& cell);
   void append(const std::string& cell, const std::string& part, const std::vector<Json>& records);
 
  private:
+  void rewrite_without(const std::string& cell, const std::string& part);  // "": all its parts
   fs::path path_;
   std::map<std::string, std::size_t> lines_;  // of each cell and part
 };

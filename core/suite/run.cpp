@@ -56,7 +56,7 @@ class SignalGuard {  // stop signals count instead of ending the program
 struct Process {
   std::size_t cell = 0;  // index into the plan
   pid_t pid = -1;
-  int output = -1;   // the worker's NDJSON
+  int output = -1;  // the worker's NDJSON
   std::string buffer;
   std::string kind, reason;  // of a failure it reported
   CellProgress at;
@@ -67,19 +67,30 @@ struct Process {
 class Runner {
  public:
   Runner(const Suite& suite, const Plan& plan, const RunOptions& options)
-      : suite_(suite), plan_(plan), options_(options), store_(options.out / "store"),
-        folder_(run_folder(suite, options.out)), cells_(plan.cells),
+      : suite_(suite),
+        plan_(plan),
+        options_(options),
+        store_(options.out / "store"),
+        folder_(run_folder(suite, options.out)),
+        cells_(plan.cells),
         jobs_(options.jobs > 0 ? options.jobs : default_jobs(suite.threads)) {}
 
   RunResult go() {
     result_.folder = folder_;
+    FileLock lock(folder_ / ".lock");
+    if (!lock.try_take())
+      fail(Exit::usage,
+           "{}: another run of this suite goes on in this folder; wait for it, or give this one "
+           "--out",
+           folder_.string());
     std::vector<std::string> notes = plan_.notes;
     notes.insert(notes.end(), plan_.problems.begin(), plan_.problems.end());
     RecordFile records(folder_ / "records.jsonl", notes);
-    choose();
+    choose(records);
     double work = 0;
     for (const std::size_t i : queue_) work += cells_[i].seconds;
-    Progress progress(options_.progress, cells_.size(), cells_.size() - queue_.size() - result_.failed, work);
+    Progress progress(options_.progress, cells_.size(),
+                      cells_.size() - queue_.size() - result_.failed, work);
     for (const std::string& n : notes) progress.say("note: " + n);
     for (std::size_t i = 0; i < cells_.size(); ++i) collect(i, records);  // what earlier runs left
     if (!queue_.empty()) {
@@ -94,13 +105,20 @@ class Runner {
 
  private:
   // What is to run, the longest first.
-  void choose() {
+  void choose(RecordFile& records) {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       PlannedCell& c = cells_[i];
-      if (wants_again(c)) start_over(c);
+      if (wants_again(c)) {
+        start_over(c);
+        records.forget(c.id);
+      }
       switch (c.state) {
         case PlannedCell::State::done: ++result_.skipped; break;
-        case PlannedCell::State::diverged: ++result_.skipped; break;
+        case PlannedCell::State::diverged:
+          ++(suite_.divergence_fails ? result_.failed : result_.skipped);
+          if (suite_.divergence_fails)
+            result_.failures.push_back(fmt::format("{}: {}", c.label(), divergence_failed));
+          break;
         case PlannedCell::State::failed:
           ++result_.failed;
           result_.failures.push_back(fmt::format("{} failed before ({})", c.label(), c.reason));
@@ -111,8 +129,9 @@ class Runner {
         case PlannedCell::State::planned: queue_.push_back(i); break;
       }
     }
-    std::stable_sort(queue_.begin(), queue_.end(),
-                     [&](std::size_t a, std::size_t b) { return cells_[a].seconds > cells_[b].seconds; });
+    std::stable_sort(queue_.begin(), queue_.end(), [&](std::size_t a, std::size_t b) {
+      return cells_[a].seconds > cells_[b].seconds;
+    });
   }
   bool wants_again(const PlannedCell& c) const {
     if (options_.rerun.empty()) return false;
@@ -174,7 +193,8 @@ class Runner {
     p.cell = index;
     p.start = std::chrono::steady_clock::now();
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
     p.output = ends[0];
     ::fcntl(p.output, F_SETFL, O_NONBLOCK);
     const std::string log = store_.log(c.id).string(), order_file = file.string();
@@ -197,7 +217,8 @@ class Runner {
         ::setrlimit(RLIMIT_DATA, &limit);
       }
       ::setenv("OMP_NUM_THREADS", threads.c_str(), 1);
-      ::setenv("OMP_WAIT_POLICY", "passive", 0);  // spinning teams on few cores are ten times slower
+      ::setenv("OMP_WAIT_POLICY", "passive",
+               0);  // spinning teams on few cores are ten times slower
       ::execl("/proc/self/exe", "pesuite", "worker", order_file.c_str(), nullptr);
       ::_exit(127);
     }
@@ -229,9 +250,9 @@ class Runner {
         p.kind = j.value("kind", std::string("crash"));
         p.reason = j.value("reason", std::string());
       } else if (j.value("event", std::string()) == "progress") {
-        p.at = {j.value("phase", std::string()), j.value("step", std::int64_t{0}),
+        p.at = {j.value("phase", std::string()),   j.value("step", std::int64_t{0}),
                 j.value("steps", std::int64_t{0}), j.value("loss", 0.0),
-                j.value("tokens_per_s", 0.0), j.value("share", 0.0)};
+                j.value("tokens_per_s", 0.0),      j.value("share", 0.0)};
         progress.update(cells_[p.cell].id, p.at);
       }
     }
@@ -246,7 +267,8 @@ class Runner {
   void enforce_time_limits() {
     if (suite_.time_limit <= 0) return;
     for (Process& p : running_) {
-      const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
+      const double spent =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
       if (spent > suite_.time_limit && !p.timed_out) {
         p.timed_out = true;
         ::kill(p.pid, SIGTERM);  // time for a checkpoint
@@ -277,7 +299,8 @@ class Runner {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (p.timed_out && code != 0) {
       p.kind = "timeout";
-      p.reason = fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
+      p.reason =
+          fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
     } else if (code == static_cast<int>(Exit::preempted) || (stopping && p.killed)) {
       progress.finished(c.id, "stopped", "");
       queue_.push_back(p.cell);
@@ -285,18 +308,22 @@ class Runner {
     } else if (WIFSIGNALED(status)) {
       // nobody of ours sends SIGKILL here: it is how the kernel ends what is out of memory
       p.kind = WTERMSIG(status) == SIGKILL ? "oom" : "crash";
-      p.reason = fmt::format("{} {}{}; its log is {}",
-                             WTERMSIG(status) == SIGKILL ? "was killed, probably for want of memory, by" : "crashed with",
-                             signal_name(WTERMSIG(status)), where(p), store_.log(c.id).string());
+      p.reason =
+          fmt::format("{} {}{}; its log is {}",
+                      WTERMSIG(status) == SIGKILL ? "was killed, probably for want of memory, by"
+                                                  : "crashed with",
+                      signal_name(WTERMSIG(status)), where(p), store_.log(c.id).string());
     } else if (code != 0 && p.kind.empty()) {
       p.kind = "crash";
-      p.reason = fmt::format("left with exit code {}{}; its log is {}", code, where(p), store_.log(c.id).string());
+      p.reason = fmt::format("left with exit code {}{}; its log is {}", code, where(p),
+                             store_.log(c.id).string());
     }
     if (p.kind.empty()) {
       refresh(c, store_);
       c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
       collect(p.cell, records);
-      progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done", headline(c));
+      progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
+                        headline(c));
       return;
     }
     const bool transient = p.kind == "oom" || p.kind == "timeout" || p.kind == "crash";
@@ -305,8 +332,14 @@ class Runner {
       queue_.push_back(p.cell);
       return;
     }
-    write_file_atomic(store_.status(c.id), Json{{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason},
-                                                {"ts", utc_timestamp()}}.dump(1) + "\n");
+    if (p.kind == "diverged")
+      collect(p.cell, records);  // what it left is a result nevertheless
+    else
+      write_file_atomic(
+          store_.status(c.id),
+          Json{{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason}, {"ts", utc_timestamp()}}
+                  .dump(1) +
+              "\n");
     append_failure(c, p, records);
     ++result_.failed;
     result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
@@ -339,11 +372,13 @@ class Runner {
       if (!fs::exists(file)) return;
       std::vector<Json> lines;
       std::ifstream in(file);
-      for (std::string line; std::getline(in, line);) lines.push_back(make_record(suite_, c, part, Json::parse(line)));
+      for (std::string line; std::getline(in, line);)
+        lines.push_back(make_record(suite_, c, part, Json::parse(line)));
       records.add(c.id, part, lines);
     };
     copy("train", store_.training(c.id));
-    for (const CellEval& e : c.evals) copy("eval-" + part_id(e), store_.evaluation(c.id, part_id(e)));
+    for (const CellEval& e : c.evals)
+      copy("eval-" + part_id(e), store_.evaluation(c.id, part_id(e)));
   }
 
   const Suite& suite_;
@@ -368,7 +403,8 @@ int default_jobs(int threads) {
 fs::path run_folder(const Suite& suite, const fs::path& out) {
   Json identity = suite.resolved;
   identity["seeds"] = suite.seeds;
-  const std::string ending = fmt::format("-{}-{}", suite.name, sha256(canonical(identity)).substr(0, 8));
+  const std::string ending =
+      fmt::format("-{}-{}", suite.name, sha256(canonical(identity)).substr(0, 8));
   const fs::path runs = out / "runs";
   fs::path latest;
   std::error_code error;

@@ -14,9 +14,9 @@ struct RunOptions {
   fs::path out = "results";
   int jobs = 0;  // 0: as many cells as cores
   bool fail_fast = false;
-  int retries = 0;                  // of cells that crash or run out of memory or time
-  std::string rerun;                // "", "failed", "all", or a filter
-  bool resume = true;               // false: begun cells start over
+  int retries = 0;     // of cells that crash or run out of memory or time
+  std::string rerun;   // "", "failed", "all", or a filter
+  bool resume = true;  // false: begun cells start over
   ProgressMode progress = ProgressMode::automatic;
   std::vector<std::string> plugin_path;
 };
@@ -24,8 +24,8 @@ struct RunOptions {
 struct RunResult {
   fs::path folder;  // of the run
   std::size_t done = 0, diverged = 0, failed = 0, skipped = 0, left = 0;
-  bool ran = false;       // at least one cell was started
-  int stopped_by = 0;     // signal that ended the run early
+  bool ran = false;                   // at least one cell was started
+  int stopped_by = 0;                 // signal that ended the run early
   std::vector<std::string> failures;  // a sentence each
 };
 
@@ -33,7 +33,6 @@ struct RunResult {
 int default_jobs(int threads);
 
 RunResult run_suite(const Suite&, const Plan&, const RunOptions&);
-
 
 // Run folder of a suite under `out`: an existing one for the same resolved suite, else a new name.
 fs::path run_folder(const Suite&, const fs::path& out);

@@ -26,7 +26,8 @@ std::optional<Extent> parse_extent(std::string_view text) {
 TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
   TrainConfig c;
   c.length = length;
-  c.batch = batch_tokens > 0 ? std::max(1, static_cast<int>(std::lround(batch_tokens / length))) : batch;
+  c.batch =
+      batch_tokens > 0 ? std::max(1, static_cast<int>(std::lround(batch_tokens / length))) : batch;
   c.micro_batch = micro_batch;
   const auto tokens = static_cast<double>(c.tokens_per_step());
   const auto steps_of = [&](const Extent& e) -> std::int64_t {
@@ -43,7 +44,8 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
     return e.value > 0 ? std::max<std::int64_t>(1, steps_of(e)) : 0;
   };
   c.optimizer = optimizer;
-  c.schedule = {schedule, steps_of(warmup), schedule == ScheduleKind::wsd ? steps_of(decay) : 0, floor};
+  c.schedule = {schedule, steps_of(warmup), schedule == ScheduleKind::wsd ? steps_of(decay) : 0,
+                floor};
   c.dropout_steps = dropout_steps;
   c.log_every = interval(log_every);
   c.eval_every = interval(eval_every);
@@ -63,7 +65,9 @@ Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
   if (j == nullptr) return otherwise;
   const auto e = parse_extent(j->is_string() ? j->get<std::string>() : j->dump());
   if (e) return *e;
-  r.problem(key, fmt::format("is {}, which is no stretch of training: write 300, \"300 steps\", \"3%\", \"20M tokens\" or \"1e15 FLOPs\"", j->dump()));
+  r.problem(key, fmt::format("is {}, which is no stretch of training: write 300, \"300 steps\", "
+                             "\"3%\", \"20M tokens\" or \"1e15 FLOPs\"",
+                             j->dump()));
   return otherwise;
 }
 
@@ -85,8 +89,9 @@ void read_train(Reader& r, TrainSettings& t) {
   r.table("optimizer", [&](Reader& o) { read_optimizer(o, t.optimizer); });
   t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
   r.table("schedule", [&](Reader& s) {
-    t.schedule = static_cast<ScheduleKind>(s.choice(
-        "kind", {"constant", "linear", "cosine", "inverse_sqrt", "wsd"}, static_cast<std::size_t>(t.schedule)));
+    t.schedule = static_cast<ScheduleKind>(
+        s.choice("kind", {"constant", "linear", "cosine", "inverse_sqrt", "wsd"},
+                 static_cast<std::size_t>(t.schedule)));
     t.warmup = read_extent(s, "warmup", t.warmup);
     t.decay = read_extent(s, "decay", t.decay);
     t.floor = s.number("floor", t.floor, 0, 1);
@@ -99,16 +104,22 @@ void read_train(Reader& r, TrainSettings& t) {
   }
   t.micro_batch = static_cast<int>(r.integer("micro_batch", t.micro_batch, 0, 1 << 20));
   t.budget = read_extent(r, "budget", t.budget);
-  if (r.has("steps")) t.budget = {Extent::Unit::steps, static_cast<double>(r.integer("steps", 1, 1, std::int64_t{1} << 40))};
+  if (r.find("steps") != nullptr && r.has("budget"))
+    r.problem("steps", "says the same as 'budget'; leave one of them out");
+  else if (r.has("steps"))
+    t.budget = {Extent::Unit::steps,
+                static_cast<double>(r.integer("steps", 1, 1, std::int64_t{1} << 40))};
   if (t.budget.unit == Extent::Unit::share) r.problem("budget", "cannot be a share of itself");
   t.dropout_steps = r.integer("dropout_steps", t.dropout_steps, -1, std::int64_t{1} << 40);
   t.log_every = read_extent(r, "log_every", t.log_every);
   t.eval_every = read_extent(r, "eval_every", t.eval_every);
   t.checkpoint_every = read_extent(r, "checkpoint_every", t.checkpoint_every);
-  t.validation_examples = static_cast<int>(r.integer("validation_examples", t.validation_examples, 1, 1 << 24));
+  t.validation_examples =
+      static_cast<int>(r.integer("validation_examples", t.validation_examples, 1, 1 << 24));
   t.keep_periodic = static_cast<int>(r.integer("keep_periodic", t.keep_periodic, 0, 1 << 20));
   for (const std::string& k : r.texts("keep", {"best", "last"})) {
-    if (k != "best" && k != "last") r.problem("keep", fmt::format("names '{}'; known are best and last", k));
+    if (k != "best" && k != "last")
+      r.problem("keep", fmt::format("names '{}'; known are best and last", k));
   }
   if (r.has("keep")) {
     const auto keep = r.texts("keep", {});
@@ -135,7 +146,8 @@ void read_model(Reader& r, SuiteModel& m) {
   c.heads = positive("heads", c.heads);
   c.kv_heads = static_cast<int>(r.integer("kv_heads", c.kv_heads, 0, 1 << 20));
   c.ff_width = positive("ff_width", c.ff_width);
-  c.norm = static_cast<Norm>(r.choice("norm", {"layernorm", "rmsnorm"}, static_cast<std::size_t>(c.norm)));
+  c.norm = static_cast<Norm>(
+      r.choice("norm", {"layernorm", "rmsnorm"}, static_cast<std::size_t>(c.norm)));
   c.norm_eps = r.number("norm_eps", c.norm_eps, 0, 1);
   c.activation = static_cast<Activation>(
       r.choice("activation", {"gelu", "swiglu"}, static_cast<std::size_t>(c.activation)));
@@ -147,7 +159,8 @@ void read_model(Reader& r, SuiteModel& m) {
   c.mlp_bias = r.flag("mlp_bias", c.mlp_bias);
   c.head_bias = r.flag("head_bias", c.head_bias);
   c.dropout = r.number("dropout", c.dropout, 0, 0.999);
-  c.init = static_cast<Init>(r.choice("init", {"normal", "fan_in"}, static_cast<std::size_t>(c.init)));
+  c.init =
+      static_cast<Init>(r.choice("init", {"normal", "fan_in"}, static_cast<std::size_t>(c.init)));
   try {
     ModelConfig alone = c;
     alone.classes = 0;  // the task decides how many there are
@@ -206,7 +219,10 @@ void read_eval(Reader& r, EvalSettings& e) {
     double x = 0;
     const bool multiple = l.ends_with("x");
     if (!parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x) || x <= 0)
-      r.problem("lengths", fmt::format("holds '{}'; write tokens (256) or a multiple of the training length (\"4x\")", l));
+      r.problem(
+          "lengths",
+          fmt::format(
+              "holds '{}'; write tokens (256) or a multiple of the training length (\"4x\")", l));
   }
 }
 
@@ -223,23 +239,31 @@ std::vector<Filter> read_filters(Reader& r, const std::string& key) {
 }
 
 double read_bytes(Reader& r, const std::string& key) {
-  std::string text = r.has(key) && r.json()[key].is_number() ? (r.find(key), r.json()[key].dump()) : r.text(key, "0");
-  if (text.ends_with("B") && text.size() > 1 && std::isalpha(static_cast<unsigned char>(text[text.size() - 2])) != 0)
+  std::string text = r.has(key) && r.json()[key].is_number() ? (r.find(key), r.json()[key].dump())
+                                                             : r.text(key, "0");
+  if (text.ends_with("B") && text.size() > 1 &&
+      std::isalpha(static_cast<unsigned char>(text[text.size() - 2])) != 0)
     text.pop_back();  // "4GB" is "4G"
   double x = 0;
-  if (!parse_count(text, x) || x < 0) r.problem(key, fmt::format("is '{}', which is no size such as \"4GB\"", text));
+  if (!parse_count(text, x) || x < 0)
+    r.problem(key, fmt::format("is '{}', which is no size such as \"4GB\"", text));
   return x;
 }
 
 void read_defaults(Reader& r, Suite& s) {
   s.seeds.clear();
   for (const double seed : r.numbers("seeds", {42})) {
-    if (seed < 0 || seed != std::floor(seed) || seed > 9e15) r.problem("seeds", "must be whole numbers from 0 on");
-    else s.seeds.push_back(static_cast<std::uint64_t>(seed));
+    if (seed < 0 || seed != std::floor(seed) || seed > 9e15)
+      r.problem("seeds", "must be whole numbers from 0 on");
+    else
+      s.seeds.push_back(static_cast<std::uint64_t>(seed));
   }
   const std::set<std::uint64_t> distinct(s.seeds.begin(), s.seeds.end());
   if (distinct.size() != s.seeds.size()) r.problem("seeds", "names a seed twice");
+  if (distinct.empty()) r.problem("seeds", "names no seed");
   s.backend = r.text("backend", s.backend);
+  s.precision = static_cast<Precision>(
+      r.choice("precision", {"fp32", "bf16"}, static_cast<std::size_t>(s.precision)));
   const std::vector<std::string> levels = {"data", "run", "strict"};
   s.determinism = levels[r.choice("determinism", levels, 1)];
   s.threads = static_cast<int>(r.integer("threads_per_cell", s.threads, 1, 1024));
@@ -253,7 +277,8 @@ void refuse_twins(const std::vector<T>& items, const char* kind, Problems& probl
   std::set<std::string> seen;
   for (const T& i : items)
     if (!seen.insert(i.id).second)
-      problems.add(i.where, fmt::format("{} id '{}' is used twice; give one of them another id", kind, i.id));
+      problems.add(i.where, fmt::format("{} id '{}' is used twice; give one of them another id",
+                                        kind, i.id));
 }
 
 Config load_with_extends(const fs::path& file, std::vector<fs::path> chain, Problems& problems) {
@@ -271,7 +296,8 @@ Config load_with_extends(const fs::path& file, std::vector<fs::path> chain, Prob
     for (const std::string& base : r.texts("extends", {})) {
       const fs::path path = file.parent_path() / base;
       if (!fs::exists(path)) {
-        problems.add(own.origin("extends"), fmt::format("'extends' names {}, which does not exist", path.string()));
+        problems.add(own.origin("extends"),
+                     fmt::format("'extends' names {}, which does not exist", path.string()));
         continue;
       }
       merged.merge(load_with_extends(path, chain, problems), problems);
@@ -291,8 +317,10 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
   s.name = r.text("name", file.stem().string());
   s.about = r.text("about", "");
   r.texts("extends", {});
-  if (r.has("defaults")) r.table("defaults", [&](Reader& d) { read_defaults(d, s); });
-  else s.seeds = {42};
+  if (r.has("defaults"))
+    r.table("defaults", [&](Reader& d) { read_defaults(d, s); });
+  else
+    s.seeds = {42};
   TrainSettings train;
   r.table("train", [&](Reader& t) { read_train(t, train); });
   r.named_tables("model", [&](Reader& m, const std::string& name) {
@@ -340,15 +368,16 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
   for (const SuiteTask& t : s.tasks) ids.push_back(t.id);
   for (const EvalSettings& e : s.evals)
     if (std::find(ids.begin(), ids.end(), e.task) == ids.end())
-      problems.add(e.where.at("task"), fmt::format("'eval' is for task '{}', which is not in the suite{}", e.task, did_you_mean(e.task, ids)));
+      problems.add(e.where.at("task"),
+                   fmt::format("'eval' is for task '{}', which is not in the suite{}", e.task,
+                               did_you_mean(e.task, ids)));
   s.resolved = config.root();
   return s;
 }
 
 }  // namespace
 
-Suite load_suite(const fs::path& file, const SuiteChoices& choices) {
-  Problems problems;
+Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& problems) {
   Config config = load_with_extends(file, {}, problems);
   problems.throw_if_any();  // a file that does not parse has no meaning to check
 
@@ -360,28 +389,37 @@ Suite load_suite(const fs::path& file, const SuiteChoices& choices) {
     config.merge(profiles.extract(wanted), problems);
   } else if (!choices.profile.empty() && choices.profile != "small") {
     problems.add("--profile " + wanted,
-                 fmt::format("the suite has no such profile{}", names.empty() ? "; it has none"
-                             : fmt::format("; it has {}", join(names, ", "))));
+                 fmt::format("the suite has no such profile{}",
+                             names.empty() ? "; it has none"
+                                           : fmt::format("; it has {}", join(names, ", "))));
   }
   for (const std::string& s : choices.set) config.set(s, problems);
   Suite suite = read_suite(config, file, problems);
-  problems.throw_if_any();
   if (!choices.seeds.empty()) suite.seeds = choices.seeds;
   for (const std::string& f : choices.only) suite.only.emplace_back(f);
+  return suite;
+}
+
+Suite load_suite(const fs::path& file, const SuiteChoices& choices) {
+  Problems problems;
+  Suite suite = load_suite(file, choices, problems);
+  problems.throw_if_any();
   return suite;
 }
 
 std::vector<fs::path> known_suites() {
   std::vector<fs::path> out;
   std::set<fs::path> seen;
-  for (const fs::path& folder : {fs::path("suites"), program_folder() / PESUITE_SUITES_DIR, program_folder() / "../../suites"}) {
+  for (const fs::path& folder : {fs::path("suites"), program_folder() / PESUITE_SUITES_DIR,
+                                 program_folder() / "../../suites"}) {
     std::error_code error;
     std::vector<fs::path> files;
     for (const auto& item : fs::recursive_directory_iterator(folder, error))
-      if (item.path().extension() == ".toml" && item.path().filename().string()[0] != '_') files.push_back(item.path());
+      if (item.path().extension() == ".toml" && item.path().filename().string()[0] != '_')
+        files.push_back(item.path());
     std::sort(files.begin(), files.end());
     for (const fs::path& f : files)
-      if (seen.insert(fs::weakly_canonical(f, error)).second) out.push_back(f);
+      if (seen.insert(fs::weakly_canonical(f, error)).second) out.push_back(f.lexically_normal());
   }
   return out;
 }
@@ -390,7 +428,7 @@ fs::path find_suite(const std::string& name) {
   if (fs::is_regular_file(name)) return name;
   std::vector<std::string> names;
   for (const fs::path& p : known_suites()) {
-    if (p.stem() == name || p.filename() == name || p.filename() == fs::path(name).filename()) return p;
+    if (p.stem() == name || p.filename() == fs::path(name).filename()) return p.lexically_normal();
     names.push_back(p.stem().string());
   }
   fail(Exit::usage, "there is no suite '{}', neither a file nor a known name{}", name,

@@ -25,8 +25,8 @@ struct TrainSettings {  // what a suite says, before lengths and models make ste
   ScheduleKind schedule = ScheduleKind::cosine;
   Extent warmup{Extent::Unit::share, 0.03}, decay{Extent::Unit::share, 0.1};
   double floor = 0.1;
-  int batch = 64;            // examples of a step
-  double batch_tokens = 0;   // or tokens of a step, where positive
+  int batch = 64;           // examples of a step
+  double batch_tokens = 0;  // or tokens of a step, where positive
   int micro_batch = 0;
   Extent budget{Extent::Unit::steps, 1000};
   std::int64_t dropout_steps = -1;
@@ -46,7 +46,7 @@ struct EvalSettings {
   std::vector<Protocol> protocols;
   int examples = 64;
   std::map<std::string, std::vector<std::string>> axes;  // values or labels
-  std::map<std::string, std::string> where;  // of its keys
+  std::map<std::string, std::string> where;              // of its keys
 };
 
 struct SuiteEncoding {
@@ -78,14 +78,15 @@ struct Suite {
   std::vector<Filter> exclude;  // and none of these
   std::vector<Filter> only;     // and all of these, from the command line
   std::string backend = "cpu", determinism = "run";
-  int threads = 1;                // of a cell
+  Precision precision = Precision::fp32;
+  int threads = 1;  // of a cell
   bool divergence_fails = false;
-  double time_limit = 0;          // seconds of a cell; 0: none
-  double memory_limit = 0;        // bytes of a cell; 0: none
-  Json resolved;                  // the file with extends, profile and --set laid over it
+  double time_limit = 0;    // seconds of a cell; 0: none
+  double memory_limit = 0;  // bytes of a cell; 0: none
+  Json resolved;            // the file with extends, profile and --set laid over it
 };
 
-struct SuiteChoices {  // from the command line
+struct SuiteChoices {            // from the command line
   std::string profile;           // "": small, where the suite has one
   std::vector<std::string> set;  // "a.b=v"
   std::vector<std::uint64_t> seeds;
@@ -95,6 +96,9 @@ struct SuiteChoices {  // from the command line
 // Reads a suite with all it extends. Error (usage) with every problem of the file, one a line, each
 // with file:line:column.
 Suite load_suite(const fs::path& file, const SuiteChoices& = {});
+// The same, with what is wrong collected, for make_plan() to add what plugins find wrong. Error
+// when the file cannot be read at all.
+Suite load_suite(const fs::path& file, const SuiteChoices&, Problems&);
 
 // Where suites are looked for when a name is no file: the current folder's suites/, the program's.
 fs::path find_suite(const std::string& name);

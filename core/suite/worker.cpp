@@ -18,8 +18,9 @@ namespace pesuite {
 Json to_json(const WorkerOrder& o) {
   Json evals = Json::array();
   for (const CellEval& e : o.evals) evals.push_back(to_json(e));
-  return {{"cell", to_json(o.cell)},       {"evals", evals},       {"store", o.store.string()},
-          {"plugin_path", o.plugin_path},  {"threads", o.threads}, {"divergence_fails", o.divergence_fails}};
+  return {{"cell", to_json(o.cell)},   {"evals", evals},
+          {"store", o.store.string()}, {"plugin_path", o.plugin_path},
+          {"threads", o.threads},      {"divergence_fails", o.divergence_fails}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
@@ -59,16 +60,32 @@ int work(const fs::path& file) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < std::chrono::milliseconds(200)) return;
     last = now;
-    send({{"event", "progress"}, {"phase", p.phase}, {"step", p.step}, {"steps", p.steps},
-          {"loss", std::isfinite(p.loss) ? p.loss : 0.0}, {"tokens_per_s", p.tokens_per_second}, {"share", p.share}});
+    send({{"event", "progress"},
+          {"phase", p.phase},
+          {"step", p.step},
+          {"steps", p.steps},
+          {"loss", std::isfinite(p.loss) ? p.loss : 0.0},
+          {"tokens_per_s", p.tokens_per_second},
+          {"share", p.share}});
   };
   const Store store(order.store);
-  const CellOutcome outcome = run_cell(order.cell, order.evals, store, order.plugin_path, order.threads, watch);
+  FileLock lock(store.cell(cell_id(order.cell)) / ".lock");
+  if (!lock.try_take()) {  // another suite has the same cell: afterwards there is nothing left to
+                           // do
+    spdlog::info("waiting for another process that runs this cell");
+    lock.take();
+    if (stop) return static_cast<int>(Exit::preempted);
+  }
+  const CellOutcome outcome =
+      run_cell(order.cell, order.evals, store, order.plugin_path, order.threads, watch);
   if (outcome == CellOutcome::stopped) return static_cast<int>(Exit::preempted);
-  if (outcome == CellOutcome::diverged && order.divergence_fails)
-    return failed("diverged", "training diverged, and on_divergence is 'fail'", Exit::cells_failed);
   write_file_atomic(store.status(cell_id(order.cell)),
-                    Json{{"state", outcome == CellOutcome::diverged ? "diverged" : "done"}, {"ts", utc_timestamp()}}.dump(1) + "\n");
+                    Json{{"state", outcome == CellOutcome::diverged ? "diverged" : "done"},
+                         {"ts", utc_timestamp()}}
+                            .dump(1) +
+                        "\n");
+  if (outcome == CellOutcome::diverged && order.divergence_fails)
+    return failed("diverged", divergence_failed, Exit::cells_failed);
   return 0;
 }
 

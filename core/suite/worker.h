@@ -16,9 +16,12 @@ struct WorkerOrder {
 Json to_json(const WorkerOrder&);
 WorkerOrder order_from_json(const Json&);
 
-// Does what `file` says: trains and evaluates one cell, reporting on stdout as JSON lines and to the
-// log on stderr. Returns the process's exit code. SIGTERM and SIGUSR1 make it write a checkpoint and
-// leave with 75.
+// Does what `file` says: trains and evaluates one cell, reporting on stdout as JSON lines and to
+// the log on stderr. Returns the process's exit code. SIGTERM and SIGUSR1 make it write a
+// checkpoint and leave with 75.
+// Why a cell that diverged counts as failed, where the suite says so.
+inline constexpr const char* divergence_failed = "training diverged, and on_divergence is 'fail'";
+
 int run_worker(const fs::path& file);
 
 }  // namespace pesuite

@@ -1,11 +1,10 @@
-// Memory of one step. Blocks are handed out, may be given back early and are then reused by size;
-// reset() forgets them all at once without freeing. After a first step has shown how much is
-// needed, further steps allocate nothing.
+// Memory of one step. Blocks are taken, may be given back early, and neighbours that are free
+// become one block again; reset() forgets all of them at once. After the first steps have shown how
+// much is needed, further steps allocate nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "backend/backend.h"
@@ -22,65 +21,93 @@ class Arena {
   void* take(std::size_t bytes) {
     bytes = round_up(bytes);
     in_use_ += bytes;
-    high_water_ = in_use_ > high_water_ ? in_use_ : high_water_;
-    auto& free = free_[bytes];
-    if (!free.empty()) {
-      void* p = free.back();
-      free.pop_back();
-      return p;
+    high_water_ = std::max(high_water_, in_use_);
+    auto best = free_.end();  // the smallest that is large enough, so that large ones stay whole
+    for (auto it = free_.begin(); it != free_.end(); ++it)
+      if (it->size >= bytes && (best == free_.end() || it->size < best->size)) best = it;
+    if (best == free_.end()) {
+      // as much again as there is: pages that nobody touches cost nothing
+      std::size_t total = smallest;
+      for (const Chunk& c : chunks_) total += c.size;
+      add_chunk(std::max(bytes, total));
+      best = find(chunks_.back().memory);
     }
-    return bump(bytes);
+    std::byte* p = best->at;
+    best->at += bytes;
+    best->size -= bytes;
+    if (best->size == 0) free_.erase(best);
+    for (Chunk& c : chunks_)
+      if (p >= c.memory && p < c.memory + c.size)
+        c.reached = std::max(c.reached, static_cast<std::size_t>(p - c.memory) + bytes);
+    return p;
   }
   void give_back(void* p, std::size_t bytes) {
     bytes = round_up(bytes);
     in_use_ -= bytes;
-    free_[bytes].push_back(p);
+    insert(static_cast<std::byte*>(p), bytes);
   }
   // Everything taken is gone. Where several chunks were needed they become one.
   void reset() {
-    for (auto& [bytes, list] : free_) list.clear();
     in_use_ = 0;
     if (chunks_.size() > 1) {
       std::size_t total = 0;
-      for (const Chunk& c : chunks_) total += c.size;
+      for (const Chunk& c : chunks_) total += c.reached;
       release_chunks();
       add_chunk(total);
+      return;
     }
-    used_ = 0;
+    free_.clear();
+    for (const Chunk& c : chunks_) free_.push_back({c.memory, c.size});
   }
 
   std::size_t high_water() const { return high_water_; }  // most bytes in use at once
 
  private:
+  static constexpr std::size_t smallest = std::size_t{1} << 20;
   struct Chunk {
     std::byte* memory;
+    std::size_t size, reached;  // bytes, and how far blocks went
+  };
+  struct Block {
+    std::byte* at;
     std::size_t size;
   };
-  static std::size_t round_up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+  static std::size_t round_up(std::size_t bytes) {
+    return std::max<std::size_t>(1, (bytes + 255) / 256) * 256;
+  }
 
-  void* bump(std::size_t bytes) {
-    if (chunks_.empty() || used_ + bytes > chunks_.back().size) {
-      constexpr std::size_t smallest = std::size_t{1} << 20;
-      const std::size_t wanted = chunks_.empty() ? smallest : chunks_.back().size / 2;
-      add_chunk(bytes > wanted ? bytes : wanted);
-      used_ = 0;
+  std::vector<Block>::iterator find(const std::byte* at) {  // the first block not below `at`
+    return std::lower_bound(free_.begin(), free_.end(), at,
+                            [](const Block& b, const std::byte* p) { return b.at < p; });
+  }
+  void insert(std::byte* at, std::size_t size) {
+    auto next = find(at);
+    if (next != free_.end() && at + size == next->at) {
+      next->at = at;
+      next->size += size;
+    } else {
+      next = free_.insert(next, {at, size});
     }
-    void* p = chunks_.back().memory + used_;
-    used_ += bytes;
-    return p;
+    if (next == free_.begin()) return;
+    const auto before = next - 1;
+    if (before->at + before->size != next->at) return;
+    before->size += next->size;
+    free_.erase(next);
   }
   void add_chunk(std::size_t size) {
-    chunks_.push_back({static_cast<std::byte*>(backend_.allocate(size)), size});
+    auto* memory = static_cast<std::byte*>(backend_.allocate(size));
+    chunks_.push_back({memory, size, 0});
+    free_.insert(find(memory), {memory, size});
   }
   void release_chunks() {
     for (const Chunk& c : chunks_) backend_.release(c.memory);
     chunks_.clear();
+    free_.clear();
   }
 
   Backend& backend_;
   std::vector<Chunk> chunks_;
-  std::size_t used_ = 0;  // of the last chunk
-  std::unordered_map<std::size_t, std::vector<void*>> free_;
+  std::vector<Block> free_;  // by address
   std::size_t in_use_ = 0, high_water_ = 0;
 };
 

@@ -49,12 +49,14 @@ Tensor fused(Tape& t, const Attention& a) {
   const Tensor y = t.make({q[0], q[2], q[1] * t.shape(a.v)[3]}, needs);
   const Tensor lse = t.make({q[0], q[1], q[2]}, false);
   t.backend().attention_forward(t.out(y), t.out(lse), kernel_input(t, a));
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    for (const Tensor x : {a.q, a.k, a.v, a.distance, a.bias, y, lse}) t.keep(x);
     t.record(y, [=](Tape& t) {
       t.backend().attention_backward(t.grad(a.q), t.grad(a.k), t.grad(a.v), t.grad(a.distance),
                                      t.grad(a.bias), t.grad_view(y), t.view(y), t.view(lse),
                                      kernel_input(t, a));
     });
+  }
   return y;
 }
 
@@ -135,6 +137,7 @@ Tensor composed(Tape& t, const Attention& a) {
     t.backend().copy(t.out(y), first, t.view(block), 0, 1, rows);
     t.release_since(mark);
   }
+  for (const Tensor x : {a.q, a.k, a.v, a.distance, a.bias}) t.keep(x);
   if (needs)
     t.record(y, [=](Tape& t) {
       t.set_recording(true);

@@ -27,10 +27,12 @@ Tensor unary(Tape& t, Unary op, Tensor x) {
   if (!x) return {};
   const Tensor y = t.make(t.shape(x), t.needs_grad(x) && op != Unary::floor);
   t.backend().unary_forward(t.out(y), t.view(x), op);
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(x), t.keep(y);
     t.record(y, [=](Tape& t) {
       t.backend().unary_backward(t.grad(x), t.grad_view(y), t.view(x), t.view(y), op);
     });
+  }
   return y;
 }
 
@@ -42,7 +44,8 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
                               t.shape(a).text(), t.shape(b).text()));
   const Tensor y = t.make(*shape, t.needs_grad(a) || t.needs_grad(b));
   t.backend().binary_forward(t.out(y), t.view(a), t.view(b), op);
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(a), t.keep(b);
     t.record(y, [=](Tape& t) {
       const View dy = t.grad_view(y);
       if (a.id == b.id) {  // two contributions to one gradient, one after the other
@@ -52,6 +55,7 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
         t.backend().binary_backward(t.grad(a), t.grad(b), dy, t.view(a), t.view(b), op);
       }
     });
+  }
   return y;
 }
 
@@ -83,7 +87,8 @@ Tensor matmul(Tape& t, Tensor a, Tensor b, bool transpose_b) {
   extents[lead->rank() + 1] = n;
   const Tensor y = t.make(Shape::of(lead->rank() + 2, extents), t.needs_grad(a) || t.needs_grad(b));
   t.backend().matmul(t.out(y), t.view(a), t.view(b), false, transpose_b);
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(a), t.keep(b);
     t.record(y, [=](Tape& t) {
       const View dy = t.grad_view(y);
       // y = a b: da = dy b^T, db = a^T dy.  y = a b^T: da = dy b, db = dy^T a.
@@ -95,6 +100,7 @@ Tensor matmul(Tape& t, Tensor a, Tensor b, bool transpose_b) {
           t.backend().matmul(db, t.view(a), dy, true, false);
       }
     });
+  }
   return y;
 }
 
@@ -210,9 +216,11 @@ Tensor take(Tape& t, Tensor x, Tensor index) {
                               sx.text(), si.text()));
   const Tensor y = t.make(*shape, t.needs_grad(x));
   t.backend().take_forward(t.out(y), t.view(x), t.view(index));
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(index);
     t.record(y,
              [=](Tape& t) { t.backend().take_backward(t.grad(x), t.grad_view(y), t.view(index)); });
+  }
   return y;
 }
 
@@ -226,9 +234,11 @@ Tensor rows(Tape& t, Tensor x, Tensor index) {
   shape.at(0) = si[0];
   const Tensor y = t.make(shape, t.needs_grad(x));
   t.backend().rows_forward(t.out(y), t.view(x), t.view(index));
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(index);
     t.record(y,
              [=](Tape& t) { t.backend().rows_backward(t.grad(x), t.grad_view(y), t.view(index)); });
+  }
   return y;
 }
 
@@ -247,11 +257,16 @@ Tensor rotate(Tape& t, Tensor x, Tensor cos, Tensor sin, Pairs pairs) {
   if (!shape || !(*shape == sx)) return refuse("cos does not broadcast against x");
   const Tensor y = t.make(sx, t.needs_grad(x) || t.needs_grad(cos) || t.needs_grad(sin));
   t.backend().rotate_forward(t.out(y), t.view(x), t.view(cos), t.view(sin), pairs);
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    const bool reads_x = t.needs_grad(cos) || t.needs_grad(sin);
+    if (reads_x) t.keep(x);
+    t.keep(cos), t.keep(sin);
     t.record(y, [=](Tape& t) {
-      t.backend().rotate_backward(t.grad(x), t.grad(cos), t.grad(sin), t.grad_view(y), t.view(x),
+      const View values = reads_x ? t.view(x) : View{nullptr, t.shape(x)};
+      t.backend().rotate_backward(t.grad(x), t.grad(cos), t.grad(sin), t.grad_view(y), values,
                                   t.view(cos), t.view(sin), pairs);
     });
+  }
   return y;
 }
 
@@ -291,11 +306,13 @@ Tensor norm(Tape& t, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps) 
   const Tensor stats = t.make({shape.span(0, shape.rank() - 1), 2}, false);
   t.backend().norm_forward(t.out(y), t.out(stats), t.view(x), t.view(gain), t.view(bias), kind,
                            eps);
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(x), t.keep(gain), t.keep(stats);
     t.record(y, [=](Tape& t) {
       t.backend().norm_backward(t.grad(x), t.grad(gain), t.grad(bias), t.grad_view(y), t.view(x),
                                 t.view(gain), t.view(stats), kind);
     });
+  }
   return y;
 }
 
@@ -311,12 +328,14 @@ Tensor linear(Tape& t, Tensor x, Tensor w, Tensor bias, Tensor residual) {
         fmt::format("linear: the residual {} is not {}", t.shape(residual).text(), shape.text()));
   const Tensor y = t.make(shape, t.needs_grad(x) || t.needs_grad(w) || t.needs_grad(residual));
   t.backend().linear_forward(t.out(y), t.view(x), t.view(w), t.view(bias), t.view(residual));
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(x), t.keep(w);
     t.record(y, [=](Tape& t) {
       const View dy = t.grad_view(y);
       t.backend().linear_backward(t.grad(x), t.grad(w), t.grad(bias), dy, t.view(x), t.view(w));
       t.pass_grad(y, residual);
     });
+  }
   return y;
 }
 
@@ -324,8 +343,10 @@ Tensor gate(Tape& t, Tensor x) {
   if (!x) return {};
   const Tensor y = t.make(with_last(t.shape(x), t.shape(x)[-1] / 2), t.needs_grad(x));
   t.backend().gate_forward(t.out(y), t.view(x));
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(x);
     t.record(y, [=](Tape& t) { t.backend().gate_backward(t.grad(x), t.grad_view(y), t.view(x)); });
+  }
   return y;
 }
 
@@ -342,10 +363,12 @@ Tensor softmax(Tape& t, Tensor scores, std::int64_t first) {
   if (!scores) return {};
   const Tensor y = t.make(t.shape(scores), t.needs_grad(scores));
   t.backend().softmax_forward(t.out(y), t.view(scores), first);
-  if (t.needs_grad(y))
+  if (t.needs_grad(y)) {
+    t.keep(y);
     t.record(y, [=](Tape& t) {
       t.backend().softmax_backward(t.grad(scores), t.grad_view(y), t.view(y));
     });
+  }
   return y;
 }
 

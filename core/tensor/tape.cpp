@@ -78,6 +78,16 @@ void Tape::pass_grad(Tensor from, Tensor to) {
   }
 }
 
+void Tape::drop(Tensor t) {
+  if (!t) return;
+  Slot& slot = slots_[root(t)];
+  if (slot.kept || !slot.owned) return;
+  arena_.give_back(slot.data, bytes(slot.shape));
+  slot.data = nullptr;
+  slot.owned = false;
+  slot.dropped = true;
+}
+
 Out Tape::scratch(const Shape& shape) {
   return {arena_.take(bytes(shape)), shape, false};
 }

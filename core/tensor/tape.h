@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/error.h"
 #include "tensor/arena.h"
 
 namespace pesuite {
@@ -55,7 +56,10 @@ class Tape {
 
   Shape shape(Tensor t) const { return slots_[t.id].shape; }
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
-  View view(Tensor t) const { return t ? View{slots_[root(t)].data, slots_[t.id].shape} : View{}; }
+  View view(Tensor t) const {
+    PES_CHECK(!t || !slots_[root(t)].dropped);
+    return t ? View{slots_[root(t)].data, slots_[t.id].shape} : View{};
+  }
   Out out(Tensor t) { return {slots_[root(t)].data, slots_[t.id].shape, false}; }
   // Where to put a contribution to t's gradient: replaces at the first call, adds afterwards.
   // Without data where t needs none.
@@ -65,6 +69,13 @@ class Tape {
   // Hands the whole gradient of `from` on to `to`, without a copy where nothing is there yet.
   // The last thing a backward does with `from`.
   void pass_grad(Tensor from, Tensor to);
+  // Said by an op whose backward reads t's values.
+  void keep(Tensor t) {
+    if (t && recording_) slots_[root(t)].kept = true;
+  }
+  // Said by who knows that no later op reads t's values: they are given back unless one was
+  // recorded that keeps them. The gradient may still come.
+  void drop(Tensor t);
   // Memory for the length of one op.
   Out scratch(const Shape& shape);
   void release(Out scratch);
@@ -125,6 +136,8 @@ class Tape {
     std::uint32_t alias_of = 0;
     bool needs_grad = false;
     bool owned = true;  // data belongs to the arena
+    bool kept = false;  // a backward reads the data
+    bool dropped = false;
     void* data = nullptr;
     void* grad = nullptr;
     Parameter* parameter = nullptr;

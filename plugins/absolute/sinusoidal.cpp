@@ -6,7 +6,7 @@ namespace {
 
 struct Sinusoidal : pes::Encoding {
   static constexpr pes_option options[] = {
-      pes::real("base", "10000", 1, 1e12, "wavelengths run from 2 pi to 2 pi base"),
+      pes::real("base", "10000", 1, 1e12, "wavelengths run from 2 pi to (almost) 2 pi base"),
       pes::choice("layout", "interleaved", "interleaved|concat",
                   "sine and cosine of a frequency side by side, or all sines before all cosines"),
       pes::choice("exponent", "width", "width|endpoints",

@@ -6,7 +6,9 @@ namespace {
 
 struct Rope : pes::Encoding {
   static constexpr pes_option options[] = {
-      pes::real("base", "10000", 1, 1e12, "wavelengths run from 2 pi to 2 pi base"),
+      pes::real(
+          "base", "10000", 1, 1e12,
+          "pair r turns by base^(-2r/R) a position: wavelengths from 2 pi to almost 2 pi base"),
       pes::choice("layout", "half", "half|interleaved|mismatched",
                   "features of a pair: (r, r + R/2), (2r, 2r+1), or the defect of a published "
                   "comparison that takes angles from the first and partners from the second, which "

@@ -1,6 +1,7 @@
 // A synthetic language whose optimum is known: records that are set and asked for again, filler
 // words of a hidden topic, nested brackets. An example is a window of a document.
 #include "ledger.h"
+#include "window.h"
 
 #include <algorithm>
 #include <pesuite/pesuite.hpp>
@@ -26,14 +27,11 @@ struct Ledger : pes::Task {
     document = v.integer("document");
     inputs = outputs = PES_FIRST_SYMBOL + static_cast<std::int32_t>(law.alphabet());
     head = PES_LM;
-    if (use.max_length > document)
-      throw pes::Refusal("lengths up to " + std::to_string(use.max_length) +
-                         " do not fit into documents of " + std::to_string(document) +
-                         " tokens; set document to at least that");
+    corpus::check_document(document, use.max_length);
   }
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
-    const std::size_t start = window_start(r);
+    const auto start = static_cast<std::size_t>(corpus::window_start(r, document, "ledger window"));
     const std::size_t length = e.tokens.size();
     // one more token than the window holds: the last target
     const std::vector<std::int32_t> text = ledger::write(law, random, start + length + 1);
@@ -42,17 +40,6 @@ struct Ledger : pes::Task {
       e.targets[t] = PES_FIRST_SYMBOL + text[start + t + 1];
     }
     if (!e.optimum.empty()) pay(text, start, e.optimum);
-  }
-  // Drawn from a stream of its own, so that the document is the same for every window.
-  std::int64_t window_start(const pes::Request& r) const {
-    const std::int64_t last = document - r.length;
-    if (last < std::max<std::int64_t>(r.start, 0))
-      throw pes::Refusal("a window of " + std::to_string(r.length) + " tokens from token " +
-                         std::to_string(std::max<std::int64_t>(r.start, 0)) +
-                         " does not fit into a document of " + std::to_string(document));
-    if (r.start >= 0) return r.start;
-    pes::Random random(pes::mix64(r.seed, r.split), pes::purpose("ledger window"), r.index);
-    return static_cast<std::int64_t>(random.below64(last + 1));
   }
   void pay(std::span<const std::int32_t> text, std::size_t start, std::span<double> optimum) const {
     ledger::Reader reader(law, start);

@@ -6,6 +6,7 @@
 
 #include "categorical.h"
 #include "toylag_tables.h"
+#include "window.h"
 
 namespace {
 
@@ -27,31 +28,17 @@ struct Toylag : pes::Task {
     inputs = outputs = PES_FIRST_SYMBOL + symbols;
     head = PES_LM;
     for (const auto& units : toylag::topic_symbols) laws.push_back(corpus::from_units(units));
-    if (use.max_length > document)
-      throw pes::Refusal("lengths up to " + std::to_string(use.max_length) +
-                         " do not fit into documents of " + std::to_string(document) +
-                         " tokens; set document to at least that");
+    corpus::check_document(document, use.max_length);
   }
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
-    const auto start = static_cast<std::size_t>(window_start(r));
+    const auto start = static_cast<std::size_t>(corpus::window_start(r, document, "toylag window"));
     const std::vector<int> x = write(random, start + e.tokens.size() + 1);
     for (std::size_t t = 0; t < e.tokens.size(); ++t) {
       e.tokens[t] = PES_FIRST_SYMBOL + x[start + t];
       e.targets[t] = PES_FIRST_SYMBOL + x[start + t + 1];
     }
     if (!e.optimum.empty()) pay(x, start, e.optimum);
-  }
-  // Drawn from a stream of its own, so that the document is the same for every window.
-  std::int64_t window_start(const pes::Request& r) const {
-    const std::int64_t last = document - r.length;
-    if (last < std::max<std::int64_t>(r.start, 0))
-      throw pes::Refusal("a window of " + std::to_string(r.length) + " tokens from token " +
-                         std::to_string(std::max<std::int64_t>(r.start, 0)) +
-                         " does not fit into a document of " + std::to_string(document));
-    if (r.start >= 0) return r.start;
-    pes::Random random(pes::mix64(r.seed, r.split), pes::purpose("toylag window"), r.index);
-    return static_cast<std::int64_t>(random.below64(last + 1));
   }
 
   std::vector<int> write(pes::Random& random, std::size_t count) const {

@@ -21,8 +21,9 @@ TEST(Random, PhiloxKnownAnswers) {
             (pes::Block{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
   EXPECT_EQ(pes::philox4x32({0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu}, ~0ull),
             (pes::Block{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}));
-  EXPECT_EQ(pes::philox4x32({0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, 0x299f31d0a4093822u),
-            (pes::Block{0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}));
+  EXPECT_EQ(
+      pes::philox4x32({0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, 0x299f31d0a4093822u),
+      (pes::Block{0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}));
 }
 
 TEST(Random, StreamsDoNotDependOnOrder) {
@@ -52,7 +53,8 @@ TEST(Random, BelowIsUniform) {
 
 TEST(Random, NormalQuantileAgreesWithBoost) {
   const boost::math::normal law;
-  for (double p : {1e-300, 1e-20, 1e-9, 1e-4, 0.01, 0.07, 0.0751, 0.3, 0.5, 0.6, 0.9251, 0.99, 1 - 1e-12})
+  for (double p :
+       {1e-300, 1e-20, 1e-9, 1e-4, 0.01, 0.07, 0.0751, 0.3, 0.5, 0.6, 0.9251, 0.99, 1 - 1e-12})
     EXPECT_NEAR(pes::normal_quantile(p), boost::math::quantile(law, p),
                 1e-14 * (1 + std::fabs(boost::math::quantile(law, p))))
         << p;
@@ -72,8 +74,10 @@ TEST(Random, NormalHasItsMoments) {
 }
 
 TEST(Random, PortableLogIsALog) {
-  for (double x : {1e-310, 1e-300, 0.1, 0.5, 0.7071, 0.70711, 1.0, 1.4142, 1.4143, 2.0, 10.0, 1e300})
-    EXPECT_NEAR(pes::portable_log(x), std::log(x), 4e-16 * std::max(1.0, std::fabs(std::log(x)))) << x;
+  for (double x :
+       {1e-310, 1e-300, 0.1, 0.5, 0.7071, 0.70711, 1.0, 1.4142, 1.4143, 2.0, 10.0, 1e300})
+    EXPECT_NEAR(pes::portable_log(x), std::log(x), 4e-16 * std::max(1.0, std::fabs(std::log(x))))
+        << x;
 }
 
 TEST(Text, NearestFindsSlips) {
@@ -145,10 +149,20 @@ TEST(Isolate, TellsHowItEnded) {
   EXPECT_EQ(threw.end, Isolated::End::threw);
   EXPECT_EQ(threw.code, static_cast<int>(Exit::data));
   EXPECT_EQ(threw.text, "a sentence");
-  const Isolated crashed = run_isolated([]() -> std::string { ::kill(::getpid(), SIGSEGV); return ""; }, 10);
+  const Isolated crashed = run_isolated(
+      []() -> std::string {
+        ::kill(::getpid(), SIGSEGV);
+        return "";
+      },
+      10);
   EXPECT_EQ(crashed.end, Isolated::End::crashed);
   EXPECT_EQ(crashed.text, "crashed with SIGSEGV (Segmentation fault)");
-  const Isolated slow = run_isolated([] { for (;;) std::this_thread::yield(); return std::string(); }, 0.2);
+  const Isolated slow = run_isolated(
+      [] {
+        for (;;) std::this_thread::yield();
+        return std::string();
+      },
+      0.2);
   EXPECT_EQ(slow.end, Isolated::End::timed_out);
 }
 

@@ -31,7 +31,8 @@ struct Ended {
 
 class Command {
  public:
-  Command(const fs::path& folder, std::vector<std::string> arguments, std::vector<std::string> environment = {})
+  Command(const fs::path& folder, std::vector<std::string> arguments,
+          std::vector<std::string> environment = {})
       : out_(folder / "stdout"), err_(folder / "stderr") {
     pid_ = ::fork();
     if (pid_ != 0) return;
@@ -53,7 +54,8 @@ class Command {
   bool running() { return status_ < 0 && ::waitpid(pid_, &status_, WNOHANG) == 0; }
   Ended wait() {
     if (status_ < 0) ::waitpid(pid_, &status_, 0);
-    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_), slurp(out_), slurp(err_)};
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_), slurp(out_),
+            slurp(err_)};
   }
 
  private:

@@ -46,7 +46,9 @@ Spelling spell(const Vector& v) {
   if (pe == "alibi") {
     const std::string variant = v.text("variant");
     if (variant.find("0.5") != std::string::npos)
-      return {"", "adds half a slope off the diagonal, which no causal softmax can see"};
+      return {
+          "",
+          "a bidirectional variant with half a slope below the diagonal; attention here is causal"};
     return {"alibi", ""};
   }
   if (pe == "rope") {

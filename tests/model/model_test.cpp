@@ -39,18 +39,26 @@ TEST(Presets, HaveTheirStatedParameters) {
     if (p.stated_parameters == 0) continue;
     const auto n = static_cast<double>(parameter_count(p.config));
     // "59M" is stated to two digits, 28,012,369 to the last one
-    const double tolerance = p.stated_parameters > 1e9 || p.stated_parameters == std::round(p.stated_parameters / 1e6) * 1e6 ? 0.01 : 0;
+    const double tolerance =
+        p.stated_parameters > 1e9 ||
+                p.stated_parameters == std::round(p.stated_parameters / 1e6) * 1e6
+            ? 0.01
+            : 0;
     EXPECT_NEAR(n, p.stated_parameters, tolerance * p.stated_parameters) << p.name;
   }
   EXPECT_EQ(preset("tiny").tokens, 2.4e9);
-  EXPECT_EQ(failure([] { preset("tinny"); }), "there is no model preset 'tinny', did you mean 'tiny'?");
+  EXPECT_EQ(failure([] { preset("tinny"); }),
+            "there is no model preset 'tinny', did you mean 'tiny'?");
 }
 
 TEST(Presets, CountsAreThoseOfTheModel) {
   for (const char* name : {"micro", "nano", "sandbox"}) {
     ModelConfig c = preset(name).config;
     const auto backend = open_backend("cpu", {});
-    Model m(*backend, c, Encoding(catalog(), {"none", {}}, {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 8, 8}), 1);
+    Model m(*backend, c,
+            Encoding(catalog(), {"none", {}},
+                     {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 8, 8}),
+            1);
     EXPECT_EQ(m.count(), parameter_count(c)) << name;
   }
 }
@@ -73,19 +81,25 @@ TEST(Expressions, PointAtWhatIsWrong) {
   EXPECT_EQ(reason("rope x"), "encoding 'rope x': unexpected 'x' at column 6");
   EXPECT_EQ(reason(""), "encoding '': expected a name at column 1");
   EXPECT_EQ(reason("t(p='x)"), "encoding 't(p='x)': a quote that is never closed at column 5");
-  EXPECT_EQ(reason("r(a=1, a=2)"), "encoding 'r(a=1, a=2)': option 'a' given twice, the second time at column 11");
+  EXPECT_EQ(reason("r(a=1, a=2)"),
+            "encoding 'r(a=1, a=2)': option 'a' given twice, the second time at column 11");
 }
 
 TEST(Options, AreCheckedAgainstTypeAndBounds) {
   const pes_card& rope = *catalog().encoding("rope").descriptor->card;
-  const auto reason = [&](Options o) { return failure([&] { resolve_options(rope, o, "encoding 'rope'"); }); };
+  const auto reason = [&](Options o) {
+    return failure([&] { resolve_options(rope, o, "encoding 'rope'"); });
+  };
   EXPECT_EQ(reason({{"bse", "3"}}), "encoding 'rope' has no option 'bse', did you mean 'base'?");
   EXPECT_EQ(reason({{"base", "x"}}), "encoding 'rope': option 'base' = 'x' is not a number");
   EXPECT_EQ(reason({{"base", "nan"}}), "encoding 'rope': option 'base' = 'nan' is not a number");
-  EXPECT_EQ(reason({{"base", "0.5"}}), "encoding 'rope': option 'base' = '0.5' is outside 1 .. 1000000000000");
+  EXPECT_EQ(reason({{"base", "0.5"}}),
+            "encoding 'rope': option 'base' = '0.5' is outside 1 .. 1000000000000");
   EXPECT_EQ(reason({{"layout", "hlaf"}}),
-            "encoding 'rope': option 'layout' = 'hlaf' is none of half, interleaved, mismatched, did you mean 'half'?");
-  EXPECT_EQ(reason({{"features", "1.5"}}), "encoding 'rope': option 'features' = '1.5' is not an integer");
+            "encoding 'rope': option 'layout' = 'hlaf' is none of half, interleaved, mismatched, "
+            "did you mean 'half'?");
+  EXPECT_EQ(reason({{"features", "1.5"}}),
+            "encoding 'rope': option 'features' = '1.5' is not an integer");
   // plugins read plain decimals
   EXPECT_EQ(resolve_options(rope, {{"features", "1e1"}}, "x")[2], "10");
   EXPECT_EQ(expression_text(rope, resolve_options(rope, {{"base", "500"}}, "x")), "rope(base=500)");
@@ -93,8 +107,10 @@ TEST(Options, AreCheckedAgainstTypeAndBounds) {
 }
 
 TEST(Catalog, NamesWhatIsNear) {
-  EXPECT_EQ(failure([] { catalog().encoding("alibbi"); }), "there is no encoding 'alibbi', did you mean 'alibi'?");
-  EXPECT_EQ(failure([] { catalog().task("zzzzzz"); }), "there is no task 'zzzzzz'; 'pesuite list task' shows all");
+  EXPECT_EQ(failure([] { catalog().encoding("alibbi"); }),
+            "there is no encoding 'alibbi', did you mean 'alibi'?");
+  EXPECT_EQ(failure([] { catalog().task("zzzzzz"); }),
+            "there is no task 'zzzzzz'; 'pesuite list task' shows all");
 }
 
 TEST(Library, RefusalsAreSentences) {
@@ -103,17 +119,22 @@ TEST(Library, RefusalsAreSentences) {
   entry.abi_major = PES_ABI_MAJOR + 1;
   entry.name = "x", entry.version = "1";
   const auto reason = [&] { return failure([&] { check_entry(entry, "x.plugin.so"); }); };
-  EXPECT_EQ(reason(), "x.plugin.so: built for plugin ABI 2.0, this pesuite has 1.0; use a newer pesuite, or rebuild the "
-                      "plugin against this one's headers");
+  EXPECT_EQ(reason(),
+            "x.plugin.so: built for plugin ABI 2.0, this pesuite has 1.0; use a newer pesuite, or "
+            "rebuild the "
+            "plugin against this one's headers");
   entry.abi_major = 0;
-  EXPECT_EQ(reason(), "x.plugin.so: built for plugin ABI 0.0, this pesuite has 1.0; rebuild the plugin against this "
-                      "pesuite's headers");
+  EXPECT_EQ(reason(),
+            "x.plugin.so: built for plugin ABI 0.0, this pesuite has 1.0; rebuild the plugin "
+            "against this "
+            "pesuite's headers");
   entry.abi_major = PES_ABI_MAJOR;
   entry.abi_minor = 9;  // a newer minor loads
   EXPECT_EQ(reason(), "");
   entry.size = 12;
   EXPECT_EQ(reason(), "x.plugin.so: its entry is 12 bytes long, too short to hold a version");
-  EXPECT_EQ(failure([] { Library::open("/no/such.so"); }), "/no/such.so: there is no such plugin file");
+  EXPECT_EQ(failure([] { Library::open("/no/such.so"); }),
+            "/no/such.so: there is no such plugin file");
 }
 
 // -------------------------------------------------------------------------------- schedules
@@ -122,9 +143,10 @@ TEST(Schedules, HaveTheirShapes) {
   const auto at = [](ScheduleKind kind, std::int64_t step, std::int64_t steps = 100) {
     return schedule_factor({kind, 10, 20, 0.1}, step, steps);
   };
-  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine,
-                                  ScheduleKind::inverse_sqrt, ScheduleKind::wsd}) {
-    EXPECT_NEAR(at(kind, 0), 0.1, 1e-12);   // warm-up
+  for (const ScheduleKind kind :
+       {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine,
+        ScheduleKind::inverse_sqrt, ScheduleKind::wsd}) {
+    EXPECT_NEAR(at(kind, 0), 0.1, 1e-12);  // warm-up
     EXPECT_NEAR(at(kind, 9), 1.0, 1e-12);
   }
   EXPECT_EQ(at(ScheduleKind::constant, 99), 1);
@@ -147,16 +169,20 @@ TEST(Intervals, WilsonIsWilsons) {
 }
 
 TEST(Protocols, ReadAndWrite) {
-  for (const char* text : {"non_overlapping", "sliding(64)", "last(16)"}) EXPECT_EQ(parse_protocol(text).text(), text);
-  EXPECT_EQ(failure([] { parse_protocol("slding(3)"); }),
-            "there is no protocol 'slding(3)'; known are non_overlapping, sliding(64) and last(64)");
+  for (const char* text : {"non_overlapping", "sliding(64)", "last(16)"})
+    EXPECT_EQ(parse_protocol(text).text(), text);
+  EXPECT_EQ(
+      failure([] { parse_protocol("slding(3)"); }),
+      "there is no protocol 'slding(3)'; known are non_overlapping, sliding(64) and last(64)");
 }
 
 // ------------------------------------------------------------------------------ safetensors
 
 class Scratch {
  public:
-  Scratch() : path_(fs::temp_directory_path() / fmt::format("pesuite-model-{}", ::getpid())) { fs::create_directories(path_); }
+  Scratch() : path_(fs::temp_directory_path() / fmt::format("pesuite-model-{}", ::getpid())) {
+    fs::create_directories(path_);
+  }
   ~Scratch() { fs::remove_all(path_); }
   fs::path operator/(const std::string& name) const { return path_ / name; }
 
@@ -177,11 +203,14 @@ TEST(Safetensors, RefusesWhatIsNotSound) {
     const std::string head = (scratch / "x").string() + " is not a sound safetensors file: ";
     const std::string tail = "; it may be truncated or damaged";
     EXPECT_TRUE(text.starts_with(head) && text.ends_with(tail)) << text;
-    return text.size() < head.size() + tail.size() ? text : text.substr(head.size(), text.size() - head.size() - tail.size());
+    return text.size() < head.size() + tail.size()
+               ? text
+               : text.substr(head.size(), text.size() - head.size() - tail.size());
   };
   const std::string four(16, '\0');
   EXPECT_EQ(reason("abc"), "it is shorter than 8 bytes");
-  EXPECT_EQ(reason(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8)), "its header claims 9223372036854775807 bytes of 8");
+  EXPECT_EQ(reason(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8)),
+            "its header claims 9223372036854775807 bytes of 8");
   EXPECT_EQ(reason(file_with("[1]", "")), "its header is no JSON object");
   EXPECT_TRUE(reason(file_with("{\"a\":", "")).find("parse error") != std::string::npos);
   EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,20]}})", four)),
@@ -192,10 +221,16 @@ TEST(Safetensors, RefusesWhatIsNotSound) {
             "a shape that is negative or absurdly large");
   EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"I8","shape":[16],"data_offsets":[0,16]}})", four)),
             "tensor 'a' has type I8; only F32 and F64 are known");
-  EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},"b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})", four)),
-            "tensors 'a' and 'b' overlap");
-  EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})", four)),
-            "the name 'a' twice");
+  EXPECT_EQ(
+      reason(file_with(
+          R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},"b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})",
+          four)),
+      "tensors 'a' and 'b' overlap");
+  EXPECT_EQ(
+      reason(file_with(
+          R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})",
+          four)),
+      "the name 'a' twice");
 }
 
 TEST(Safetensors, RoundTripsAndChecksShapes) {
@@ -222,9 +257,14 @@ struct Trainee {
     ModelConfig c = preset("micro").config;
     c.vocabulary = c.classes = task.info().inputs;
     c.dropout = dropout;
-    model = std::make_unique<Model>(*backend, c, Encoding(catalog(), {"t5", {}}, {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 24, 96}), 5);
+    model = std::make_unique<Model>(
+        *backend, c,
+        Encoding(catalog(), {"t5", {}},
+                 {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 24, 96}),
+        5);
     config.length = 24, config.batch = 10, config.micro_batch = 4, config.steps = 23;
-    config.log_every = 4, config.eval_every = 7, config.checkpoint_every = 3, config.validation_examples = 6;
+    config.log_every = 4, config.eval_every = 7, config.checkpoint_every = 3,
+    config.validation_examples = 6;
     config.optimizer.lr = 3e-3;
   }
   std::vector<std::vector<float>> weights() {
@@ -262,13 +302,15 @@ TEST_P(Resumed, EqualsUninterrupted) {
   TrainWatch watch;
   watch.stop = &stop;
   watch.progress = [&](const TrainState& s, double) { stop = s.step == GetParam(); };
-  ASSERT_EQ(train(*first.model, first.task, first.config, 9, "id", {last, {}, {}}, watch, state), TrainOutcome::stopped);
+  ASSERT_EQ(train(*first.model, first.task, first.config, 9, "id", {last, {}, {}}, watch, state),
+            TrainOutcome::stopped);
 
   Trainee second(0.2);
   TrainState resumed;
   load_checkpoint(last, *second.model, resumed, "id");
   EXPECT_EQ(resumed.step, GetParam());
-  ASSERT_EQ(train(*second.model, second.task, second.config, 9, "id", {}, {}, resumed), TrainOutcome::finished);
+  ASSERT_EQ(train(*second.model, second.task, second.config, 9, "id", {}, {}, resumed),
+            TrainOutcome::finished);
   EXPECT_EQ(second.weights(), whole.weights());
   EXPECT_EQ(without_times(resumed), without_times(wanted));
 }
@@ -284,7 +326,8 @@ TEST(Training, AccumulatesWhatOnePassWouldGive) {
   const auto x = whole.weights(), y = parts.weights();
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i)
-    for (std::size_t k = 0; k < x[i].size(); ++k) worst = std::max(worst, std::fabs(static_cast<double>(x[i][k]) - y[i][k]));
+    for (std::size_t k = 0; k < x[i].size(); ++k)
+      worst = std::max(worst, std::fabs(static_cast<double>(x[i][k]) - y[i][k]));
   EXPECT_LT(worst, 2e-3);  // Adam's first steps are as long as lr whatever the gradient
   EXPECT_NEAR(a.observations[0].value, b.observations[0].value, 1e-3);
 }
@@ -294,10 +337,12 @@ TEST(Training, KeepsPeriodicCheckpoints) {
   Trainee t;
   t.config.keep_periodic = 2;
   TrainState state;
-  TrainPaths paths{scratch / "last", scratch / "best", [&](std::int64_t s) { return scratch / fmt::format("step_{}", s); }};
+  TrainPaths paths{scratch / "last", scratch / "best",
+                   [&](std::int64_t s) { return scratch / fmt::format("step_{}", s); }};
   train(*t.model, t.task, t.config, 9, "id", paths, {}, state);
   std::set<std::string> names;
-  for (const auto& item : fs::directory_iterator(scratch / "")) names.insert(item.path().filename());
+  for (const auto& item : fs::directory_iterator(scratch / ""))
+    names.insert(item.path().filename());
   EXPECT_EQ(names, (std::set<std::string>{"last", "best", "step_18", "step_21", "step_23"}));
 }
 
@@ -317,12 +362,17 @@ TEST(Checkpoints, RefuseAnotherRunAndDamage) {
   Trainee t;
   TrainState state;
   save_checkpoint(scratch / "c", *t.model, state, "one run");
-  EXPECT_TRUE(failure([&] { load_checkpoint(scratch / "c", *t.model, state, "another"); })
-                  .ends_with("belongs to another run: its configuration or its seed differs"));
+  EXPECT_TRUE(failure([&] {
+                load_checkpoint(scratch / "c", *t.model, state, "another");
+              }).ends_with("belongs to another run: its configuration or its seed differs"));
   const std::string whole = read_file(scratch / "c");
-  for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{100}, std::size_t{3}}) {
+  for (const std::size_t size :
+       {whole.size() - 1, whole.size() / 2, std::size_t{100}, std::size_t{3}}) {
     write_file_atomic(scratch / "c", whole.substr(0, size));
-    EXPECT_TRUE(failure([&] { load_checkpoint(scratch / "c", *t.model, state, "one run"); }).find("truncated") != std::string::npos) << size;
+    EXPECT_TRUE(failure([&] {
+                  load_checkpoint(scratch / "c", *t.model, state, "one run");
+                }).find("truncated") != std::string::npos)
+        << size;
   }
 }
 
@@ -341,11 +391,12 @@ TEST(Evaluation, ScoresTheSameTokensAtEveryLength) {
   Trainee t;
   EvalConfig c;
   c.lengths = {24, 48, 96}, c.examples = 3, c.train_length = 24;
-  c.protocols = {parse_protocol("non_overlapping"), parse_protocol("sliding(8)"), parse_protocol("last(16)")};
+  c.protocols = {parse_protocol("non_overlapping"), parse_protocol("sliding(8)"),
+                 parse_protocol("last(16)")};
   check(c, t.task);
   std::map<std::string, std::set<std::int64_t>> counts;
   for (const int length : c.lengths)
-    for (const Observation& o : evaluate(*t.model, t.task, c, length, 9))
+    for (const Observation& o : evaluate(*t.model, t.task, c, length, 9, 1))
       if (o.metric == "nll" && !o.coords.contains("pos_lo")) {
         counts[o.coords["protocol"]].insert(o.count);
         EXPECT_EQ(o.n, 3);
@@ -358,7 +409,8 @@ TEST(Evaluation, ScoresTheSameTokensAtEveryLength) {
               c.lengths = {250};
               check(c, t.task);
             }),
-            "corpus 'toylag(document=256)' has documents of 256 tokens, and the windows at length 250 reach 274: raise its "
+            "corpus 'toylag(document=256)' has documents of 256 tokens, and the windows at length "
+            "250 reach 274: raise its "
             "option 'document' or shorten the evaluation");
 }
 
@@ -368,10 +420,12 @@ TEST(Evaluation, BucketsAddUpToTheWhole) {
   c.lengths = {96}, c.examples = 4, c.train_length = 24, c.protocols = {Protocol{}};
   double sum = 0, whole = 0;
   std::int64_t count = 0;
-  for (const Observation& o : evaluate(*t.model, t.task, c, 96, 9)) {
+  for (const Observation& o : evaluate(*t.model, t.task, c, 96, 9, 1)) {
     if (o.metric != "nll") continue;
-    if (!o.coords.contains("pos_lo")) whole = o.sum;
-    else sum += o.sum, count += o.count;
+    if (!o.coords.contains("pos_lo"))
+      whole = o.sum;
+    else
+      sum += o.sum, count += o.count;
   }
   EXPECT_NEAR(sum, whole, 1e-9 * whole);
   EXPECT_EQ(count, 4 * 96);

@@ -12,11 +12,13 @@ struct Base : pes::Encoding {
 };
 
 struct CrashInCreate : pes::Encoding {
-  static constexpr pes_card card = pes::card<CrashInCreate>("crash_in_create", "dies when it is created");
+  static constexpr pes_card card =
+      pes::card<CrashInCreate>("crash_in_create", "dies when it is created");
   CrashInCreate(const pes_model&, const pes::Values&) { std::raise(SIGSEGV); }
 };
 struct CrashInAttend : Base {
-  static constexpr pes_card card = pes::card<CrashInAttend>("crash_in_attend", "dies at the third step");
+  static constexpr pes_card card =
+      pes::card<CrashInAttend>("crash_in_attend", "dies at the third step");
   using Base::Base;
   void attend(const pes::Step& s, pes::Attention&) const {
     if (s.step == 2) std::raise(SIGSEGV);
@@ -34,14 +36,16 @@ struct Refuses : pes::Encoding {
   }
 };
 struct WrongShape : Base {
-  static constexpr pes_card card = pes::card<WrongShape>("wrong_shape", "adds tensors that do not fit");
+  static constexpr pes_card card =
+      pes::card<WrongShape>("wrong_shape", "adds tensors that do not fit");
   using Base::Base;
   void attend(const pes::Step& s, pes::Attention& a) const {
     a.q = a.q + s.table({3, 7}, [](auto, auto) { return 1.0; });
   }
 };
 struct WrongSlot : Base {
-  static constexpr pes_card card = pes::card<WrongSlot>("wrong_slot", "leaves a distance table that is too short");
+  static constexpr pes_card card =
+      pes::card<WrongSlot>("wrong_slot", "leaves a distance table that is too short");
   using Base::Base;
   void attend(const pes::Step& s, pes::Attention& a) const {
     a.distance = s.table({1, 2}, [](auto, auto) { return 0.0; });
@@ -50,12 +54,16 @@ struct WrongSlot : Base {
 struct Throws : Base {
   static constexpr pes_card card = pes::card<Throws>("throws", "throws in a hook");
   using Base::Base;
-  pes::Tensor embed(const pes::Step&, pes::Tensor) const { throw std::runtime_error("no embedding today"); }
+  pes::Tensor embed(const pes::Step&, pes::Tensor) const {
+    throw std::runtime_error("no embedding today");
+  }
 };
 struct Sleeps : Base {
   static constexpr pes_card card = pes::card<Sleeps>("sleeps", "takes its time");
   using Base::Base;
-  void attend(const pes::Step&, pes::Attention&) const { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
+  void attend(const pes::Step&, pes::Attention&) const {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 };
 struct Hoards : Base {
   static constexpr pes_card card = pes::card<Hoards>("hoards", "allocates without end");
@@ -66,7 +74,8 @@ struct Hoards : Base {
   }
 };
 struct Explodes : Base {
-  static constexpr pes_card card = pes::card<Explodes>("explodes", "multiplies scores until they overflow");
+  static constexpr pes_card card =
+      pes::card<Explodes>("explodes", "multiplies scores until they overflow");
   using Base::Base;
   void attend(const pes::Step& s, pes::Attention& a) const {
     a.q = exp(a.q * (1e3 * static_cast<double>(s.step)));
@@ -76,7 +85,8 @@ struct Explodes : Base {
 struct Gate : pes::Encoding {
   static constexpr pes_card card = pes::card<Gate>("gate", "counts gates between query and key");
   pes::Param weight;
-  Gate(const pes_model& m, const pes::Values&) : weight(param("weight", {m.heads, 1, 1}, pes::constant(-0.1))) {}
+  Gate(const pes_model& m, const pes::Values&)
+      : weight(param("weight", {m.heads, 1, 1}, pes::constant(-0.1))) {}
   void attend(const pes::Step&, pes::Attention& a) const { a.rewrite = true; }
   void rewrite(const pes::Step& s, pes::Scores& c) const {
     c.scores = c.scores + s[weight] * cumsum(sigmoid(c.scores) * c.visible, -1, true);

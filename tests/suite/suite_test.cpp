@@ -46,23 +46,28 @@ examples = 8
 
 class Suites : public ::testing::Test {
  protected:
-  Suites() : folder_(fs::temp_directory_path() / fmt::format("pesuite-suite-{}", ::getpid())) { fs::create_directories(folder_); }
+  Suites() : folder_(fs::temp_directory_path() / fmt::format("pesuite-suite-{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
   ~Suites() override { fs::remove_all(folder_); }
 
   fs::path write(const std::string& text, const std::string& name = "x.toml") {
     write_file_atomic(folder_ / name, text);
     return folder_ / name;
   }
-  Suite load(const std::string& text, const SuiteChoices& c = {}) { return load_suite(write(text), c); }
+  Suite load(const std::string& text, const SuiteChoices& c = {}) {
+    return load_suite(write(text), c);
+  }
   Plan plan(const std::string& text, const SuiteChoices& c = {}) {
-    return make_plan(load(text, c), {PESUITE_TEST_PLUGINS}, Store(folder_ / "store"));
+    Problems found;
+    const Suite s = load_suite(write(text), c, found);
+    return make_plan(s, {PESUITE_TEST_PLUGINS}, Store(folder_ / "store"), found);
   }
   // The problems of a suite, without the folder's name.
   std::string problems(const std::function<void()>& body) {
     try {
       body();
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::usage);
       std::string text = e.what();
       for (std::size_t at; (at = text.find(folder_.string() + "/")) != std::string::npos;)
         text.erase(at, folder_.string().size() + 1);
@@ -98,7 +103,8 @@ TEST_F(Suites, ASoundOneIsPlanned) {
 }
 
 TEST_F(Suites, AllProblemsAreReportedAtOnceWithTheirPlace) {
-  std::string text = replaced(sound, "batch = 8", "batchh = 8\noptimizer = {lr = \"fast\", betas = [0.9]}");
+  std::string text =
+      replaced(sound, "batch = 8", "batchh = 8\noptimizer = {lr = \"fast\", betas = [0.9]}");
   text = replaced(text, "seeds = [1, 2]", "seeds = [1, 1]");
   text = replaced(text, "budget = \"40 steps\"", "budget = \"40 stepps\"");
   text = replaced(text, "preset = \"micro\"", "preset = \"mikro\"");
@@ -106,17 +112,20 @@ TEST_F(Suites, AllProblemsAreReportedAtOnceWithTheirPlace) {
             "x.toml:4:1: 'defaults.seeds' names a seed twice\n"
             "x.toml:10:14: 'train.optimizer.lr' must be a number, not \"fast\"\n"
             "x.toml:10:27: 'train.optimizer.betas' must be two numbers in [0, 1)\n"
-            "x.toml:8:1: 'train.budget' is \"40 stepps\", which is no stretch of training: write 300, \"300 steps\", "
+            "x.toml:8:1: 'train.budget' is \"40 stepps\", which is no stretch of training: write "
+            "300, \"300 steps\", "
             "\"3%\", \"20M tokens\" or \"1e15 FLOPs\"\n"
             "x.toml:9:1: unknown key 'train.batchh', did you mean 'batch'?\n"
-            "x.toml:6:1: 'model.micro.preset' is 'mikro': there is no model preset 'mikro', did you mean 'micro'?");
+            "x.toml:6:1: 'model.micro.preset' is 'mikro': there is no model preset 'mikro', did "
+            "you mean 'micro'?");
 }
 
 TEST_F(Suites, SyntaxErrorsHaveALine) {
   EXPECT_EQ(problems([&] { load("name = \n"); }).substr(0, 9), "x.toml:1:");
-  EXPECT_EQ(problems([&] { load("name = \"x\"\n"); }),
-            "x.toml: a suite needs at least one model\nx.toml: a suite needs at least one encoding\n"
-            "x.toml: a suite needs at least one task");
+  EXPECT_EQ(
+      problems([&] { load("name = \"x\"\n"); }),
+      "x.toml: a suite needs at least one model\nx.toml: a suite needs at least one encoding\n"
+      "x.toml: a suite needs at least one task");
 }
 
 TEST_F(Suites, UnknownNamesPointAtTheirLine) {
@@ -129,11 +138,59 @@ TEST_F(Suites, UnknownNamesPointAtTheirLine) {
   EXPECT_EQ(problems([&] { plan(replaced(sound, "task = \"toylag\"", "task = \"toylog\"")); }),
             "x.toml:17:1: there is no task 'toylog', did you mean 'toylag'?");
   EXPECT_EQ(problems([&] { load(replaced(sound, "task = \"corpus\"", "task = \"corpse\"")); }),
-            "x.toml:23:1: 'eval' is for task 'corpse', which is not in the suite, did you mean 'corpus'?");
+            "x.toml:23:1: 'eval' is for task 'corpse', which is not in the suite, did you mean "
+            "'corpus'?");
   EXPECT_EQ(problems([&] { load(replaced(sound, "id = \"rope500\"", "id = \"rope\"")); }),
             "x.toml:14:1: encoding id 'rope' is used twice; give one of them another id");
   EXPECT_EQ(problems([&] { load(replaced(sound, "lengths = [16, 32]", "lengths = [\"2y\"]")); }),
-            "x.toml:28:1: 'eval.kback_copy.lengths' holds '2y'; write tokens (256) or a multiple of the training length (\"4x\")");
+            "x.toml:28:1: 'eval.kback_copy.lengths' holds '2y'; write tokens (256) or a multiple "
+            "of the training length (\"4x\")");
+}
+
+TEST_F(Suites, ProblemsOfTheFileAndOfPluginsAreReportedTogether) {
+  const std::string text = replaced(sound, "expr = \"rope\"", "expr = \"ropr\"");
+  EXPECT_EQ(problems([&] { plan(replaced(text, "batch = 8", "batchh = 8")); }),
+            "x.toml:9:1: unknown key 'train.batchh', did you mean 'batch'?\n"
+            "x.toml:11:1: there is no encoding 'ropr', did you mean 'rope'?");
+  SuiteChoices c;
+  c.set = {"train.stepps=3"};
+  EXPECT_EQ(problems([&] { plan(sound, c); }),
+            "--set train.stepps: unknown key 'train.stepps', did you mean 'steps'?");
+}
+
+TEST_F(Suites, TwinsAreRefused) {
+  EXPECT_EQ(
+      problems([&] { plan(replaced(sound, "rope(base=500)", "rope(base=10000)")); }),
+      "x.toml:14:1: encoding 'rope500' is the same as encoding 'rope'; leave one of them out");
+}
+
+TEST_F(Suites, WhatIsMissingHasItsOwnExitCode) {
+  const auto code = [&](const std::string& text) {
+    try {
+      plan(text);
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return Exit::done;
+  };
+  EXPECT_EQ(code(replaced(sound, "expr = \"rope\"", "expr = \"ropr\"")), Exit::plugin);
+  EXPECT_EQ(code(replaced(sound, "task = \"toylag\"",
+                          "task = \"text\"\noptions = {path = \"/nonexistent\"}")),
+            Exit::data);
+  EXPECT_EQ(code(replaced(sound, "seeds = [1, 2]", "seeds = [1, 2]\nbackend = \"cuda\"")),
+            Exit::device);
+}
+
+TEST_F(Suites, TheLaterOfTwoWordsForTheSameCounts) {
+  SuiteChoices c;
+  c.set = {"train.steps=7", "train.lr=0.5"};
+  EXPECT_EQ(plan(sound, c).cells[0].config.train.steps, 7);
+  EXPECT_EQ(plan(sound, c).cells[0].config.train.optimizer.lr, 0.5);
+  c.set = {"train.steps=7", "train.budget=\"9 steps\"", "train.lr=0.5", "train.optimizer.lr=0.25"};
+  EXPECT_EQ(plan(sound, c).cells[0].config.train.steps, 9);
+  EXPECT_EQ(plan(sound, c).cells[0].config.train.optimizer.lr, 0.25);
+  EXPECT_EQ(problems([&] { plan(replaced(sound, "batch = 8", "batch = 8\nsteps = 3")); }),
+            "x.toml:10:1: 'train.steps' says the same as 'budget'; leave one of them out");
 }
 
 TEST_F(Suites, ExtendsProfilesAndSetLieOnTop) {
@@ -156,7 +213,11 @@ budget = "3 steps"
   EXPECT_EQ(plain.tasks[0].train_length, 64);
   EXPECT_EQ(plain.tasks[1].train_length, 16);
   EXPECT_FALSE(plain.resolved.contains("profile"));
-  const Suite ci = load(top, {.profile = "ci", .set = {"train.batch=2", "task.corpus.options.document=777", "name=renamed"}, .seeds = {}, .only = {}});
+  const Suite ci =
+      load(top, {.profile = "ci",
+                 .set = {"train.batch=2", "task.corpus.options.document=777", "name=renamed"},
+                 .seeds = {},
+                 .only = {}});
   EXPECT_EQ(ci.seeds, std::vector<std::uint64_t>{7});
   EXPECT_EQ(ci.tasks[0].train.budget.value, 3);
   EXPECT_EQ(ci.tasks[0].train.batch, 2);
@@ -164,25 +225,36 @@ budget = "3 steps"
   EXPECT_EQ(ci.tasks[0].expression.options.at("document"), "777");
   EXPECT_EQ(problems([&] { load(top, {.profile = "big", .set = {}, .seeds = {}, .only = {}}); }),
             "--profile big: the suite has no such profile; it has ci");
-  EXPECT_EQ(problems([&] { load(top, {.profile = "", .set = {"task.corpsu.train_len=3", "train.bach=3", "nonsense"}, .seeds = {}, .only = {}}); }),
+  EXPECT_EQ(problems([&] {
+              load(top, {.profile = "",
+                         .set = {"task.corpsu.train_len=3", "train.bach=3", "nonsense"},
+                         .seeds = {},
+                         .only = {}});
+            }),
             "--set task.corpsu.train_len: there is no task 'corpsu', did you mean 'corpus'?\n"
             "--set nonsense: wants KEY=VALUE, e.g. --set train.steps=100\n"
             "--set train.bach: unknown key 'train.bach', did you mean 'batch'?");
-  EXPECT_EQ(problems([&] { load("extends = [\"x.toml\"]\n"); }), "x.toml: extends itself, directly or through others");
+  EXPECT_EQ(problems([&] { load("extends = [\"x.toml\"]\n"); }),
+            "x.toml: extends itself, directly or through others");
 }
 
 TEST_F(Suites, AxesAreNamedByLabels) {
-  const std::string text = replaced(replaced(sound, "task = \"kback_copy\"\ntrain_len = 16", "task = \"shift_pattern\"\ntrain_len = 64"),
-                                    "task = \"kback_copy\"\nlengths = [16, 32]", "task = \"shift_pattern\"\naxes = {window = [\"start\", \"end\"]}\nlengths = [64]");
+  const std::string text =
+      replaced(replaced(sound, "task = \"kback_copy\"\ntrain_len = 16",
+                        "task = \"shift_pattern\"\ntrain_len = 64"),
+               "task = \"kback_copy\"\nlengths = [16, 32]",
+               "task = \"shift_pattern\"\naxes = {window = [\"start\", \"end\"]}\nlengths = [64]");
   const Plan p = plan(text);
   EXPECT_EQ(p.cells[4].evals[0].config.axes[0].values, (std::vector<double>{0, 2}));
-  EXPECT_EQ(problems([&] { plan(replaced(text, "\"end\"", "\"ende\"")); }),
-            "x.toml:28:1: 'axes.window' holds 'ende'; known are start, mid, end, did you mean 'end'?");
+  EXPECT_EQ(
+      problems([&] { plan(replaced(text, "\"end\"", "\"ende\"")); }),
+      "x.toml:28:1: 'axes.window' holds 'ende'; known are start, mid, end, did you mean 'end'?");
 }
 
 TEST_F(Suites, FiltersChooseCells) {
   const auto count = [&](std::vector<std::string> only) {
-    return plan(sound, {.profile = "", .set = {}, .seeds = {}, .only = std::move(only)}).cells.size();
+    return plan(sound, {.profile = "", .set = {}, .seeds = {}, .only = std::move(only)})
+        .cells.size();
   };
   EXPECT_EQ(count({"encoding=rope"}), 4u);
   EXPECT_EQ(count({"encoding=rope*"}), 8u);
@@ -190,16 +262,27 @@ TEST_F(Suites, FiltersChooseCells) {
   EXPECT_EQ(count({"task in (corpus, other)", "seed!=1"}), 2u);
   EXPECT_EQ(plan(sound + "[sweep]\nexclude = [\"task=corpus & seed=2\"]\n").cells.size(), 6u);
   EXPECT_EQ(plan(sound + "[sweep]\ninclude = [\"seed=2\", \"task=corpus\"]\n").cells.size(), 6u);
-  EXPECT_EQ(problems([&] { count({"seed=99"}); }), "no cell is left: the filters exclude all of them");
+  EXPECT_EQ(problems([&] { count({"seed=99"}); }),
+            "no cell is left: the filters exclude all of them");
   EXPECT_EQ(problems([&] { count({"sed=1"}); }),
-            "filter 'sed=1', column 1: a cell has no 'sed', did you mean 'seed'?; a filter reads 'encoding=rope* & seed=42' or 'task in (a, b)'");
+            "filter 'sed=1', column 1: a cell has no 'sed', did you mean 'seed'?; a filter reads "
+            "'encoding=rope* & seed=42' or 'task in (a, b)'");
   EXPECT_EQ(problems([&] { count({"seed=1 & x"}); }),
-            "filter 'seed=1 & x', column 10: 'x' is no condition; a filter reads 'encoding=rope* & seed=42' or 'task in (a, b)'");
+            "filter 'seed=1 & x', column 10: 'x' is no condition; a filter reads 'encoding=rope* & "
+            "seed=42' or 'task in (a, b)'");
 }
 
 TEST_F(Suites, TooShortDocumentsAreRefusedAtPlanning) {
-  EXPECT_EQ(problems([&] { plan(replaced(sound, "lengths = [\"1x\", \"4x\"]", "lengths = [\"8x\"]\nprotocol = \"sliding(16)\"\naxes = {}"), {.profile = "", .set = {"task.corpus.options={document=256}"}, .seeds = {}, .only = {}}); }),
-            "x.toml:24:1: corpus 'toylag(document=256)' has documents of 256 tokens, and the windows at length 256 reach 288: "
+  EXPECT_EQ(problems([&] {
+              plan(replaced(sound, "lengths = [\"1x\", \"4x\"]",
+                            "lengths = [\"8x\"]\nprotocol = \"sliding(16)\"\naxes = {}"),
+                   {.profile = "",
+                    .set = {"task.corpus.options={document=256}"},
+                    .seeds = {},
+                    .only = {}});
+            }),
+            "x.toml:24:1: corpus 'toylag(document=256)' has documents of 256 tokens, and the "
+            "windows at length 256 reach 288: "
             "raise its option 'document' or shorten the evaluation");
 }
 
@@ -226,7 +309,8 @@ TEST(ShippedSuites, AreSound) {
     if (item.path().extension() != ".toml") continue;
     const Suite s = load_suite(item.path());
     EXPECT_NE(s.about, "") << item.path();
-    EXPECT_FALSE(make_plan(s, {PESUITE_TEST_PLUGINS}, Store("/nonexistent")).cells.empty()) << item.path();
+    EXPECT_FALSE(make_plan(s, {PESUITE_TEST_PLUGINS}, Store("/nonexistent")).cells.empty())
+        << item.path();
   }
 }
 

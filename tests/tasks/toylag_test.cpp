@@ -12,7 +12,9 @@ using ::testing::HasSubstr;
 
 constexpr int symbols = 24, topics = 6;
 
-double topic(int z, int symbol) { return toylag::topic_symbols[z][symbol] * 0x1p-16; }
+double topic(int z, int symbol) {
+  return toylag::topic_symbols[z][symbol] * 0x1p-16;
+}
 
 // P(x_t | topic z, the symbols before), spec of the language word by word.
 double likelihood(const std::vector<int>& x, std::size_t t, int z) {
@@ -48,7 +50,8 @@ TEST(ToylagTask, FollowsItsLagsInTheirProportions) {
       const int a = toylag::follower[0][x[t - 1]], b = toylag::follower[1][x[t - 3]];
       near += x[t] == a;
       far += x[t] == b;
-      double by_topic_a = 0, by_topic_b = 0;  // of the mixture of all topics: near enough for a mean
+      double by_topic_a = 0,
+             by_topic_b = 0;  // of the mixture of all topics: near enough for a mean
       for (int z = 0; z < topics; ++z) {
         by_topic_a += topic(z, a) / topics;
         by_topic_b += topic(z, b) / topics;
@@ -130,7 +133,9 @@ TEST(ToylagTask, RefusesWindowsBeyondTheDocument) {
   EXPECT_THAT(error_of([] { make_task("toylag(document=256)", 512); }),
               HasSubstr("set document to at least that"));
   const Task task = make_task("toylag(document=256)", 256);
-  EXPECT_THAT(error_of([&] { sample(task, {PES_SPLIT_TRAIN, 1, 0, 100, 200, {}}); }),
+  EXPECT_THAT(error_of([&] {
+                sample(task, {PES_SPLIT_TRAIN, 1, 0, 100, 200, {}});
+              }),
               HasSubstr("does not fit into a document of 256"));
 }
 

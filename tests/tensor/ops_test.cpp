@@ -261,8 +261,43 @@ TEST(Tape, GivesMemoryBackWhileItWalks) {
     tape.backward();
     tape.reset();
   }
-  // 50 activations and no more than two gradients at a time
+  // 50 activations and no more than two gradients at a time, in whole 256 bytes
   EXPECT_LE(tape.memory(), 53u * 4096u);
+  backend->release(p.value);
+  backend->release(p.grad);
+}
+
+// What a backward reads stays, what none reads goes at once.
+TEST(Tape, DropsWhatNoBackwardReads) {
+  const auto backend = open_backend("cpu", {});
+  Tape tape(*backend);
+  Parameter p;
+  p.shape = {1 << 16};
+  p.value = backend->allocate(4 << 16);
+  p.grad = backend->allocate(4 << 16);
+  backend->fill({p.value, p.shape}, 0.5);
+  const auto memory = [&](bool square) {
+    tape.reset();
+    p.has_grad = false;
+    Tensor x = ops::affine(tape, tape.leaf(p), 2, 0);
+    for (int i = 0; i < 20; ++i) {
+      const Tensor y = square ? ops::binary(tape, Binary::mul, x, x) : ops::affine(tape, x, 1, 0);
+      tape.drop(x);
+      x = y;
+    }
+    const std::size_t before = tape.memory();
+    backend->fill(tape.grad(x), 1);
+    tape.backward();
+    double gradient = 0;
+    backend->download(&gradient, View{p.grad, {1}});
+    return std::pair(before, gradient);
+  };
+  const auto linear = memory(false);  // before the others: memory() is that of the largest step
+  EXPECT_LE(linear.first, 3u * (4u << 16));
+  EXPECT_EQ(linear.second, 2);
+  const auto squared = memory(true);
+  EXPECT_GE(squared.first, 20u * (4u << 16));
+  EXPECT_EQ(squared.second, 2 * (1 << 20)) << "1 squared 20 times";
   backend->release(p.value);
   backend->release(p.grad);
 }

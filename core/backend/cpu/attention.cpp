@@ -403,7 +403,9 @@ const float* padded(const float* x, Index stride, Index width, Index P, Index ro
 
 }  // namespace
 
-const char* CpuBackend::kernels() { return HWY_DYNAMIC_DISPATCH(Name)(); }
+const char* CpuBackend::kernels() {
+  return HWY_DYNAMIC_DISPATCH(Name)();
+}
 
 void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
   const Sizes z(a);

@@ -26,7 +26,8 @@ void limit_instruction_set() {
 }  // namespace
 
 CpuBackend::CpuBackend(const BackendOptions& options)
-    : threads_(options.threads), products_(std::make_unique<Products>()) {
+    : threads_(options.threads),
+      products_(std::make_unique<Products>(options.precision, options.threads)) {
   limit_instruction_set();
   omp_set_num_threads(threads_);  // oneDNN uses the same runtime
   workspaces_.resize(static_cast<std::size_t>(threads_));

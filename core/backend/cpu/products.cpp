@@ -3,8 +3,14 @@
 #include <fmt/format.h>
 
 #include <dnnl.hpp>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
+
+#include "backend/cpu/buffer.h"
+#include "backend/cpu/outer_bf16.h"
+#include "base/error.h"
 
 namespace pesuite {
 
@@ -20,31 +26,76 @@ struct KeyHash {
   }
 };
 
+using dnnl::memory;
+using Dims = memory::dims;
+
+// One operand: as it is given, and, where the product wants another layout or precision, how it
+// gets there.
+struct Operand {
+  memory given, used;
+  std::optional<dnnl::reorder> pack;
+  std::size_t bytes = 0;  // of the packed form
+};
+
 struct Product {
   dnnl::matmul primitive;
-  dnnl::memory a, b, c, bias;
-  std::unordered_map<int, dnnl::memory> arguments;
+  Operand a, b;
+  memory c, bias;
+  std::unordered_map<int, memory> arguments;
 };
 
 }  // namespace
 
 struct Products::State {
+  State(Precision p, int threads)
+      : precision(p),
+        outer(p == Precision::bf16 && outer_bf16_available() &&
+              dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16),
+        panels(static_cast<std::size_t>(threads)) {}
+
+  Precision precision;
+  bool outer;  // outer_bf16() is faster than oneDNN, and may be used
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::unordered_map<Key, Product, KeyHash> products;
+  Buffer packed_a, packed_b;   // shared by all products: no two run at once
+  std::vector<Buffer> panels;  // of outer_bf16(), one a thread
+
+  Operand operand(const memory::desc& given, const memory::desc& used) {
+    Operand o{memory(given, engine, DNNL_MEMORY_NONE), {}, {}, 0};
+    o.used = o.given;
+    if (given != used) {
+      o.used = memory(used, engine, DNNL_MEMORY_NONE);
+      o.pack.emplace(o.given, o.used);
+      o.bytes = used.get_size();
+    }
+    return o;
+  }
 
   Product make(const Call& c) {
-    using dt = dnnl::memory::data_type;
-    using dims = dnnl::memory::dims;
-    const auto layout = [](std::int64_t batch, std::int64_t rows, std::int64_t columns, bool t) {
-      return dnnl::memory::desc(
-          {batch, rows, columns}, dt::f32,
-          t ? dims{rows * columns, 1, rows} : dims{rows * columns, columns, 1});
+    using dt = memory::data_type;
+    const dt type = precision == Precision::bf16 ? dt::bf16 : dt::f32;
+    // One product is described with two axes, several with three: what oneDNN's kernels know best.
+    const auto layout = [&](dt t, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                            bool transposed) {
+      const std::int64_t row = transposed ? 1 : columns, column = transposed ? rows : 1;
+      return c.batch == 1
+                 ? memory::desc({rows, columns}, t, Dims{row, column})
+                 : memory::desc({batch, rows, columns}, t, Dims{rows * columns, row, column});
     };
-    const auto a = layout(c.one_a ? 1 : c.batch, c.M, c.K, c.a.transposed);
-    const auto b = layout(c.one_b ? 1 : c.batch, c.K, c.N, c.b.transposed);
-    const auto y = layout(c.batch, c.M, c.N, false);
-    const dnnl::memory::desc bias({1, 1, c.N}, dt::f32, dims{c.N, c.N, 1});
+    const std::int64_t batch_a = c.one_a ? 1 : c.batch, batch_b = c.one_b ? 1 : c.batch;
+    const auto given_a = layout(dt::f32, batch_a, c.M, c.K, c.a.transposed);
+    const auto given_b = layout(dt::f32, batch_b, c.K, c.N, c.b.transposed);
+    const auto a = layout(type, batch_a, c.M, c.K, c.a.transposed);
+    // Packing b costs a pass over it, which pays where it is used for many rows; in fp32 oneDNN
+    // reads a b that is not transposed as fast as it lies.
+    const bool pack_b =
+        c.batch == 1 && (type == dt::bf16 ? c.M >= 64 : c.M >= 256 && c.b.transposed);
+    const auto b = pack_b ? memory::desc({c.K, c.N}, type, memory::format_tag::any)
+                          : layout(type, batch_b, c.K, c.N, c.b.transposed);
+    const auto y = layout(dt::f32, c.batch, c.M, c.N, false);
+    const auto bias = c.batch == 1 ? memory::desc({1, c.N}, dt::f32, Dims{c.N, 1})
+                                   : memory::desc({1, 1, c.N}, dt::f32, Dims{c.N, c.N, 1});
     dnnl::primitive_attr attributes;
     if (c.add) {
       dnnl::post_ops sum;
@@ -61,24 +112,40 @@ struct Products::State {
     const dnnl::matmul::primitive_desc description(operation, attributes, engine);
 #endif
     Product p{dnnl::matmul(description),
-              dnnl::memory(a, engine, DNNL_MEMORY_NONE),
-              dnnl::memory(b, engine, DNNL_MEMORY_NONE),
-              dnnl::memory(y, engine, DNNL_MEMORY_NONE),
+              operand(given_a, description.src_desc()),
+              operand(given_b, description.weights_desc()),
+              memory(y, engine, DNNL_MEMORY_NONE),
               {},
               {}};
-    p.arguments = {{DNNL_ARG_SRC, p.a}, {DNNL_ARG_WEIGHTS, p.b}, {DNNL_ARG_DST, p.c}};
+    p.arguments = {{DNNL_ARG_SRC, p.a.used}, {DNNL_ARG_WEIGHTS, p.b.used}, {DNNL_ARG_DST, p.c}};
     if (c.bias != nullptr) {
-      p.bias = dnnl::memory(bias, engine, DNNL_MEMORY_NONE);
+      p.bias = memory(bias, engine, DNNL_MEMORY_NONE);
       p.arguments.emplace(DNNL_ARG_BIAS, p.bias);
     }
     return p;
   }
+
+  void give(Operand& o, const float* data, Buffer& buffer) {
+    // oneDNN's handles are void*, also of what it only reads
+    o.given.set_data_handle(const_cast<float*>(data));
+    if (!o.pack) return;
+    o.used.set_data_handle(buffer.reserve(o.bytes));
+    o.pack->execute(stream, o.given, o.used);
+  }
 };
 
-Products::Products() : state_(std::make_unique<State>()) {}
+Products::Products(Precision precision, int threads)
+    : state_(std::make_unique<State>(precision, threads)) {
+  if (precision == Precision::bf16 && dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core)
+    fail(Exit::device, "precision bf16 needs AVX-512, which this processor does not have");
+}
 Products::~Products() = default;
 
 void Products::run(const Call& c) {
+  if (state_->outer && c.batch == 1 && c.a.transposed && !c.b.transposed && c.bias == nullptr) {
+    outer_bf16(c.c, c.a.data, c.b.data, c.M, c.N, c.K, c.add, state_->panels);
+    return;
+  }
   const unsigned flags = (c.a.transposed ? 1u : 0u) | (c.b.transposed ? 2u : 0u) |
                          (c.add ? 4u : 0u) | (c.bias != nullptr ? 8u : 0u) | (c.one_a ? 16u : 0u) |
                          (c.one_b ? 32u : 0u);
@@ -86,9 +153,8 @@ void Products::run(const Call& c) {
   auto it = state_->products.find(key);
   if (it == state_->products.end()) it = state_->products.emplace(key, state_->make(c)).first;
   Product& p = it->second;
-  // oneDNN's handles are void*, also of what it only reads
-  p.a.set_data_handle(const_cast<float*>(c.a.data));
-  p.b.set_data_handle(const_cast<float*>(c.b.data));
+  state_->give(p.a, c.a.data, state_->packed_a);
+  state_->give(p.b, c.b.data, state_->packed_b);
   p.c.set_data_handle(c.c);
   if (c.bias != nullptr) p.bias.set_data_handle(const_cast<float*>(c.bias));
   p.primitive.execute(state_->stream, p.arguments);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "backend/backend.h"
+
 namespace pesuite {
 
 struct Matrix {  // row-major as stored; `transposed`: the product uses its transpose
@@ -15,7 +17,7 @@ struct Matrix {  // row-major as stored; `transposed`: the product uses its tran
 
 class Products {
  public:
-  Products();
+  Products(Precision, int threads);  // Error (device) where the processor lacks it
   ~Products();
   static std::string library();  // "oneDNN 2.6.3, avx512_core_bf16"
 

@@ -111,8 +111,8 @@ void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbia
                           View bias, const std::int32_t* targets, double weight) {
   const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
   const bool gradient = dh || dw || dbias;
-  // rows of a block: its logits stay near 1 MiB, and no fewer than 64 rows keep products efficient
-  const Index rows = std::max<Index>(64, (Index{1} << 18) / V);
+  // rows of a block: its logits stay near 1 MiB, but no fewer than 512 rows share a packed w
+  const Index rows = std::max<Index>(512, (Index{1} << 18) / V);
   float* logits = workspace(0, static_cast<std::size_t>(std::min(rows, N) * V));
   for (Index start = 0; start < N; start += rows) {
     const Index n = std::min(rows, N - start);

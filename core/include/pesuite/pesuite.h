@@ -162,7 +162,7 @@ typedef struct pes_option {
   const char* choices; /* of PES_CHOICE, separated by '|'; else null */
 } pes_option;
 
-enum { /* what an encoding claims; `pesuite plugin check` proves each claim */
+enum {                               /* what an encoding claims for its default options */
        PES_RELATIVE = 1 << 0,        /* scores depend on positions through i - j only */
        PES_PARAMETER_FREE = 1 << 1,  /* learns nothing */
        PES_NORM_PRESERVING = 1 << 2, /* q and k keep their norms */
@@ -313,7 +313,8 @@ typedef struct pes_shortcut { /* a cheap rule that is known to score above chanc
 typedef struct pes_use { /* what a task may know of its use */
   size_t size;
   int32_t train_length, max_length; /* longest sequence of training, and of anything */
-  int32_t reach; /* corpora: tokens of a document that evaluation windows reach, max_length or more */
+  int32_t
+      reach; /* corpora: tokens of a document that evaluation windows reach, max_length or more */
 } pes_use;
 
 typedef struct pes_task_created { /* filled by create(); owned by the task until destroy() */
@@ -324,7 +325,7 @@ typedef struct pes_task_created { /* filled by create(); owned by the task until
   pes_head head;
   int64_t document;            /* corpora: tokens in a document, of which an example is a window;
                                   0: each example stands alone */
-  int64_t documents[3]; /* corpora: documents of each split that exist; 0: any number */
+  int64_t documents[3];        /* corpora: documents of each split that exist; 0: any number */
   const int32_t* token_bytes;  /* bytes of text behind each token, `inputs` long; or null */
   const char* digest;          /* identity of data read from outside (a hash), or null */
   const char* note;            /* a sentence about that data for the log, or null */

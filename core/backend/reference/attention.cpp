@@ -1,0 +1,109 @@
+// Attention, one row of scores at a time.
+#include "backend/reference/reference.h"
+
+namespace pesuite::reference {
+
+namespace {
+
+struct Sizes {
+  Index B, H, T, D, G, S, E, group;
+  explicit Sizes(const AttentionInput& a)
+      : B(a.q.shape[0]),
+        H(a.q.shape[1]),
+        T(a.q.shape[2]),
+        D(a.q.shape[3]),
+        G(a.k.shape[1]),
+        S(a.k.shape[2]),
+        E(a.v.shape[3]),
+        group(H / G) {}
+};
+// Scores of query i against the keys it sees.
+std::vector<double> score_row(const Sizes& z, const AttentionInput& a, Index b, Index h, Index i) {
+  const Strides sb = broadcast_strides(a.bias.shape, {z.B, z.H, z.T, z.S});
+  std::vector<double> s(static_cast<std::size_t>(std::min(z.S, a.first + i + 1)));
+  for (std::size_t j = 0; j < s.size(); ++j) {
+    const Index jj = static_cast<Index>(j);
+    const double* q = in(a.q) + ((b * z.H + h) * z.T + i) * z.D;
+    const double* k = in(a.k) + ((b * z.G + h / z.group) * z.S + jj) * z.D;
+    for (Index d = 0; d < z.D; ++d) s[j] += q[d] * k[d];
+    s[j] *= a.scale;
+    if (a.distance)
+      s[j] += in(
+          a.distance)[(a.distance.shape[0] > 1 ? h * a.distance.shape[1] : 0) + a.first + i - jj];
+    if (a.bias) s[j] += in(a.bias)[b * sb.s[0] + h * sb.s[1] + i * sb.s[2] + jj * sb.s[3]];
+  }
+  return s;
+}
+double mask(const Sizes& z, const AttentionInput& a, Index b, Index h, Index i, Index j) {
+  return a.dropout.p == 0 ? 1 : kept(a.dropout, (b * z.H + h) * z.T + i, j);
+}
+
+}  // namespace
+
+void Reference::attention_forward(Out y, Out lse, const AttentionInput& a) {
+  const Sizes z(a);
+  for (Index b = 0; b < z.B; ++b)
+    for (Index h = 0; h < z.H; ++h)
+      for (Index i = 0; i < z.T; ++i) {
+        const std::vector<double> s = score_row(z, a, b, h, i);
+        const double top = *std::max_element(s.begin(), s.end());
+        double total = 0;
+        for (const double x : s) total += std::exp(x - top);
+        const double l = top + std::log(total);
+        out(lse)[(b * z.H + h) * z.T + i] = l;
+        for (Index e = 0; e < z.E; ++e) {
+          double sum = 0;
+          for (std::size_t j = 0; j < s.size(); ++j)
+            sum += std::exp(s[j] - l) * mask(z, a, b, h, i, static_cast<Index>(j)) *
+                   in(a.v)[((b * z.G + h / z.group) * z.S + static_cast<Index>(j)) * z.E + e];
+          put(y, (b * z.T + i) * z.H * z.E + h * z.E + e, sum);
+        }
+      }
+}
+
+void Reference::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View,
+                                   View lse, const AttentionInput& a) {
+  const Sizes z(a);
+  dq = accumulator(dq);
+  dk = accumulator(dk);
+  dv = accumulator(dv);
+  ddistance = accumulator(ddistance);
+  dbias = accumulator(dbias);
+  const Strides sb = broadcast_strides(a.bias.shape, {z.B, z.H, z.T, z.S});
+  for (Index b = 0; b < z.B; ++b)
+    for (Index h = 0; h < z.H; ++h)
+      for (Index i = 0; i < z.T; ++i) {
+        const std::vector<double> s = score_row(z, a, b, h, i);
+        const double l = in(lse)[(b * z.H + h) * z.T + i];
+        const double* g = in(dy) + (b * z.T + i) * z.H * z.E + h * z.E;
+        std::vector<double> p(s.size()), dp(s.size());
+        double delta = 0;
+        for (std::size_t j = 0; j < s.size(); ++j) {
+          const Index jj = static_cast<Index>(j);
+          const Index kv = (b * z.G + h / z.group) * z.S + jj;
+          const double keep = mask(z, a, b, h, i, jj);
+          p[j] = std::exp(s[j] - l);
+          for (Index e = 0; e < z.E; ++e) {
+            dp[j] += keep * g[e] * in(a.v)[kv * z.E + e];
+            if (dv) put(dv, kv * z.E + e, keep * p[j] * g[e]);
+          }
+          delta += p[j] * dp[j];
+        }
+        for (std::size_t j = 0; j < s.size(); ++j) {
+          const Index jj = static_cast<Index>(j);
+          const double ds = p[j] * (dp[j] - delta);
+          const Index q = ((b * z.H + h) * z.T + i) * z.D,
+                      k = ((b * z.G + h / z.group) * z.S + jj) * z.D;
+          for (Index d = 0; d < z.D; ++d) {
+            if (dq) put(dq, q + d, a.scale * ds * in(a.k)[k + d]);
+            if (dk) put(dk, k + d, a.scale * ds * in(a.q)[q + d]);
+          }
+          if (ddistance)
+            put(ddistance,
+                (a.distance.shape[0] > 1 ? h * a.distance.shape[1] : 0) + a.first + i - jj, ds);
+          if (dbias) put(dbias, b * sb.s[0] + h * sb.s[1] + i * sb.s[2] + jj * sb.s[3], ds);
+        }
+      }
+}
+
+}  // namespace pesuite::reference

@@ -1,0 +1,45 @@
+// What `pesuite bench` measures: training, evaluation, attention and encodings on this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "bench/timing.h"
+#include "model/library.h"
+
+namespace pesuite::bench {
+
+struct Settings {
+  std::string config = "B";            // A, B, C (docs/performance.md), or a model preset
+  std::vector<std::string> encodings;  // expressions
+  std::vector<int> lengths;            // of evaluations, attention and overhead
+  std::vector<std::string> slots;      // of attention
+  std::string backend = "cpu";
+  int threads = 1;
+  Precision precision = Precision::fp32;
+  Plan plan;
+};
+
+struct Result {
+  std::vector<Timing> timings;
+  double peak = 0;    // FLOP/s of a large product, timed in turn with the rest
+  double memory = 0;  // bytes of the process at most, before that product
+  std::string table;  // for people
+};
+
+// Training steps: forward, backward, AdamW; as [batch, length] of the config.
+Result bench_train(const Catalog&, const Settings&);
+// Forward passes over 4096 tokens, or one sequence where that is longer, at each length.
+Result bench_eval(const Catalog&, const Settings&);
+// One attention, 8 heads of 64, at each length: forward, and forward with backward. Slots: none,
+// rotary, distance, bias, rewrite.
+Result bench_attention(const Settings&);
+std::vector<std::string> attention_slots();
+// Of a forward pass over one sequence: milliseconds in the encoding's hooks and in attention, and
+// the whole pass against that of encoding `none`.
+Result bench_overhead(const Catalog&, const Settings&);
+// Time by kernel of a training step, and what is spent outside of kernels.
+Result bench_profile(const Catalog&, const Settings&);
+
+}  // namespace pesuite::bench

@@ -1,0 +1,152 @@
+#include "bench/common.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/isolate.h"
+#include "model/preset.h"
+#include "model/train.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite::bench {
+
+Workload workload(const std::string& name) {
+  const auto own = [](int width, int layers, int heads, int ff, int length, int vocabulary,
+                      int batch) {
+    ModelConfig m;
+    m.width = width, m.layers = layers, m.heads = heads, m.ff_width = ff, m.vocabulary = vocabulary;
+    return Workload{m, length, batch};
+  };
+  if (name == "A") return own(128, 2, 4, 384, 64, 16, 64);
+  if (name == "B") return own(256, 4, 4, 704, 256, 256, 16);
+  if (name == "C") return own(512, 6, 8, 1408, 512, 4096, 8);
+  const Preset& p = preset(name);
+  return {p.config, p.train_length, std::max(1, 4096 / p.train_length)};
+}
+
+Batch random_batch(int size, int length, int vocabulary) {
+  Batch b;
+  b.size = size, b.length = length;
+  pes::Random random(1, pes::purpose("bench"), 0);
+  for (int i = 0; i < size * length; ++i) {
+    b.tokens.push_back(
+        static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(vocabulary))));
+    b.targets.push_back(
+        static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(vocabulary))));
+  }
+  return b;
+}
+
+Parameter normal_parameter(Backend& backend, const std::string& name, const Shape& shape,
+                           double deviation, bool grad) {
+  Parameter p;
+  p.name = name, p.shape = shape;
+  const auto count = static_cast<std::size_t>(shape.count());
+  p.value = backend.allocate(count * backend.element_size());
+  if (grad) p.grad = backend.allocate(count * backend.element_size());
+  std::vector<float> values(count);
+  pes::Random random(2, pes::purpose(name), 0);
+  for (float& v : values) v = static_cast<float>(deviation * random.normal());
+  backend.upload({p.value, shape}, values.data());
+  return p;
+}
+void free_parameter(Backend& backend, Parameter& p) {
+  backend.release(p.value);
+  backend.release(p.grad);
+}
+
+std::unique_ptr<Backend> open(const Settings& s) {
+  return open_backend(s.backend, {.threads = s.threads, .precision = s.precision});
+}
+
+Trainee::Trainee(const Catalog& catalog, Backend& backend, const std::string& encoding,
+                 const ModelConfig& model, int train_length, int max_length)
+    : model_(backend, model,
+             Encoding(catalog, parse_expression(encoding, "encoding"),
+                      {model.layers, model.heads, model.groups(), model.head_dim(), model.width,
+                       train_length, max_length}),
+             1),
+      optimizer_(backend, {}) {}
+
+void Trainee::train(const Batch& b) {
+  StepInfo s = info(b);
+  s.training = true;
+  TrainConfig config;  // splits a step into passes as training does
+  config.batch = b.size, config.length = b.length;
+  const int per = config.pass_size();
+  for (int done = 0; done < b.size; done += per) {
+    Batch part;
+    part.size = std::min(per, b.size - done);
+    part.length = b.length;
+    const auto from = done * b.length, to = (done + part.size) * b.length;
+    part.tokens.assign(b.tokens.begin() + from, b.tokens.begin() + to);
+    part.targets.assign(b.targets.begin() + from, b.targets.begin() + to);
+    model_.learn(part, s, 1 / static_cast<double>(b.tokens.size()));
+  }
+  optimizer_.update(model_.parameters(), 1, step_++);
+}
+
+Facts Trainee::facts() const {
+  return {{"parameters", static_cast<double>(model_.count())},
+          {"of the encoding", static_cast<double>(model_.encoding_count())},
+          {"bytes of a step", static_cast<double>(model_.step_memory())}};
+}
+
+StepInfo Trainee::info(const Batch& b) const {
+  StepInfo s;
+  s.step = step_, s.steps = std::int64_t{1} << 40, s.seed = static_cast<std::uint64_t>(step_);
+  s.batch = b.size, s.length = b.length;
+  return s;
+}
+
+namespace {
+
+// A large product of the backend's own, the yardstick of what the machine can do just now.
+class Peak {
+ public:
+  explicit Peak(Backend& backend) : backend_(backend) {
+    for (void*& m : memory_) {
+      m = backend.allocate(static_cast<std::size_t>(n * n) * backend.element_size());
+      backend.fill({m, square}, 0.5);
+    }
+  }
+  ~Peak() {
+    for (void* m : memory_) backend_.release(m);
+  }
+  Peak(const Peak&) = delete;
+  Peak& operator=(const Peak&) = delete;
+  Subject subject() {
+    return {"product",
+            [this] {
+              backend_.matmul({memory_[2], square}, {memory_[0], square}, {memory_[1], square},
+                              false, true);
+            },
+            2.0 * n * n * n,
+            0,
+            {}};
+  }
+
+ private:
+  static constexpr std::int64_t n = 1536;
+  const Shape square{n, n};
+  Backend& backend_;
+  void* memory_[3];
+};
+
+}  // namespace
+
+// Times the subjects in turn with a large product, which comes first in what is returned.
+Result finish(std::vector<Subject> subjects, Backend& backend, const Plan& plan) {
+  Result r;
+  for (const Subject& s : subjects) s.run();
+  r.memory = peak_memory();
+  Peak peak(backend);
+  subjects.insert(subjects.begin(), peak.subject());
+  r.timings = interleave(subjects, plan);
+  r.peak = r.timings[0].rate();
+  r.table = timing_table(r.timings, r.peak);
+  return r;
+}
+
+}  // namespace pesuite::bench

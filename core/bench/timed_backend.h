@@ -1,0 +1,145 @@
+// A backend that times the kernels of another one: where a step spends its time, and how much of it
+// is spent outside of kernels.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "bench/timing.h"
+
+namespace pesuite::bench {
+
+struct KernelTime {
+  std::int64_t calls = 0;
+  double seconds = 0;
+};
+
+class TimedBackend : public Backend {
+ public:
+  explicit TimedBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+
+  const std::map<std::string, KernelTime>& times() const { return times_; }
+  void clear() { times_.clear(); }
+
+#define PESUITE_TIMED(signature, name, call) \
+  signature override {                       \
+    const Scope scope(*this, name);          \
+    inner_->call;                            \
+  }
+  std::string_view name() const override {
+    return inner_->name();
+  }
+  std::string description() const override {
+    return inner_->description();
+  }
+  std::size_t element_size() const override {
+    return inner_->element_size();
+  }
+  void* allocate(std::size_t bytes) override {
+    const Scope scope(*this, "allocate");
+    return inner_->allocate(bytes);
+  }
+  void release(void* memory) noexcept override {
+    inner_->release(memory);
+  }
+  PESUITE_TIMED(void upload(Out to, const double* from), "upload", upload(to, from))
+  PESUITE_TIMED(void upload(Out to, const float* from), "upload", upload(to, from))
+  PESUITE_TIMED(void upload_tokens(std::int32_t* to, std::span<const std::int32_t> from), "upload",
+                upload_tokens(to, from))
+  PESUITE_TIMED(void download(float* to, View from), "download", download(to, from))
+  PESUITE_TIMED(void download(double* to, View from), "download", download(to, from))
+  PESUITE_TIMED(void download_tokens(std::span<std::int32_t> to, const std::int32_t* from),
+                "download", download_tokens(to, from))
+  PESUITE_TIMED(void fill(Out y, double value), "fill", fill(y, value))
+  PESUITE_TIMED(void unary_forward(Out y, View x, Unary op), "unary", unary_forward(y, x, op))
+  PESUITE_TIMED(void unary_backward(Out dx, View dy, View x, View y, Unary op), "unary backward",
+                unary_backward(dx, dy, x, y, op))
+  PESUITE_TIMED(void binary_forward(Out y, View a, View b, Binary op), "binary",
+                binary_forward(y, a, b, op))
+  PESUITE_TIMED(void binary_backward(Out da, Out db, View dy, View a, View b, Binary op),
+                "binary backward", binary_backward(da, db, dy, a, b, op))
+  PESUITE_TIMED(void affine(Out y, View x, double scale, double shift), "affine",
+                affine(y, x, scale, shift))
+  PESUITE_TIMED(void dropout(Out y, View x, const Dropout& d), "dropout", dropout(y, x, d))
+  PESUITE_TIMED(void gate_forward(Out y, View x), "gate", gate_forward(y, x))
+  PESUITE_TIMED(void gate_backward(Out dx, View dy, View x), "gate backward",
+                gate_backward(dx, dy, x))
+  PESUITE_TIMED(void permute(Out y, View x, const int* axes), "permute", permute(y, x, axes))
+  PESUITE_TIMED(void copy(Out y, std::int64_t y_start, View x, std::int64_t x_start, int axis,
+                          std::int64_t length),
+                "copy", copy(y, y_start, x, x_start, axis, length))
+  PESUITE_TIMED(void sum(Out y, View x, int axis), "sum", sum(y, x, axis))
+  PESUITE_TIMED(void cumsum(Out y, View x, int axis, bool reverse), "cumsum",
+                cumsum(y, x, axis, reverse))
+  PESUITE_TIMED(void take_forward(Out y, View x, View index), "take", take_forward(y, x, index))
+  PESUITE_TIMED(void take_backward(Out dx, View dy, View index), "take backward",
+                take_backward(dx, dy, index))
+  PESUITE_TIMED(void rows_forward(Out y, View x, View index), "rows", rows_forward(y, x, index))
+  PESUITE_TIMED(void rows_backward(Out dx, View dy, View index), "rows backward",
+                rows_backward(dx, dy, index))
+  PESUITE_TIMED(void rotate_forward(Out y, View x, View cos, View sin, Pairs p), "rotate",
+                rotate_forward(y, x, cos, sin, p))
+  PESUITE_TIMED(void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos,
+                                     View sin, Pairs p),
+                "rotate backward", rotate_backward(dx, dcos, dsin, dy, x, cos, sin, p))
+  PESUITE_TIMED(void matmul(Out c, View a, View b, bool ta, bool tb), "matmul",
+                matmul(c, a, b, ta, tb))
+  PESUITE_TIMED(void linear_forward(Out y, View x, View w, View bias, View residual), "linear",
+                linear_forward(y, x, w, bias, residual))
+  PESUITE_TIMED(void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w),
+                "linear backward", linear_backward(dx, dw, dbias, dy, x, w))
+  PESUITE_TIMED(void embed_forward(Out y, View table, const std::int32_t* tokens), "embed",
+                embed_forward(y, table, tokens))
+  PESUITE_TIMED(void embed_backward(Out dtable, View dy, const std::int32_t* tokens),
+                "embed backward", embed_backward(dtable, dy, tokens))
+  PESUITE_TIMED(void heads_forward(Out q, Out k, Out v, View x), "heads", heads_forward(q, k, v, x))
+  PESUITE_TIMED(void heads_backward(Out dx, View dq, View dk, View dv), "heads backward",
+                heads_backward(dx, dq, dk, dv))
+  PESUITE_TIMED(void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm n,
+                                  double eps),
+                "norm", norm_forward(y, stats, x, gain, bias, n, eps))
+  PESUITE_TIMED(void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain,
+                                   View stats, Norm n),
+                "norm backward", norm_backward(dx, dgain, dbias, dy, x, gain, stats, n))
+  PESUITE_TIMED(void attention_forward(Out y, Out lse, const AttentionInput& a), "attention",
+                attention_forward(y, lse, a))
+  PESUITE_TIMED(void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
+                                        View y, View lse, const AttentionInput& a),
+                "attention backward",
+                attention_backward(dq, dk, dv, ddistance, dbias, dy, y, lse, a))
+  PESUITE_TIMED(void softmax_forward(Out y, View scores, std::int64_t first), "softmax",
+                softmax_forward(y, scores, first))
+  PESUITE_TIMED(void softmax_backward(Out dscores, View dy, View y), "softmax backward",
+                softmax_backward(dscores, dy, y))
+  PESUITE_TIMED(void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h,
+                              View w, View bias, const std::int32_t* targets, double weight),
+                "classify", classify(nats, best, dh, dw, dbias, h, w, bias, targets, weight))
+  PESUITE_TIMED(void adamw(Out norm, std::span<const Update> updates, const AdamW& o), "adamw",
+                adamw(norm, updates, o))
+#undef PESUITE_TIMED
+
+ private:
+  class Scope {
+   public:
+    Scope(TimedBackend& b, const char* name) : backend_(b), name_(name), start_(seconds_now()) {}
+    ~Scope() {
+      KernelTime& t = backend_.times_[name_];
+      ++t.calls;
+      t.seconds += seconds_now() - start_;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    TimedBackend& backend_;
+    const char* name_;
+    double start_;
+  };
+
+  std::unique_ptr<Backend> inner_;
+  std::map<std::string, KernelTime> times_;
+};
+
+}  // namespace pesuite::bench

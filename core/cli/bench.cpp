@@ -1,0 +1,148 @@
+#include "bench/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "suite/environment.h"
+#include "suite/run.h"
+
+namespace pesuite::cli {
+
+namespace {
+
+struct Kind {
+  const char *name, *help;
+  std::vector<std::string> lengths;  // default
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {"train", "training steps: tokens/s, FLOP/s, share of the machine's own peak", {}},
+      {"eval", "forward passes over length", {"256", "1024", "4096", "16384"}},
+      {"attention", "one attention alone, forward and backward, by slot", {"1024", "4096"}},
+      {"overhead", "what each encoding adds to a forward pass", {"4096"}},
+      {"profile", "time by kernel of a training step", {}}};
+  return all;
+}
+
+const Kind& kind_of(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Kind& k : kinds()) {
+    if (k.name == name) return k;
+    names.emplace_back(k.name);
+  }
+  fail(Exit::usage, "there is no benchmark '{}'{}; known are {}", name, did_you_mean(name, names),
+       join(names, ", "));
+}
+
+// Words of flags that may be repeated or hold a list: commas inside parentheses do not part.
+std::vector<std::string> listed(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const std::string& w : words) {
+    int depth = 0;
+    std::string part;
+    for (const char c : w + ",") {
+      depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+      if (c != ',' || depth > 0) {
+        part += c;
+        continue;
+      }
+      if (!trim(part).empty()) out.push_back(trim(part));
+      part.clear();
+    }
+  }
+  return out;
+}
+
+std::string about() {
+  std::string text =
+      "Times the program on this machine. What is compared runs in turn, window by window; shown "
+      "are\n"
+      "medians with quartiles, and the share of what a large product reaches in the same "
+      "run.\n\nkinds:";
+  for (const Kind& k : kinds()) text += fmt::format("\n  {:<22} {}", k.name, k.help);
+  return text;
+}
+
+}  // namespace
+
+int bench_verb(const std::vector<std::string>& words) {
+  Arguments a("bench KIND [flags]", about());
+  a.flags()("config", po::value<std::string>()->default_value("B"),
+            "A, B or C (docs/performance.md), or a model preset")(
+      "encoding", po::value<std::vector<std::string>>()->composing(),
+      "expressions, with commas between them (default none; overhead: all)")(
+      "lengths", po::value<std::vector<std::string>>()->composing(), "tokens, e.g. 1024,4096")(
+      "slots", po::value<std::vector<std::string>>()->composing(),
+      "of attention: none, rotary, distance, bias, rewrite (default all)")(
+      "device", po::value<std::string>()->default_value("cpu"), "cpu or reference")(
+      "dtype", po::value<std::string>()->default_value("fp32"), "of products: fp32 or bf16")(
+      "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
+      "repetitions", po::value<int>()->default_value(9), "windows of each")(
+      "window", po::value<double>()->default_value(0.3), "seconds of a window")(
+      "json", po::bool_switch(), "the format of Google Benchmark on stdout")(
+      "out", po::value<std::string>(), "the same into a file");
+  a.positional("kind");
+  if (!a.parse(words)) return 0;
+  a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
+  const Kind& kind = kind_of(a.text("kind"));
+  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+
+  bench::Settings s;
+  s.config = a.text("config");
+  s.backend = a.text("device");
+  s.precision = parse_precision(a.text("dtype"));
+  s.threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
+  s.plan.repetitions = a.count("repetitions", 1);
+  s.plan.window = a.get<double>("window");
+  const bool quiet = !use_color(stderr);
+  if (!quiet)
+    s.plan.progress = [](const std::string& what) { fmt::print(stderr, "\r\x1b[K{}", what); };
+  s.encodings = listed(a.texts("encoding"));
+  if (s.encodings.empty() && kind.name == std::string_view("overhead"))
+    s.encodings = catalog.encoding_names();
+  if (s.encodings.empty()) s.encodings = {"none"};
+  for (const std::string& l : a.has("lengths") ? listed(a.texts("lengths")) : kind.lengths) {
+    double length = 0;
+    if (!parse_count(l, length) || length < 1 || length > 1 << 24)
+      fail(Exit::usage, "--lengths: '{}' is no length", l);
+    s.lengths.push_back(static_cast<int>(length));
+  }
+  s.slots = a.has("slots") ? listed(a.texts("slots")) : bench::attention_slots();
+  for (const std::string& slot : s.slots)
+    if (const auto known = bench::attention_slots();
+        std::find(known.begin(), known.end(), slot) == known.end())
+      fail(Exit::usage, "--slots: there is no slot '{}'{}; known are {}", slot,
+           did_you_mean(slot, known), join(known, ", "));
+
+  const std::string_view name = kind.name;
+  const bench::Result r = name == "train"       ? bench::bench_train(catalog, s)
+                          : name == "eval"      ? bench::bench_eval(catalog, s)
+                          : name == "attention" ? bench::bench_attention(s)
+                          : name == "overhead"  ? bench::bench_overhead(catalog, s)
+                                                : bench::bench_profile(catalog, s);
+  if (!quiet) fmt::print(stderr, "\r\x1b[K");
+  Json context = environment(catalog);
+  context["date"] = utc_timestamp();
+  context["executable"] = "pesuite";
+  context["threads"] = s.threads;
+  context["peak_flops_per_second"] = r.peak;
+  context["peak_memory"] = r.memory;
+  const std::string json = bench::google_benchmark(r.timings, context).dump(1) + "\n";
+  if (a.has("out")) write_file_atomic(a.text("out"), json);
+  if (a.flag("json")) {
+    fmt::print("{}", json);
+    return 0;
+  }
+  fmt::print("{}\n{}, {}, {}", r.table, s.backend, precision_name(s.precision),
+             counted(static_cast<std::size_t>(s.threads), "thread"));
+  if (r.peak > 0) fmt::print("; peak of a large product {:.0f} GFLOP/s", 1e-9 * r.peak);
+  fmt::print("; peak memory of the process {}\n", format_bytes(r.memory));
+  return 0;
+}
+
+}  // namespace pesuite::cli

@@ -1,0 +1,130 @@
+// task.hpp -- turns a class into a pes_task. Included by pesuite.hpp.
+#ifndef PESUITE_TASK_HPP_
+#define PESUITE_TASK_HPP_
+
+#include <pesuite/pesuite.h>
+
+#include <pesuite/options.hpp>
+#include <pesuite/random.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace pes {
+
+struct Request {
+  const pes_request* c;
+  pes_split split = c->split;
+  std::uint64_t seed = c->seed, index = c->index;
+  int length = c->length;
+  std::int64_t start = c->start;
+
+  // True when the request leaves axis `i` to the task, to be drawn as in training.
+  bool draws(int i) const { return c->axes == nullptr || std::isnan(c->axes[i]); }
+  double axis(int i) const { return c->axes[i]; }
+};
+struct Example {
+  std::span<std::int32_t> tokens, targets;
+  std::span<double> optimum;  // empty when nobody asks for it
+};
+
+// Base of a task: the fields of pes_task_created, filled by the derived constructor. A derived
+// class defines sample(), and of oracle(), chance() and distinct() what exists for it.
+class Task {
+ public:
+  std::int32_t inputs = 0, outputs = 0;
+  pes_head head = PES_LM;
+  std::int64_t document = 0, documents[3] = {};
+  std::vector<std::int32_t> token_bytes;
+  std::string digest, note;
+  std::vector<const pes_axis*> axes;
+  std::vector<const pes_shortcut*> shortcuts;
+};
+
+namespace detail {
+
+template <class T>
+struct TaskGlue {
+  static const T& of(const void* p) { return *static_cast<const T*>(p); }
+
+  static bool create(const pes_use* use, const char* const* values, pes_task_created* out,
+                     char* error) {
+    return guard(error, [&] {
+      T* t = new T(*use, Values(option_span<T>(), values));
+      t->axes.push_back(nullptr);
+      t->shortcuts.push_back(nullptr);
+      out->self = t;
+      out->inputs = t->inputs;
+      out->outputs = t->outputs;
+      out->head = t->head;
+      out->document = t->document;
+      std::copy(t->documents, t->documents + 3, out->documents);
+      out->token_bytes = t->token_bytes.empty() ? nullptr : t->token_bytes.data();
+      out->digest = t->digest.empty() ? nullptr : t->digest.c_str();
+      out->note = t->note.empty() ? nullptr : t->note.c_str();
+      out->axes = t->axes.data();
+      out->shortcuts = t->shortcuts.data();
+    });
+  }
+  static void destroy(void* self) { delete static_cast<T*>(self); }
+
+  // The stream of an example: (seed; task, version, split, and for problems length and axes;
+  // index). A corpus leaves the length out, so that a document is the same at every length.
+  static Random stream(const T& t, const pes_request& r) {
+    std::uint64_t key = hash64(T::card.version, hash64(T::card.name));
+    key = mix64(key, static_cast<std::uint64_t>(r.split));
+    if (t.document == 0) {
+      key = mix64(key, static_cast<std::uint64_t>(r.length));
+      for (std::size_t i = 0; i + 1 < t.axes.size(); ++i) {
+        const double value = r.axes == nullptr ? std::nan("") : r.axes[i];
+        key = mix64(key, std::isnan(value) ? ~0ull : std::bit_cast<std::uint64_t>(value));
+      }
+    }
+    return Random(mix64(key, r.seed), purpose("task"), r.index);
+  }
+  static bool sample(const void* self, const pes_request* r, pes_example* out, char* error) {
+    return guard(error, [&] {
+      const T& t = of(self);
+      const auto n = static_cast<std::size_t>(r->length);
+      Example e{{out->tokens, n}, {out->targets, n}, {out->optimum, out->optimum ? n : 0}};
+      std::fill(e.optimum.begin(), e.optimum.end(), std::nan(""));
+      Random random = stream(t, *r);
+      t.sample(Request{r}, random, e);
+    });
+  }
+  static void oracle(const void* self, const std::int32_t* tokens, std::int32_t length,
+                     std::int32_t* targets) {
+    const auto n = static_cast<std::size_t>(length);
+    of(self).oracle(std::span(tokens, n), std::span(targets, n));
+  }
+  static double chance(const void* self, std::int32_t length) { return of(self).chance(length); }
+  static double distinct(const void* self, std::int32_t length) {
+    return of(self).distinct(length);
+  }
+
+  static constexpr pes_task make() {
+    pes_task t{};
+    t.size = sizeof(pes_task);
+    t.card = &T::card;
+    t.create = create;
+    t.destroy = destroy;
+    t.sample = sample;
+    if constexpr (requires { &T::oracle; }) t.oracle = oracle;
+    if constexpr (requires { &T::chance; }) t.chance = chance;
+    if constexpr (requires { &T::distinct; }) t.distinct = distinct;
+    return t;
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+inline constexpr pes_task task = detail::TaskGlue<T>::make();
+
+}  // namespace pes
+
+#endif  // PESUITE_TASK_HPP_

@@ -1,0 +1,101 @@
+// What a run has recorded, sorted for tables and figures: encodings in suite order, and for each
+// task the numbers of each (encoding, seed). From the records alone; the suite, the plan and the
+// environment beside them add order and context where they are there.
+#pragma once
+
+#include <compare>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+
+namespace pesuite {
+
+namespace fs = std::filesystem;
+
+struct Number {
+  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  double value = none;  // infinite where the record says "inf"
+  double standard_error = none, low = none, high = none, chance = none;
+  std::int64_t n = 0, count = 0;  // independent units, scored targets
+};
+
+using AxisValues = std::vector<std::pair<std::string, double>>;
+
+// What was measured and where; seeds and encodings apart.
+struct Place {
+  std::string metric, protocol;
+  int length = 0;
+  AxisValues axes;
+  std::string bucket;    // "seen", "unseen" or ""
+  int from = 0, to = 0;  // tokens of context, [from, to); 0, 0: all
+  auto operator<=>(const Place&) const = default;
+};
+
+// A (length, axis values) at which a problem was evaluated.
+struct Setting {
+  int length = 0;
+  AxisValues axes;
+  bool trained = false;               // in distribution, by the records' split
+  bool seen = false, unseen = false;  // positions that were scored apart
+};
+
+struct CellData {  // one (encoding, seed) of a task
+  std::string id, path;
+  std::string status = "ok";  // or "diverged", or the kind of a failure
+  std::string reason;
+  std::map<Place, Number> evals;
+  std::map<std::string, std::map<std::int64_t, double>> curves;  // "val nll", by step
+  std::map<std::string, double> costs;                           // by metric
+  double train_seconds = 0;
+  std::int64_t steps = 0, tokens = 0;
+
+  const Number* find(const Place&) const;  // null where nothing was recorded
+};
+
+struct TaskData {  // one (task, model, training length)
+  std::string task, model, expression, version;
+  int train_length = 0;
+  bool corpus = false, problem = false;  // neither where no evaluation was recorded
+  std::vector<std::string> protocols;    // in suite order
+  std::vector<int> lengths;              // ascending
+  std::vector<Setting> settings;         // of problems: trained first, then by length
+  std::vector<std::uint64_t> seeds;      // ascending
+  std::vector<std::size_t> encodings;    // those with a record, in suite order
+  std::map<std::pair<std::size_t, std::uint64_t>, CellData> cells;  // by encoding and seed
+  std::map<std::string, std::map<double, std::string>> labels;      // of axis values
+  std::string training;  // "1200 steps of 64 sequences, ..." where the plan says so
+
+  const CellData* cell(std::size_t encoding, std::uint64_t seed) const;
+  bool has(const std::string& metric) const;  // anywhere in its evaluations
+  // "2x", "1.5x": a length in training lengths.
+  std::string multiple(int length) const;
+  std::string label(const std::string& axis, double value) const;  // "start", else the number
+  std::string name(const Setting&) const;                          // "256 (4x), window start"
+};
+
+struct RunData {
+  std::string suite, about, folder;
+  std::vector<std::string> encodings;    // ids in suite order
+  std::vector<std::string> expressions;  // of each; "" where nothing was recorded
+  std::vector<std::string> plugins;      // "rotary 1.0.0, build 1234abcd"
+  std::vector<TaskData> tasks;           // in suite order
+  std::set<std::string> models, backends, precisions, determinisms, paths;
+  std::set<std::uint64_t> seeds;
+  std::string last_record;             // time stamp
+  Json environment;                    // env.json; null where there is none
+  std::size_t cells = 0, planned = 0;  // with records; in the plan, 0 where there is none
+  std::vector<std::string> notes;
+
+  bool several_models() const { return models.size() > 1; }
+};
+
+// Error (data) when the folder holds no record.
+RunData read_run(const fs::path& folder);
+
+}  // namespace pesuite

@@ -1,0 +1,34 @@
+# ---- style.gp: the look that all figures share ----
+set encoding utf8
+
+# In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
+left = 96; top = 44; panel_width = 520; panel_height = 350
+bottom = 48 + 19 * x_lines
+legend_height = 23 * (n + 2)
+height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
+width = left + panel_width + 24 + legend_width
+# noenhanced: names of encodings may hold _ ^ @ and are shown as they are
+set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff"
+set output name.".svg"
+set lmargin at screen left / real(width)
+set rmargin at screen (left + panel_width) / real(width)
+set tmargin at screen 1 - top / real(height)
+set bmargin at screen bottom / real(height)
+
+set title figure_title offset 0,-0.3 tc rgb "#111111"
+set label 10 x_label at screen (left + panel_width / 2.0) / width, screen 18.0 / height center tc rgb "#111111"
+set ylabel y_label tc rgb "#111111"
+set border 3 lc rgb "#555555" lw 1
+set tics nomirror out scale 0.6 tc rgb "#222222"
+set grid ytics lc rgb "#DDDDDD" lt 1 lw 0.8
+set key at screen (left + panel_width + 20.0) / width, screen (bottom + height - top) / 2.0 / height
+set key left center vertical maxcols 1 Left reverse samplen 2 spacing 1.15 tc rgb "#111111"
+
+# The data: cells are numbers, "inf", or nothing.
+set datafile separator "\t"
+set datafile columnheaders
+data = name.".tsv"
+is_inf(c) = strcol(c) eq "inf"
+cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
+row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
+of(s) = strcol("seed") eq seed[s]

@@ -1,0 +1,93 @@
+// `pesuite bench` as a user and as a script meet it.
+#include <set>
+
+#include "base/json.h"
+#include "bench/timing.h"
+#include "tests/cli/command.h"
+
+namespace pesuite::testing {
+namespace {
+
+class Bench : public ::testing::Test {
+ protected:
+  Ended bench(std::vector<std::string> words) {
+    words.insert(words.begin(), "bench");
+    for (const char* w : {"--repetitions", "2", "--window", "0.001", "--threads", "1"})
+      words.emplace_back(w);
+    return Command(fs::temp_directory_path(), std::move(words), {}).wait();
+  }
+  // Names of what was timed.
+  static std::set<std::string> names(const Json& j) {
+    std::set<std::string> out;
+    for (const Json& b : j.at("benchmarks")) out.insert(b.at("run_name").get<std::string>());
+    return out;
+  }
+};
+
+TEST_F(Bench, WritesTheFormatOfGoogleBenchmark) {
+  const Ended e =
+      bench({"train", "--config", "A", "--encoding", "none,rope(base=500, layout=half)", "--json"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  const Json j = Json::parse(e.out);
+  EXPECT_EQ(names(j), (std::set<std::string>{"product", "train/A/none",
+                                             "train/A/rope(base=500, layout=half)"}));
+  for (const char* key : {"date", "executable", "threads", "peak_memory", "peak_flops_per_second"})
+    EXPECT_TRUE(j["context"].contains(key)) << key;
+  std::map<std::string, int> kinds;
+  for (const Json& b : j["benchmarks"]) {
+    ++kinds[b["run_type"]];
+    EXPECT_GT(b["real_time"], 0);
+    EXPECT_GT(b["cpu_time"], 0);
+    EXPECT_EQ(b["time_unit"], "ns");
+    if (b["run_name"] != "product") {
+      EXPECT_NEAR(b["tokens_per_second"].get<double>() * b["real_time"].get<double>() * 1e-9, 4096,
+                  1e-6);
+    }
+  }
+  EXPECT_EQ(kinds["iteration"], 3 * 2);
+  EXPECT_EQ(kinds["aggregate"], 3 * 3);
+}
+
+TEST_F(Bench, EveryKindRuns) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"eval", "--config", "A", "--lengths", "64,128"},
+        {"attention", "--lengths", "128"},
+        {"overhead", "--config", "micro", "--lengths", "64", "--encoding", "alibi"},
+        {"train", "--config", "micro"},
+        {"profile", "--config", "micro", "--encoding", "alibi"}}) {
+    const Ended e = bench(words);
+    EXPECT_EQ(e.code, 0) << words[0] << ": " << e.err;
+    EXPECT_NE(e.out.find("1 thread"), std::string::npos) << e.out;
+  }
+}
+
+TEST_F(Bench, MistakesAreSentences) {
+  EXPECT_NE(bench({"trian"}).err.find("did you mean 'train'?"), std::string::npos);
+  EXPECT_NE(bench({"train", "--config", "D"}).err.find("no model preset 'D'"), std::string::npos);
+  EXPECT_NE(bench({"train", "--dtype", "fp16"}).err.find("known are fp32 and bf16"),
+            std::string::npos);
+  EXPECT_NE(bench({"attention", "--slots", "dist"}).err.find("no slot 'dist'"), std::string::npos);
+  EXPECT_NE(bench({"eval", "--lengths", "x"}).err.find("'x' is no length"), std::string::npos);
+  EXPECT_EQ(bench({"train", "--encoding", "nope"}).code, 4);
+}
+
+TEST(Timing, QuartilesInterpolate) {
+  const bench::Quartiles q = bench::quartiles({4, 1, 3, 2});
+  EXPECT_DOUBLE_EQ(q.low, 1.75);
+  EXPECT_DOUBLE_EQ(q.median, 2.5);
+  EXPECT_DOUBLE_EQ(q.high, 3.25);
+}
+
+TEST(Timing, SubjectsTakeTurns) {
+  std::string order;
+  const std::vector<bench::Subject> subjects = {{"a", [&] { order += 'a'; }, 0, 0, {}},
+                                                {"b", [&] { order += 'b'; }, 0, 0, {}}};
+  bench::Plan plan;
+  plan.repetitions = 3, plan.window = 0;
+  const auto all = bench::interleave(subjects, plan);
+  EXPECT_EQ(order, "aabbababab");
+  EXPECT_EQ(all[1].seconds.size(), 3U);
+}
+
+}  // namespace
+}  // namespace pesuite::testing

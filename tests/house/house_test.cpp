@@ -1,0 +1,267 @@
+// The rules of the house that sources alone can show: who includes whom, what may stand where, one
+// word for one thing, files of a length that can be read. CONTRIBUTING.md says why.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <regex>
+#include <sstream>
+
+#include "base/text.h"
+#include "model/library.h"
+
+namespace pesuite::testing {
+namespace {
+
+const fs::path root = fs::path(PESUITE_TEST_DIR).parent_path().parent_path();
+
+struct Source {
+  std::string path;  // below the root: "core/base/text.h"
+  std::string text;
+};
+
+std::vector<Source> read_sources(const std::vector<std::string>& folders,
+                                 const std::string& endings) {
+  std::vector<Source> out;
+  for (const std::string& folder : folders)
+    for (const auto& item : fs::recursive_directory_iterator(root / folder)) {
+      if (!std::regex_search(item.path().string(), std::regex("\\.(" + endings + ")$"))) continue;
+      std::ostringstream text;
+      text << std::ifstream(item.path()).rdbuf();
+      out.push_back({fs::relative(item.path(), root).string(), text.str()});
+    }
+  std::sort(out.begin(), out.end(),
+            [](const Source& a, const Source& b) { return a.path < b.path; });
+  EXPECT_FALSE(out.empty());
+  return out;
+}
+constexpr const char* cpp = "h|hpp|c|cpp|cu";
+
+// Lines with blanks in place of comments and, unless `texts`, of what stands between quotes.
+std::vector<std::string> code_of(const Source& s, bool texts) {
+  const bool toml = s.path.ends_with(".toml");
+  std::string t = s.text + "\n";
+  char in = 0;  // '/' a line comment, '*' a block comment, '"' or '\'' a text
+  for (std::size_t i = 0; i + 1 < t.size(); ++i) {
+    const std::string two = t.substr(i, 2);
+    if (in == 0) {
+      if (toml ? two[0] == '#' : two == "//")
+        in = '/';
+      else if (!toml && two == "/*")
+        in = '*';
+      else if (two[0] == '"' ||
+               (two[0] == '\'' &&
+                (i == 0 || std::isalnum(static_cast<unsigned char>(t[i - 1])) == 0)))
+        in = two[0];
+      if (in != '/' && in != '*') continue;
+    } else if (two[0] == '\n') {
+      if (in != '*') in = 0;
+      continue;
+    } else if (in == two[0] && (in == '"' || in == '\'')) {
+      in = 0;
+      continue;
+    } else if (in == '*' && two == "*/") {
+      t.replace(i++, 2, "  ");
+      in = 0;
+      continue;
+    } else if (two[0] == '\\' && (in == '"' || in == '\'')) {
+      if (!texts) t[i] = ' ';
+      ++i;  // what follows is no quote
+    }
+    if (!texts || in == '/' || in == '*') t[i] = ' ';
+  }
+  return split(t, '\n');
+}
+
+void broken(const Source& s, std::size_t line, const std::string& rule, const std::string& advice) {
+  ADD_FAILURE_AT((root / s.path).c_str(), static_cast<int>(line + 1)) << rule << "\n  " << advice;
+}
+
+// ---------------------------------------------------------------------------------- includes
+
+struct Include {
+  const Source* source;
+  std::size_t line;
+  std::string what;
+};
+
+std::vector<Include> includes(const std::vector<Source>& all) {
+  static const std::regex pattern(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"])re");
+  std::vector<Include> out;
+  for (const Source& s : all) {
+    const auto lines = code_of(s, true);
+    std::smatch m;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (std::regex_search(lines[i], m, pattern)) out.push_back({&s, i, m[1]});
+  }
+  return out;
+}
+
+bool starts_with_any(const std::string& s, const std::vector<std::string>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const auto& b) { return s.starts_with(b); });
+}
+
+// What the files of a folder may include of ours besides pesuite/. The first that fits counts.
+const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
+    {"core/include/", {}},
+    {"core/base/", {"base/"}},
+    {"core/backend/backend.h", {"tensor/shape.h"}},
+    {"core/backend/cpu/",
+     {"base/", "tensor/shape.h", "backend/backend.h", "backend/factory.h", "backend/cpu/"}},
+    {"core/backend/cuda/",
+     {"base/", "tensor/shape.h", "backend/backend.h", "backend/factory.h", "backend/cuda/"}},
+    {"core/backend/reference/",
+     {"base/", "tensor/shape.h", "backend/backend.h", "backend/factory.h", "backend/reference/"}},
+    {"core/backend/", {"base/", "tensor/shape.h", "backend/backend.h", "backend/factory.h"}},
+    {"core/tensor/", {"base/", "tensor/", "backend/backend.h"}},
+    {"core/model/", {"base/", "tensor/", "model/", "backend/backend.h"}},
+    {"core/suite/", {"base/", "tensor/", "model/", "suite/", "backend/backend.h"}},
+    {"core/bench/", {"base/", "tensor/", "model/", "bench/", "backend/backend.h"}},
+    {"core/cli/", {"base/", "tensor/", "model/", "suite/", "bench/", "cli/", "backend/backend.h"}}};
+
+TEST(Includes, GoOneWay) {
+  const std::vector<std::string> ours = {"base/",  "tensor/", "backend/", "model/",
+                                         "suite/", "bench/",  "cli/",     "tests/"};
+  const auto core = read_sources({"core"}, cpp);
+  for (const Include& i : includes(core)) {
+    const auto layer = std::find_if(layers.begin(), layers.end(), [&](const auto& l) {
+      return i.source->path.starts_with(l.first);
+    });
+    if (layer == layers.end()) {
+      broken(*i.source, i.line, "a file outside the layers of core/",
+             "give it a layer in tests/house/house_test.cpp");
+    } else if (starts_with_any(i.what, ours) && !starts_with_any(i.what, layer->second)) {
+      broken(
+          *i.source, i.line, fmt::format("{} may not include {}", layer->first, i.what),
+          fmt::format("of ours it may include pesuite/ {}; move what is shared down, or pass it in",
+                      join(layer->second, " ")));
+    }
+  }
+}
+
+TEST(Includes, OfPluginsAndTasksAreTheSdkAndTheirOwn) {
+  const auto plugins = read_sources({"plugins", "tasks"}, cpp);
+  for (const Include& i : includes(plugins)) {
+    const bool own = fs::exists((root / i.source->path).parent_path() / i.what) &&
+                     i.what.find("..") == std::string::npos;
+    const bool standard = i.what.find('/') == std::string::npos || i.what.starts_with("sys/");
+    if (!own && !standard && !i.what.starts_with("pesuite/"))
+      broken(*i.source, i.line, "a plugin may not include " + i.what,
+             "plugins know <pesuite/...>, their own folder and the standard library, so that "
+             "others can write them too");
+  }
+}
+
+TEST(Includes, OfLibrariesStandInTheirPlaces) {
+  const struct {
+    std::string header, place;
+    int files;  // at most; 0: any number
+  } rules[] = {{"dnnl", "core/backend/cpu/", 0},    {"hwy/", "core/backend/cpu/", 0},
+               {"cuda", "core/backend/cuda/", 0},   {"cudnn", "core/backend/cuda/", 0},
+               {"cublas", "core/backend/cuda/", 0}, {"toml++/", "core/suite/", 1},
+               {"boost/dll", "core/model/", 1}};
+  const auto all = read_sources({"core", "plugins", "tasks"}, cpp);
+  for (const auto& rule : rules) {
+    std::set<std::string> files;
+    for (const Include& i : includes(all)) {
+      if (!i.what.starts_with(rule.header)) continue;
+      files.insert(i.source->path);
+      if (!i.source->path.starts_with(rule.place) ||
+          (rule.files > 0 && static_cast<int>(files.size()) > rule.files))
+        broken(*i.source, i.line,
+               fmt::format("{} stands in {}{} only", i.what, rule.files == 1 ? "one file of " : "",
+                           rule.place),
+               "use what that place offers instead");
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------- words
+
+std::vector<std::string> encoding_names() {
+  // also the names of ordinary things, which say nothing about an encoding
+  const std::set<std::string> ordinary = {"none", "learned", "binary", "decimal", "random"};
+  std::vector<std::string> names;
+  for (const std::string& n : open_catalog({PESUITE_TEST_PLUGINS}).encoding_names())
+    if (!ordinary.contains(n)) names.push_back(n);
+  return names;
+}
+
+TEST(Words, CoreKnowsNoEncodingByName) {
+  const std::map<std::string, std::string> allowed = {
+      {"core/cli/", "flag synonyms of the source studies, and examples in help"},
+      {"core/suite/filter.cpp", "an example in a message"}};
+  const std::string names = join(encoding_names(), "|");
+  ASSERT_NE(names, "") << "no plugin in " << PESUITE_TEST_PLUGINS;
+  const std::regex name("(^|[^A-Za-z0-9])(" + names + ")($|[^A-Za-z0-9])", std::regex::icase);
+  for (const Source& s : read_sources({"core"}, cpp)) {
+    if (std::any_of(allowed.begin(), allowed.end(),
+                    [&](const auto& a) { return s.path.starts_with(a.first); }))
+      continue;
+    const auto lines = code_of(s, true);
+    std::smatch m;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (std::regex_search(lines[i], m, name))
+        broken(s, i, fmt::format("core/ names the encoding '{}'", m[2].str()),
+               "what is special about an encoding belongs into its plugin, or into a property that "
+               "any plugin may declare");
+  }
+}
+
+TEST(Words, HaveOneMeaning) {
+  const struct {
+    const char *pattern, *instead, *except = "-";
+  } rules[] = {{"seq_?len(gth)?|context_length|n_?ctx", "length"},
+               {"d_?model|hidden_(size|dim)|embed(ding)?_dim|n_?embd", "width"},
+               {"(n|num)_?heads?", "heads"},
+               {"(n|num)_?layers?", "layers"},
+               {"d_?ff|intermediate_size|ffn_dim", "ff_width"},
+               {"trials?|experiments?", "cell"},
+               {"PE|pos_?enc(oding)?|pos_?emb(edding)?|positional_(encoding|embedding)", "encoding",
+                "core/backend/cpu/attention.cpp"},  // where PE is the length E, padded
+               {"relative_position|rel_?pos", "distance"}};
+  auto all = read_sources({"core", "plugins", "tasks"}, cpp);
+  const auto suites = read_sources({"suites"}, "toml");
+  all.insert(all.end(), suites.begin(), suites.end());
+  for (const auto& rule : rules) {
+    const std::regex word(fmt::format("(^|[^A-Za-z0-9])({})(?![A-Za-z0-9])", rule.pattern));
+    for (const Source& s : all) {
+      if (s.path == rule.except) continue;
+      const auto lines = code_of(s, false);
+      std::smatch m;
+      for (std::size_t i = 0; i < lines.size(); ++i)
+        if (std::regex_search(lines[i], m, word))
+          broken(s, i, fmt::format("'{}' has a name here already", m[2].str()),
+                 fmt::format("say '{}'", rule.instead));
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------- files
+
+// What the README tells authors of encodings to copy is what is built and loaded by other tests.
+TEST(Files, ReadmeShowsTheExampleThatIsTested) {
+  const auto example = read_sources({"tests/house/sdk"}, "cpp");
+  std::ostringstream readme;
+  readme << std::ifstream(root / "README.md").rdbuf();
+  EXPECT_NE(readme.str().find("```cpp\n" + example.at(0).text + "```\n"), std::string::npos)
+      << "copy " << example[0].path << " into the README";
+}
+
+TEST(Files, CanBeReadInOneSitting) {
+  constexpr std::ptrdiff_t soon = 400, never = 650;
+  for (const Source& s : read_sources({"core", "plugins", "tasks", "tests"}, cpp)) {
+    const std::ptrdiff_t lines = std::count(s.text.begin(), s.text.end(), '\n');
+    if (lines > never)
+      broken(s, 0, fmt::format("{} lines are too many", lines),
+             fmt::format("split it; a file stays near {}", soon));
+    else if (lines > soon)
+      std::cout << fmt::format("{}: {} lines; a file stays near {}\n", s.path, lines, soon);
+  }
+}
+
+}  // namespace
+}  // namespace pesuite::testing

@@ -1,0 +1,20 @@
+# Installs BUILD, builds the plugin of SOURCE against the installation, installs that too, and asks
+# the installed program for it. WORK is an empty folder for all this.
+function(run)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -G Ninja -DCMAKE_INSTALL_PREFIX=${WORK}/prefix)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${CMAKE_COMMAND} --install ${WORK}/build)
+run(${WORK}/prefix/bin/pesuite info encoding log_distance)
+if(NOT output MATCHES "logarithm of the distance")
+  message(FATAL_ERROR "'pesuite info' does not show the installed plugin:\n${output}")
+endif()
+file(REMOVE_RECURSE ${WORK})

@@ -1,0 +1,253 @@
+// Reports from records alone: what tables say, what they never hide, figures that cannot be harmed.
+#include "suite/report.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "suite/figure.h"
+#include "suite/report_data.h"
+#include "suite/report_numbers.h"
+#include "suite/report_tables.h"
+#include "suite/report_text.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Report : public ::testing::Test {
+ protected:
+  Report()
+      : folder_(fs::temp_directory_path() /
+                fmt::format("pesuite-report-{}-{}", ::getpid(), counter_++)) {
+    fs::create_directories(folder_);
+  }
+  ~Report() override { fs::remove_all(folder_); }
+
+  Json record(const std::string& encoding, int seed, const std::string& metric, double value,
+              Json coords) {
+    coords["train_len"] = 64;
+    const char* status = std::isinf(value) ? "inf" : std::isnan(value) ? "nan" : "ok";
+    return {{"schema", "pesuite.record/1"},
+            {"suite", "t"},
+            {"cell", fmt::format("{}{}{}", encoding, task_, seed)},
+            {"part", "eval"},
+            {"encoding", {{"id", encoding}, {"expr", encoding + "(a=1)"}}},
+            {"model", "nano"},
+            {"task", task_},
+            {"task_expr", task_},
+            {"seed", seed},
+            {"metric", metric},
+            {"split", coords.value("eval_len", 64) > 64 ? "ood" : "id"},
+            {"value", std::isfinite(value) ? Json(value) : Json(nullptr)},
+            {"coords", coords},
+            {"step", 10},
+            {"status", status}};
+  }
+  void add(const Json& j) { lines_ += j.dump() + "\n"; }
+  void nats(const std::string& encoding, int seed, int length, double value) {
+    const Json at = {{"eval_len", length}, {"protocol", "non_overlapping"}};
+    add(record(encoding, seed, "nll", value, at));
+    add(record(encoding, seed, "optimum", 1.5, at));
+    add(record(encoding, seed, "regret", value - 1.5, at));
+  }
+  void accuracy(const std::string& encoding, int seed, int length, double value, double low,
+                double high) {
+    Json j = record(encoding, seed, "acc", value, {{"eval_len", length}});
+    j["low"] = low, j["high"] = high, j["chance"] = 0.5, j["n"] = 100;
+    add(j);
+  }
+  void failure(const std::string& encoding, int seed, const std::string& status,
+               const std::string& reason) {
+    Json j = record(encoding, seed, "cell", Number::none, Json::object());
+    j["part"] = "failure", j["status"] = status, j["reason"] = reason;
+    add(j);
+  }
+  const fs::path& written() {
+    std::ofstream(folder_ / "records.jsonl") << lines_;
+    return folder_;
+  }
+  std::string page() { return read_file(write_report(written()).file); }
+  // The cells of the first row of any table of the page that starts with `name`.
+  static std::vector<std::string> row(const std::string& page, const std::string& table,
+                                      const std::string& name) {
+    std::vector<std::string> cells;
+    const std::size_t at = page.find("**" + table + "**");
+    if (at == std::string::npos) return cells;
+    for (const std::string& line : split(page.substr(at), '\n'))
+      if (line.starts_with("| " + name + " ")) {
+        for (const std::string& c : split(line, '|'))
+          if (!trim(c).empty()) cells.emplace_back(trim(c));
+        return cells;
+      }
+    return cells;
+  }
+
+  fs::path folder_;
+  std::string task_ = "corpus";
+  std::string lines_;
+  static inline int counter_ = 0;
+};
+
+TEST_F(Report, ShowsMeansAndExtremesOverSeedsBesideTheOptimum) {
+  nats("a", 1, 64, std::log(6.0)), nats("a", 1, 128, std::log(12.0));
+  nats("a", 2, 64, std::log(8.0)), nats("a", 2, 128, std::log(8.0));
+  const std::string p = page();
+  // Of perplexity, the mean is that of nats: sqrt(6 * 8).
+  EXPECT_THAT(row(p, "Perplexity", "a"),
+              ElementsAre("a", "6.93 [6.00, 8.00]", "9.80 [8.00, 12.00]"));
+  EXPECT_THAT(row(p, "Perplexity", "*optimum*")[1], HasSubstr("4.48"));
+  EXPECT_THAT(row(p, "Perplexity relative to the training length (64)", "a"),
+              ElementsAre("a", "1.414 [1.000, 2.000]"));
+  EXPECT_THAT(row(p, "Regret, nats per token", "a")[1], HasSubstr("0.4356"));
+}
+
+TEST_F(Report, KeepsInfinitiesAndCountsLostSeeds) {
+  for (const int seed : {1, 2, 3}) nats("good", seed, 64, 2), nats("good", seed, 128, 2);
+  nats("inf", 1, 64, 2), nats("inf", 2, 64, 2), nats("inf", 3, 64, 2);
+  nats("inf", 1, 128, 3), nats("inf", 2, 128, INFINITY), nats("inf", 3, 128, 3);
+  nats("lost", 1, 64, 2), nats("lost", 1, 128, 2), nats("lost", 2, 64, 2), nats("lost", 2, 128, 2);
+  failure("lost", 3, "crash", "crashed with SIGSEGV after step 300");
+  const std::string p = page();
+  EXPECT_EQ(row(p, "Perplexity", "inf")[2], "∞ [20.09, ∞]");
+  EXPECT_THAT(p, HasSubstr("| lost (1 of 3 crash) |"));
+  EXPECT_THAT(p, HasSubstr("crashed with SIGSEGV after step 300"));
+  EXPECT_THAT(p, HasSubstr("9 cells: 8 done, 1 failed"));
+  EXPECT_THAT(read_file(folder_ / "tables/length_corpus_non_overlapping.csv"), HasSubstr("inf"));
+}
+
+TEST_F(Report, SaysWhatIsAtChance) {
+  task_ = "problem";
+  for (const int seed : {1, 2}) {
+    accuracy("learns", seed, 64, 1.0, 0.96, 1.0), accuracy("learns", seed, 128, 0.8, 0.71, 0.87);
+    accuracy("never", seed, 64, 0.5, 0.4, 0.6), accuracy("never", seed, 128, 0.45, 0.36, 0.55);
+  }
+  const std::string p = page();
+  EXPECT_THAT(p, HasSubstr("**Not learned at the training length** (wanted: accuracy of 95 % in 80 "
+                           "% of the seeds): never."));
+  EXPECT_THAT(p, HasSubstr("at chance"));
+  const std::string said = headline(read_run(folder_));
+  EXPECT_THAT(said, HasSubstr("50.0~"));
+  EXPECT_THAT(said, Not(HasSubstr("80.0~")));
+  EXPECT_THAT(said, HasSubstr("(chance)"));
+}
+
+TEST_F(Report, SurvivesDamagedRecords) {
+  nats("a", 1, 64, 2);
+  const std::string good = page();
+  lines_ += "garbage\n{\"a\": 1}\n{\"cell\":\"x\",\"metric\":\"nll\"}\n{\"cell\":\"x\",\"me";
+  const ReportResult damaged = write_report(written());
+  EXPECT_EQ(read_file(damaged.file), good);
+  EXPECT_GE(damaged.notes.size(), 2U);
+}
+
+TEST_F(Report, OfNothingIsASentence) {
+  try {
+    write_report(folder_);
+    FAIL() << "a folder without records";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::data);
+    EXPECT_THAT(e.what(), HasSubstr("records.jsonl is not there"));
+  }
+  lines_ = "\n";
+  EXPECT_THROW(write_report(written()), Error);
+}
+
+TEST_F(Report, DrawsWhateverAnEncodingIsCalled) {
+  const std::string wild = "\"x\" `touch harm` @a_b^c {$\\n} %d";
+  for (const int length : {64, 128}) nats("plain", 1, length, 2), nats(wild, 1, length, 2.5);
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  const ReportResult r = write_report(written());
+  fs::current_path(before);
+  EXPECT_FALSE(fs::exists(folder_ / "harm"));
+  EXPECT_FALSE(fs::exists(folder_ / "figures/harm"));
+  ASSERT_GE(r.figures.size(), 2U);
+  for (const fs::path& f : r.figures) {
+    EXPECT_THAT(read_file(f), HasSubstr("</svg>"));
+    fs::path data = f;
+    EXPECT_TRUE(fs::exists(data.replace_extension(".tsv"))) << "the data beside the figure";
+  }
+}
+
+// Where a task lacks an encoding, those that are there keep their colours.
+TEST_F(Report, OneColourPerEncodingInAllFigures) {
+  for (const int length : {64, 128})
+    for (const char* e : {"a", "b", "c"}) nats(e, 1, length, 2);
+  task_ = "other";
+  for (const int length : {64, 128}) nats("c", 1, length, 2);
+  write_report(written());
+  const std::string third = series_style(2).colour;
+  EXPECT_THAT(read_file(folder_ / "figures/perplexity_corpus_non_overlapping.gp"),
+              HasSubstr(third));
+  const std::string other = read_file(folder_ / "figures/perplexity_other_non_overlapping.gp");
+  EXPECT_THAT(other, HasSubstr(third));
+  EXPECT_THAT(other, Not(HasSubstr(series_style(0).colour)));
+}
+
+TEST_F(Report, EveryFigureStandsAboveItsTableAlsoWithoutTheTrainingLength) {
+  nats("a", 1, 128, 2), nats("a", 1, 256, 3);
+  const std::string p = page();
+  EXPECT_EQ(p.find("relative to the training length"), std::string::npos);
+  for (const auto& [figure, table] : {std::pair{"figures/perplexity_", "**Perplexity**"},
+                                      std::pair{"figures/regret_", "**Regret, nats per token**"}}) {
+    ASSERT_NE(p.find(figure), std::string::npos) << figure;
+    EXPECT_LT(p.find(figure), p.find(table));
+  }
+}
+
+TEST_F(Report, HeadlineFitsATerminal) {
+  for (int e = 0; e < 12; ++e)
+    for (int length = 64; length <= 64 * 64; length *= 2)
+      for (const int seed : {1, 2, 3})
+        nats(fmt::format("rope => scaled(factor={}, with=resonance)", e), seed, length,
+             2 + e * length / 500.0);
+  for (const std::string& line : split(headline(read_run(written())), '\n'))
+    EXPECT_LE(display_width(line), 100U) << line;
+}
+
+TEST(ReportNumbers, AreWrittenAsPeopleReadThem) {
+  EXPECT_EQ(perplexity_text(std::log(6.344)), "6.34");
+  EXPECT_EQ(perplexity_text(std::log(123456)), "123456");
+  EXPECT_EQ(perplexity_text(std::log(2e7)), "2.00e+07");
+  EXPECT_EQ(perplexity_text(5000), "e^5000");
+  EXPECT_EQ(perplexity_text(INFINITY), "∞");
+  EXPECT_EQ(percent_text(1), "100.0");
+  EXPECT_EQ(percent_text(0.9998), "99.98") << "not all";
+  EXPECT_EQ(signed_nats_text(-0.00001), "0.0000");
+  EXPECT_EQ(signed_percent_text(-0.489), "-48.9");
+  EXPECT_NEAR(t95(1), 12.7062, 1e-4);
+  EXPECT_NEAR(t95(4), 2.7764, 1e-4);
+}
+
+TEST(ReportNumbers, SummaryLeavesNoSeedOut) {
+  const Spread s =
+      summarize({{1, 1.0, ""}, {2, 3.0, ""}, {3, Number::none, "diverged"}, {4, 2.0, ""}});
+  EXPECT_EQ(s.n, 3U);
+  EXPECT_EQ(s.of, 4U);
+  EXPECT_DOUBLE_EQ(s.mean, 2);
+  EXPECT_NEAR(s.t_high - s.mean, 4.3027 / std::sqrt(3), 1e-4);
+  EXPECT_EQ(spread_text(s, nats_text), "2.0000 [1.0000, 3.0000] (1 of 4 diverged)");
+}
+
+TEST(Figures, ColoursAreDistinct) {
+  std::set<std::pair<std::string, int>> all;
+  for (std::size_t i = 0; i < 36; ++i) {
+    const SeriesStyle s = series_style(i);
+    EXPECT_TRUE(all.insert({s.colour, s.marker}).second) << i;
+  }
+}
+
+}  // namespace
+}  // namespace pesuite::testing
