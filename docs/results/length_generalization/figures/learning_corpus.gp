@@ -1,0 +1,96 @@
+# Validation loss at the training length against training steps. Line: mean over 2 seeds; band: lowest to highest seed; thin lines: the seeds. Faint lines without markers: training loss (its start may lie above the panel).
+# Redraw in this folder with: gnuplot learning_corpus.gp   (data: learning_corpus.tsv)
+
+reset
+name = "learning_corpus"
+figure_title = "corpus · validation loss"
+x_lines = 1
+n = 6
+array id[6] = ["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
+array label[6] = ["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
+legend_width = 179
+seeds = 2
+array seed[2] = ["42", "43"]
+set style line 1 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
+set style line 101 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
+set style line 2 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
+set style line 102 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 3 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
+set style line 103 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
+set style line 4 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
+set style line 104 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
+set style line 5 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
+set style line 105 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
+set style line 6 lc rgb "#56B4E9" pt 15 dt 1 lw 2 ps 0.8
+set style line 106 lc rgb "#BCE1F7" pt 15 dt 1 lw 1 ps 0.5
+x_label = "training step"
+y_label = "nats per token"
+x_high = 500
+chance = NaN
+y_log = 0
+y_low = 2.517565766
+y_high = 4.59099874
+infinite = 0
+rise_from = 4.609848131
+rise_to = 4.779492647
+below = 0
+fall_from = 2.517565766
+fall_to = 2.366770641
+
+# ---- style.gp: the look that all figures share ----
+set encoding utf8
+
+# In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
+left = 96; top = 44; panel_width = 520; panel_height = 350
+bottom = 48 + 19 * x_lines
+legend_height = 23 * (n + 2)
+height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
+width = left + panel_width + 24 + legend_width
+# noenhanced: names of encodings may hold _ ^ @ and are shown as they are
+set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff"
+set output name.".svg"
+set lmargin at screen left / real(width)
+set rmargin at screen (left + panel_width) / real(width)
+set tmargin at screen 1 - top / real(height)
+set bmargin at screen bottom / real(height)
+
+set title figure_title offset 0,-0.3 tc rgb "#111111"
+set label 10 x_label at screen (left + panel_width / 2.0) / width, screen 18.0 / height center tc rgb "#111111"
+set ylabel y_label tc rgb "#111111"
+set border 3 lc rgb "#555555" lw 1
+set tics nomirror out scale 0.6 tc rgb "#222222"
+set grid ytics lc rgb "#DDDDDD" lt 1 lw 0.8
+set key at screen (left + panel_width + 20.0) / width, screen (bottom + height - top) / 2.0 / height
+set key left center vertical maxcols 1 Left reverse samplen 2 spacing 1.15 tc rgb "#111111"
+
+# The data: cells are numbers, "inf", or nothing.
+set datafile separator "\t"
+set datafile columnheaders
+data = name.".tsv"
+is_inf(c) = strcol(c) eq "inf"
+cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
+row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
+of(s) = strcol("seed") eq seed[s]
+
+# ---- curves.gp: validation with bands over seeds and training, faint, against steps ----
+set xrange [0:1.02 * x_high]
+set yrange [y_low:y_high]
+if (chance == chance) {
+  set arrow 1 from 0, first chance to 1.02 * x_high, first chance nohead back lc rgb "#777777" lw 1.4 dt (6,4)
+}
+if (infinite) { set label 1 "∞" at graph -0.02, first rise_to right tc rgb "#222222" }
+finite(c) = cell(c) == cell(c)
+x(i, kind) = row(i, kind) ? cell("x") : NaN
+
+plot for [i=1:n] data using (x(i, "train")):(cell("value")) \
+       with lines ls 100+i lw 1.2 dt 1 notitle, \
+     for [i=1:n] data using (seeds > 1 && finite("high") ? x(i, "mean") : NaN):(cell("low")):(cell("high")) \
+       with filledcurves ls i fs transparent solid 0.13 noborder notitle, \
+     for [i=1:n] for [s=1:seeds] data using (of(s) ? x(i, "seed") : NaN):(cell("value")) \
+       with lines ls 100+i notitle, \
+     for [i=1:n] data using (x(i, "mean")):(cell("value")) \
+       with linespoints ls i notitle, \
+     for [i=1:n] data using (is_inf("value") ? x(i, "mean") : NaN):(rise_from):(0):(rise_to - rise_from) \
+       with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
+     for [i=1:n] keyentry with linespoints ls i title label[i], \
+     for [i=1:(chance == chance)] keyentry with lines lc rgb "#777777" lw 1.4 dt (6,4) title "chance"
