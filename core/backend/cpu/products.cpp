@@ -50,7 +50,7 @@ struct Products::State {
   State(Precision p, int threads)
       : precision(p),
         outer(p == Precision::bf16 && outer_bf16_available() &&
-              dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16),
+              dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_bf16),
         panels(static_cast<std::size_t>(threads)) {}
 
   Precision precision;
