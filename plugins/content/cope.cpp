@@ -1,0 +1,77 @@
+// CoPE, Golovneva et al. 2024, equations 2 to 5: how far j lies behind i is counted by gates that
+// look at the content, and a position between two whole numbers gets what lies between their
+// logits:
+//   g_ij = sigmoid(score), p_ij = g_ij + .. + g_ii, z_i = q_i E,
+//   score += (1 - w) z_i[floor p] + w z_i[ceil p], w = p - floor p
+#include <pesuite/pesuite.hpp>
+
+namespace {
+
+struct Cope : pes::Encoding {
+  static constexpr pes_option options[] = {
+      pes::integer("positions", "64", 0, 1 << 20,
+                   "columns of E: larger positions are cut to this - 1; 0: training length + 1"),
+      pes::choice("scale", "one", "one|head",
+                  "factor of the position logits: 1 as in the paper's listing, or that of q.k as "
+                  "in the authors' repository"),
+      pes::choice("gate", "key", "key|separate_key",
+                  "gates from the scores of q and k, or from q and a key of their own")};
+  static constexpr pes_card card = pes::card<Cope>(
+      {.name = "cope",
+       .summary = "counts positions with gates that depend on the content",
+       .taxonomy = "relative, learned, contextual",
+       .paper = "Golovneva et al. 2024, arXiv:2405.18719",
+       .bibtex = "@article{golovneva2024contextual, title={Contextual Position Encoding: Learning "
+                 "to Count What's Important}, author={Golovneva, Olga and Wang, Tianlu and Weston, "
+                 "Jason and Sukhbaatar, Sainbayar}, journal={arXiv:2405.18719}, year={2024}}",
+       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+
+  std::int64_t count, heads, groups, head_dim, width, train_length;
+  bool scale_head;
+  pes::Param embeddings, gate_key;
+  pes::Tensor last;
+
+  Cope(const pes_model& m, const pes::Values& v)
+      : count(v.integer("positions") > 0 ? v.integer("positions") : m.train_length + 1),
+        heads(m.heads),
+        groups(m.kv_heads),
+        head_dim(m.head_dim),
+        width(m.width),
+        train_length(m.train_length),
+        scale_head(v.is("scale", "head")),
+        embeddings(param("embeddings", {m.layers, head_dim, count}, pes::constant(0))) {
+    if (v.is("gate", "separate_key"))
+      gate_key = param("gate_key", {m.layers, width, groups * head_dim}, pes::normal(0.02), true);
+  }
+  void begin(const pes::Step& s) {
+    last = s.table({1}, [&](auto, auto) { return static_cast<double>(count - 1); });
+  }
+  void attend(const pes::Step&, pes::Attention& a) const { a.rewrite = true; }
+
+  pes::Tensor gate_scores(const pes::Step& s, const pes::Scores& b) const {  // [B, H, rows, S]
+    if (gate_key.index < 0) return b.scores;
+    const std::int64_t batch = s.batch, rows = b.scores.extent(2), keys = b.scores.extent(3);
+    const pes::Tensor k = matmul(slice(b.x, 1, 0, keys), slice(s[gate_key], 0, b.layer, 1));
+    const pes::Tensor by_group = permute(reshape(k, {batch, keys, groups, head_dim}), {0, 2, 1, 3});
+    const pes::Tensor q = reshape(b.q, {batch, groups, heads / groups * rows, head_dim});
+    return reshape(matmul(q, by_group, true) * b.scale, {batch, heads, rows, keys});
+  }
+  void rewrite(const pes::Step& s, pes::Scores& b) const {
+    const pes::Tensor gates = sigmoid(gate_scores(s, b)) * b.visible;
+    const pes::Tensor p = min(cumsum(gates, -1, true), last);  // [B, H, rows, S]
+    const pes::Tensor low = floor(p), high = -floor(-p);
+    const pes::Tensor e = reshape(slice(s[embeddings], 0, b.layer, 1), {head_dim, count});
+    const pes::Tensor z = matmul(b.q, e);  // [B, H, rows, positions]
+    const pes::Tensor below = take(z, low);
+    const pes::Tensor logits = below + (p - low) * (take(z, high) - below);
+    b.scores = b.scores + (scale_head ? logits * b.scale : logits);
+  }
+  double untrained(int length) const {
+    const std::int64_t reached = std::min<std::int64_t>(length, count - 1);
+    return std::max(0.0, static_cast<double>(reached - train_length) / length);
+  }
+};
+
+}  // namespace
+
+extern const pes_encoding cope = pes::encoding<Cope>;

@@ -1,0 +1,8 @@
+// Encodings whose scores depend on what the tokens say.
+#include <pesuite/pesuite.hpp>
+
+extern const pes_encoding cope;
+
+static constexpr const pes_encoding* encodings[] = {&cope, nullptr};
+
+PES_LIBRARY("content", "1.0.0", "MIT", encodings, nullptr);
