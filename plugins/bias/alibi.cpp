@@ -1,18 +1,24 @@
 // ALiBi, Press et al. 2021, section 3: the score of (i, j) gets -m (i - j), m fixed per head.
-#include <pesuite/pesuite.hpp>
+#include "chosen.h"
+#include "slopes.h"
 
 namespace {
 
-// m_h = 2^(-8(h+1)/H) for a power of two. Otherwise the slopes of the next lower power, then every
-// other slope of the next higher one.
-double slope(int h, int H) {
-  int power = 1;
-  while (2 * power <= H) power *= 2;
-  if (h < power) return std::exp2(-8.0 * (h + 1) / power);
-  return std::exp2(-8.0 * (2 * (h - power) + 1) / (2 * power));
-}
-
 struct Alibi : pes::Encoding {
+  static constexpr pes_option options[] = {
+      pes::choice("slopes", "published", "published|geometric",
+                  "where the number of heads is no power of two: the slopes of the lower power and "
+                  "every other one of the higher, or 2^(-largest (h+1)/H) as for powers"),
+      pes::real("largest", "8", 1e-3, 1e3, "the last head's slope is 2^-largest"),
+      pes::integer("heads", "0", 0, 1 << 16,
+                   "heads with slopes, the first ones; the others see no distance. 0: all"),
+      pes::flag("learned", "false", "learn a factor exp(f) for each slope, f starts at 0"),
+      pes::real("shorten", "0", 0, 1,
+                "taken off each distance from 1 on: 0.5 in Ruoss et al. 2023"),
+      pes::reals("distances", "[]", 1, 1 << 24,
+                 "what counts as distance 1, 2, 3, ..., whole and increasing; []: 1, 2, 3, ..."),
+      pes::integer("random_distances", "0", 0, 1 << 24,
+                   "draw the distances of each pass from 1 .. this - 1 and sort them; 0: do not")};
   static constexpr pes_card card = pes::card<Alibi>(
       {.name = "alibi",
        .summary = "lowers scores in proportion to the distance, at a fixed slope for each head",
@@ -25,14 +31,38 @@ struct Alibi : pes::Encoding {
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_MONOTONE_DECAY |
                  PES_UNBOUNDED});
 
-  int heads;
+  std::vector<double> slopes;
+  double shorten;
+  Chosen chosen;
+  pes::Param log_factor;
   pes::Tensor distance;
 
-  Alibi(const pes_model& m, const pes::Values&) : heads(m.heads) {}
+  Alibi(const pes_model& m, const pes::Values& v)
+      : slopes(static_cast<std::size_t>(m.heads)),
+        shorten(v.real("shorten")),
+        chosen(v, "distances", "random_distances") {
+    const std::int64_t count = v.integer("heads") > 0 ? v.integer("heads") : m.heads;
+    if (count > m.heads)
+      throw pes::Refusal("option 'heads' wants at most the model's " + std::to_string(m.heads) +
+                         " heads, not " + std::to_string(count));
+    const double largest = v.real("largest");
+    for (std::int64_t h = 0; h < count; ++h)
+      slopes[static_cast<std::size_t>(h)] =
+          v.is("slopes", "published")
+              ? published_slope(h, count, largest)
+              : std::exp2(-largest * static_cast<double>(h + 1) / static_cast<double>(count));
+    if (v.flag("learned")) log_factor = param("log_factor", {m.heads, 1}, pes::constant(0));
+    if (chosen.below > 0) --chosen.below;  // drawn from 0 .. below - 2, distances are one more
+  }
   void begin(const pes::Step& s) {
-    distance = s.table({heads, s.offset + s.length}, [&](auto h, auto d) {
-      return -slope(static_cast<int>(h), heads) * static_cast<double>(d);
+    const std::int64_t length = s.offset + s.length;
+    std::vector<double> d = chosen.numbers(s, length - 1);
+    for (double& n : d) n += (chosen.list.empty() ? 1 : 0) - shorten;
+    d.insert(d.begin(), 0);
+    distance = s.table({static_cast<std::int64_t>(slopes.size()), length}, [&](auto h, auto n) {
+      return -slopes[static_cast<std::size_t>(h)] * d[static_cast<std::size_t>(n)];
     });
+    if (log_factor.index >= 0) distance = distance * exp(s[log_factor]);
   }
   void attend(const pes::Step&, pes::Attention& a) const { a.distance = distance; }
 };

@@ -1,7 +1,7 @@
 // FIRE, Li et al. 2023, equation 17: the bias of (i, j) is an MLP of the distance, on a log scale
 // and relative to the query's position:
 //   x = psi(i - j) / psi(max(i, |m L|)), psi(u) = ln(|c| u + 1), bias = W2 relu(W1 x + b1) + b2
-#include "positions.h"
+#include "chosen.h"
 
 namespace {
 
@@ -16,8 +16,11 @@ struct Fire : pes::Encoding {
                 "L: positions up to it share one normalizer; it is multiplied by a learned m that "
                 "starts at 1"),
       pes::real("log_scale", "0.1", 1e-9, 1e9, "start value of c"),
-      Positions::list_option,
-      Positions::random_option};
+      pes::reals("positions", "[]", 0, 1 << 24,
+                 "positions of the first tokens, whole and increasing; []: 0, 1, 2, ..."),
+      pes::integer("random_positions", "0", 0, 1 << 24,
+                   "draw the positions of each pass from 0 .. this - 1 and sort them, in training "
+                   "and evaluation; 0: do not")};
   static constexpr pes_card card = pes::card<Fire>(
       {.name = "fire",
        .summary = "a learned function of the distance relative to the query's position",
@@ -32,7 +35,7 @@ struct Fire : pes::Encoding {
 
   std::int64_t heads, width, layers, mlps, outputs;  // outputs of each MLP
   double threshold;
-  Positions positions;
+  Chosen positions;
   pes::Param w1, b1, w2, b2, c, multiplier;
   pes::Tensor places, numerator, denominator;
 
@@ -43,7 +46,7 @@ struct Fire : pes::Encoding {
         mlps(v.is("mlp", "per_head") ? heads : 1),
         outputs(heads / mlps),
         threshold(v.real("threshold")),
-        positions(v) {
+        positions(v, "positions", "random_positions") {
     const double fan_in = 1 / std::sqrt(static_cast<double>(width));
     w1 = param("w1", {layers, mlps, width, 1}, pes::uniform(-1, 1), true);
     b1 = param("b1", {layers, mlps, width, 1}, pes::uniform(-1, 1));
@@ -56,10 +59,10 @@ struct Fire : pes::Encoding {
 
   // psi of every distance, and of every query's normalizer, once a step
   void begin(const pes::Step& s) {
-    const std::vector<double> p = positions.of(s);
-    const auto count = static_cast<std::int64_t>(p.back() - p.front()) + 1;
+    const std::vector<double> p = positions.numbers(s, s.offset + s.length);
+    const auto count = static_cast<std::int64_t>(p.back()) + 1;
     const auto n = [](auto, auto d) { return static_cast<double>(d); };
-    places = s.upload({1, s.length}, p.data());
+    places = s.upload({1, s.length}, p.data() + s.offset);
     numerator = psi(s, s.table({1, count}, n));                                   // [L, count]
     denominator = psi(s, max(places, abs(s[multiplier] * threshold))) + epsilon;  // [L, T]
   }

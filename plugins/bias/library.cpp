@@ -1,8 +1,9 @@
 // Encodings that add a bias to the scores.
 #include <pesuite/pesuite.hpp>
 
-extern const pes_encoding alibi, fire, t5;
+extern const pes_encoding alibi, dynamic_bias, fire, fox, kerple, sandwich, t5, transformer_xl;
 
-static constexpr const pes_encoding* encodings[] = {&alibi, &fire, &t5, nullptr};
+static constexpr const pes_encoding* encodings[] = {
+    &alibi, &dynamic_bias, &fire, &fox, &kerple, &sandwich, &t5, &transformer_xl, nullptr};
 
 PES_LIBRARY("bias", "1.0.0", "MIT", encodings, nullptr);

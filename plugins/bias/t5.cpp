@@ -15,7 +15,10 @@ struct T5 : pes::Encoding {
                    "where that is shorter, so that training reaches the last bucket"),
       pes::choice("scale", "head", "head|one", "factor of q.k: 1/sqrt(D), or 1 as in T5 itself"),
       pes::flag("multiply_sqrt_head", "false",
-                "multiply the table by sqrt(D), as in GPT-NeoX and x-transformers")};
+                "multiply the table by sqrt(D), as in GPT-NeoX and x-transformers"),
+      pes::flag("bidirectional", "false",
+                "half of the buckets for each direction, as in encoders; keys ahead of the query "
+                "are masked here, so that half stays untrained")};
   static constexpr pes_card card = pes::card<T5>(
       {.name = "t5",
        .summary = "a learned bias for each head and bucket of distances",
@@ -28,38 +31,57 @@ struct T5 : pes::Encoding {
                  "and Zhou, Yanqi and Li, Wei and Liu, Peter J.}, journal={JMLR}, year={2020}}",
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
 
-  int buckets, max_distance, train_length;
-  bool scale_one;
+  int buckets, max_distance, train_length, heads, one_way;
+  bool scale_one, bidirectional;
   double factor;
   pes::Param table;
-  pes::Tensor distance;
+  pes::Tensor distance, bias;
 
   T5(const pes_model& m, const pes::Values& v)
       : buckets(static_cast<int>(v.integer("buckets"))),
         max_distance(static_cast<int>(v.integer("max_distance"))),
         train_length(m.train_length),
+        heads(m.heads),
         scale_one(v.is("scale", "one")),
+        bidirectional(v.flag("bidirectional")),
         factor(v.flag("multiply_sqrt_head") ? std::sqrt(m.head_dim) : 1),
         table(param("table", {buckets, m.heads}, pes::normal(1 / std::sqrt(m.width)))) {
+    if (bidirectional && buckets < 4)
+      throw pes::Refusal("option 'bidirectional' wants 4 buckets or more");
     if (max_distance == 0) max_distance = std::min(128, train_length);
-    max_distance = std::max(max_distance, buckets / 2 + 1);
+    one_way = bidirectional ? buckets / 2 : buckets;
+    max_distance = std::max(max_distance, one_way / 2 + 1);
   }
-  // Bucket of distance n >= 0; the published code computes in fp32, which gives the same buckets.
+  // Bucket of a key n >= 0 behind the query, or ahead of it; the published code computes in fp32,
+  // which gives the same buckets.
   int bucket(std::int64_t n) const {
-    const int exact = buckets / 2;
+    const int exact = one_way / 2;
     if (n < exact) return static_cast<int>(n);
     const double octave = std::log(static_cast<double>(n) / exact) /
                           std::log(static_cast<double>(max_distance) / exact);
     return static_cast<int>(
-        std::min<double>(buckets - 1, exact + std::trunc(octave * (buckets - exact))));
+        std::min<double>(one_way - 1, exact + std::trunc(octave * (one_way - exact))));
   }
   void begin(const pes::Step& s) {
     const auto of = [&](auto, auto n) { return static_cast<double>(bucket(n)); };
     const pes::Tensor by_distance = rows(s[table], s.table({s.offset + s.length}, of));
     distance = factor * permute(by_distance, {1, 0});
+    if (bidirectional) bias = square(s);
+  }
+  // [H, T, T], keys ahead of the query included
+  pes::Tensor square(const pes::Step& s) const {
+    const auto of = [&](std::int64_t i, std::int64_t j) {
+      return static_cast<double>(j > i ? one_way + bucket(j - i) : bucket(i - j));
+    };
+    const pes::Tensor index = s.table({s.length, s.length}, of);
+    const pes::Tensor all = rows(s[table], reshape(index, {std::int64_t{s.length} * s.length}));
+    return factor * reshape(permute(all, {1, 0}), {heads, s.length, s.length});
   }
   void attend(const pes::Step&, pes::Attention& a) const {
-    a.distance = distance;
+    if (bidirectional)
+      a.bias = bias;
+    else
+      a.distance = distance;
     if (scale_one) a.scale = 1;
   }
   double untrained(int length) const {

@@ -1,0 +1,48 @@
+// Positions or distances that are not 0, 1, 2, ...: a list of the user's, or a random subset of
+// 0 .. M-1 that is drawn anew for each forward pass (Ruoss et al. 2023).
+#pragma once
+
+#include <pesuite/pesuite.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+struct Chosen {
+  std::vector<double> list;
+  std::int64_t below;
+
+  // From the options `list_name` and `random_name`.
+  Chosen(const pes::Values& v, const char* list_name, const char* random_name)
+      : list(v.reals(list_name)), below(v.integer(random_name)) {
+    std::sort(list.begin(), list.end());
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (list[i] != std::floor(list[i]) || (i > 0 && list[i] == list[i - 1]))
+        throw pes::Refusal("option '" + std::string(list_name) +
+                           "' wants whole numbers, each but once");
+    if (!list.empty() && below > 0)
+      throw pes::Refusal("options '" + std::string(list_name) + "' and '" + random_name +
+                         "' exclude each other");
+  }
+  bool any() const { return !list.empty() || below > 0; }
+
+  // The first `count` numbers of this pass, increasing.
+  std::vector<double> numbers(const pes::Step& s, std::int64_t count) const {
+    std::vector<double> out;
+    if (!any())
+      for (std::int64_t n = 0; n < count; ++n) out.push_back(static_cast<double>(n));
+    const std::int64_t size = list.empty() ? below : static_cast<std::int64_t>(list.size());
+    if (any() && size < count)
+      throw pes::Refusal("this length needs " + std::to_string(count) + " numbers of the " +
+                         std::to_string(size) + " that the options allow");
+    if (!list.empty()) out.assign(list.begin(), list.begin() + count);
+    // each subset is equally likely (Knuth's algorithm S)
+    pes::Random random(s.seed, pes::purpose("chosen"), 0);
+    for (std::int64_t n = 0; below > 0 && count > 0; ++n)
+      if (random.below(static_cast<std::uint32_t>(below - n)) < count) {
+        out.push_back(static_cast<double>(n));
+        --count;
+      }
+    return out;
+  }
+};
