@@ -64,5 +64,6 @@ int eval_verb(const std::vector<std::string>&);
 int report_verb(const std::vector<std::string>&);
 int task_verb(const std::vector<std::string>&);
 int bench_verb(const std::vector<std::string>&);
+int plugin_verb(const std::vector<std::string>&);
 
 }  // namespace pesuite::cli

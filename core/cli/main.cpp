@@ -46,6 +46,7 @@ constexpr Verb verbs[] = {
     {"list", "list encodings, tasks, models or suites", cli::list_verb},
     {"info", "the card of one of them: options, defaults, claims, source", cli::info_verb},
     {"task", "check a task: oracle, shortcuts, chance, determinism", cli::task_verb},
+    {"plugin", "tools for plugins: encodings against golden vectors", cli::plugin_verb},
     {"bench", "time training, evaluation, attention and encodings on this machine",
      cli::bench_verb},
     {"version", "version and build; --abi: of the plugin interface", version_verb},

@@ -1,0 +1,42 @@
+// plugin: tools for authors of plugins.
+#include "cli/plugin.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+
+namespace pesuite::cli {
+
+namespace {
+
+struct Subcommand {
+  const char* name;
+  const char* summary;
+  int (*run)(const std::vector<std::string>&);
+};
+constexpr Subcommand subcommands[] = {
+    {"golden", "compare encodings with golden vectors of public reference code", plugin_golden},
+};
+
+}  // namespace
+
+int plugin_verb(const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const Subcommand& s : subcommands) {
+    if (!words.empty() && words[0] == s.name) return s.run({words.begin() + 1, words.end()});
+    names.emplace_back(s.name);
+  }
+  const bool help = words.empty() || words[0] == "--help" || words[0] == "-h";
+  if (!help)
+    fail(Exit::usage, "there is no 'plugin {}'{}", words[0],
+         nearest(words[0], names).empty() ? "; 'pesuite plugin --help' shows all"
+                                          : did_you_mean(words[0], names));
+  fmt::print(
+      "usage: pesuite plugin SUBCOMMAND [arguments]      pesuite plugin SUBCOMMAND --help\n\n");
+  for (const Subcommand& s : subcommands) fmt::print("  {:<10}{}\n", s.name, s.summary);
+  return words.empty() ? static_cast<int>(Exit::usage) : 0;
+}
+
+}  // namespace pesuite::cli

@@ -1,0 +1,12 @@
+// The subcommands of `plugin`, one file each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace pesuite::cli {
+
+// Words behind the subcommand in, exit code out.
+int plugin_golden(const std::vector<std::string>&);
+
+}  // namespace pesuite::cli

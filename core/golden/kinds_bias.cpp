@@ -1,0 +1,169 @@
+// What an encoding does to the scores of attention. Attention is causal here: of matrices [query,
+// key], what lies above the diagonal is not compared.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "golden/golden.h"
+#include "tensor/ops.h"
+
+namespace pesuite::golden {
+
+namespace {
+
+Values zeros(const Shape& s) {
+  return {s, std::vector<double>(static_cast<std::size_t>(s.count()), 0.0)};
+}
+
+// `actual` [H, T, T] with everything above the diagonal taken from `wanted`.
+std::vector<double> lower(std::vector<double> actual, const Values& wanted) {
+  const std::int64_t T = wanted.shape[-1];
+  for (std::int64_t n = 0; n < wanted.shape.count() && actual.size() == wanted.data.size(); ++n)
+    if (n % T > n / T % T)
+      actual[static_cast<std::size_t>(n)] = wanted.data[static_cast<std::size_t>(n)];
+  return actual;
+}
+bool reaches_above(const Values& g) {
+  const std::int64_t T = g.shape[-1];
+  for (std::int64_t n = 0; n < g.shape.count(); ++n)
+    if (n % T > n / T % T && g.data[static_cast<std::size_t>(n)] != 0) return true;
+  return false;
+}
+
+// Scores of queries and keys of zeros: the bias, in whatever slot the encoding puts it.
+Build bias_of(Probe& p) {
+  return [&p](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
+    return {p.scores(t, p.attend(t, x[0], x[0], x[0]))};
+  };
+}
+Values no_content(const Probe& p, std::int64_t length) {
+  return zeros({1, p.heads(), length, p.head_dim()});
+}
+
+}  // namespace
+
+void check_bias(Case& c) {
+  Probe p = c.probe();
+  const Values wanted = c.compare.wanted("bias");  // [H, T, T]
+  const std::vector<Values> inputs = {no_content(p, wanted.shape[-1])};
+  const auto output = [&](const Run& r) { return lower(r.outputs[0].data, wanted); };
+  if (!c.v.has_input("G")) return c.compare("bias", output(p(inputs, bias_of(p))));
+  const Values g = c.v.input("G");
+  const Run r = p(inputs, bias_of(p), {g});
+  c.compare("bias", output(r));
+  if (reaches_above(g))
+    return c.compare.leave("d_*", "its cotangent reaches above the diagonal, attention is causal");
+  for (const auto& [name, gradient] : p.parameter_gradients(r, 1)) c.compare(name, gradient);
+}
+
+// What the bias falls by from one distance to the next, for several numbers of heads.
+void check_slopes(Case& c) {
+  for (const int heads : c.v.find("heads")->get<std::vector<int>>()) {
+    Probe p(c.v, c.spelling, c.catalog, c.backend, heads);
+    const Values bias = p({no_content(p, 2)}, bias_of(p)).outputs[0];  // [1, H, 2, 2]
+    std::vector<double> slopes;
+    for (int h = 0; h < heads; ++h)
+      slopes.push_back(-bias.data[static_cast<std::size_t>(4 * h + 2)]);
+    c.compare(fmt::format("slopes_{}", heads), slopes);
+  }
+}
+
+// A table whose entry b is the number b shows which one each distance takes.
+void check_buckets(Case& c) {
+  Probe p = c.probe();
+  const std::vector<double> relative = c.v.input("relative_position").data;  // key - query
+  const auto farthest =
+      static_cast<std::int64_t>(-*std::min_element(relative.begin(), relative.end()));
+  p.fill([](std::int64_t row, std::int64_t) { return static_cast<double>(row); });
+  const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
+    const Attention a = p.attend(t, x[0], x[0], x[0]);
+    if (!a.distance) fail(Exit::plugin, "{} sets no bias by distance", p.encoding().text());
+    return {ops::slice(t, a.distance, 1, 0, farthest + 1)};
+  };
+  const std::vector<double> bucket = p({no_content(p, farthest + 1)}, build).outputs[0].data;
+  std::vector<double> actual = c.compare.wanted("bucket").data;
+  for (std::size_t i = 0; i < relative.size(); ++i)
+    if (relative[i] <= 0) actual[i] = bucket[static_cast<std::size_t>(-relative[i])];
+  c.compare("bucket", actual);
+}
+
+// Scores of given queries and keys before the mask; without the factor where the vector says so.
+void check_scores(Case& c) {
+  Probe p = c.probe();
+  const auto with_batch = [&](const char* name) {
+    Values v = c.v.input(name);
+    v.shape = {1, v.shape[0], v.shape[1], v.shape[2]};
+    return v;
+  };
+  const Json* plain = c.v.find("unscaled");
+  const bool unscaled = plain != nullptr && plain->is_boolean() && plain->get<bool>();
+  const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
+    const Attention a = p.attend(t, x[0], x[1], x[0]);
+    return {ops::affine(t, p.scores(t, a), unscaled ? 1 / a.scale : 1, 0)};
+  };
+  const Values wanted = c.compare.wanted("logits");
+  const Run r = p({with_batch("q"), with_batch("k")}, build);
+  c.compare("logits", lower(r.outputs[0].data, wanted));
+}
+
+// Positions that follow from content: with each query's part of the one table [D, P] chosen so that
+// a position p is worth p, the bias is the position. One query of one head at a time, since they
+// share the table.
+void check_contextual_positions(Case& c) {
+  Probe p = c.probe();
+  const Values q = c.v.input("q"), wanted = c.compare.wanted("positions_clamped");  // [H, T, T]
+  const std::int64_t H = q.shape[0], T = q.shape[1], D = q.shape[2];
+  std::vector<Values> inputs = {q, c.v.input("k")};
+  for (Values& v : inputs) v.shape = {1, H, T, D};
+  const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
+    const Attention a = p.attend(t, x[0], x[1], x[0]);
+    Attention content;
+    content.q = a.q, content.k = a.k, content.scale = a.scale;
+    return {ops::binary(t, Binary::sub, p.scores(t, a), p.scores(t, content))};
+  };
+  std::vector<double> actual = wanted.data;
+  for (std::int64_t h = 0; h < H; ++h)
+    for (std::int64_t i = 0; i < T; ++i) {
+      const double* row = &q.data[static_cast<std::size_t>((h * T + i) * D)];
+      double squared = 0;
+      for (std::int64_t d = 0; d < D; ++d) squared += row[d] * row[d];
+      p.fill([&](std::int64_t d, std::int64_t position) {
+        return row[d] / squared * static_cast<double>(position);
+      });
+      const Run r = p(inputs, build);
+      for (std::int64_t j = 0; j <= i; ++j) {
+        const auto at = static_cast<std::size_t>((h * T + i) * T + j);
+        actual[at] = r.outputs[0].data[at];
+      }
+    }
+  c.compare("positions_clamped", lower(actual, wanted));
+}
+
+// The factor that an encoding puts on the scores of sequences s times as long as training's, in
+// units of 1/sqrt(D), for each of the vector's outputs.
+void check_temperature(Case& c) {
+  const std::vector<double> stretches = c.v.input("s").data;
+  for (const std::string& output : c.v.output_names()) {
+    const Spelling spelling = c.rules.spell(c.v, output);
+    std::vector<double> factors;
+    for (const double s : stretches) {
+      Spelling at = spelling;
+      at.train_length = spelling.train_length.value_or(64);
+      at.length = static_cast<int>(std::lround(s * *at.train_length));
+      if (std::fabs(*at.length - s * *at.train_length) > 1e-9)
+        fail(Exit::usage, "{}: {} times {} is no length; give train_length another value", at.rule,
+             s, *at.train_length);
+      Probe p(c.v, at, c.catalog, c.backend);
+      double scale = 0;
+      p({no_content(p, *at.length)},
+        [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
+          scale = p.attend(t, x[0], x[0], x[0]).scale;
+          return {x[0]};
+        });
+      factors.push_back(scale * std::sqrt(p.head_dim()));
+    }
+    c.compare(output, factors);
+  }
+}
+
+}  // namespace pesuite::golden

@@ -1,0 +1,81 @@
+// Runs an encoding's hooks on given tensors, outside a model, and differentiates them.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "golden/rules.h"
+#include "golden/vector.h"
+#include "model/encoding.h"
+
+namespace pesuite::golden {
+
+// One graph: tensors with the inputs' values in, tensors to look at out.
+using Build = std::function<std::vector<Tensor>(Tape&, std::span<const Tensor>)>;
+
+struct Run {
+  std::vector<Values> outputs;
+  std::vector<Values> gradients;  // of sum(cotangent output) in each input
+};
+// Without cotangents, forward only; else one for each output. Error (plugin) when an op fails.
+Run run(Backend&, const std::vector<Values>& inputs, const Build&,
+        const std::vector<Values>& cotangents = {});
+
+// One vector's encoding on one backend. Its parameters are inputs of the graph, behind those of
+// the vector's kind.
+class Probe {
+ public:
+  // `heads` 0: the vector's. Error (usage, plugin) when there is no such encoding, when it refuses,
+  // or when the vector has nothing for one of its parameters.
+  Probe(const Vector&, const Spelling&, const Catalog&, Backend&, int heads = 0);
+
+  const Vector& vector() const { return v_; }
+  const Spelling& spelling() const { return s_; }
+  Backend& backend() { return backend_; }
+  Encoding& encoding() { return encoding_; }
+  int heads() const { return shape_.heads; }
+  int head_dim() const { return shape_.head_dim; }
+  int train_length() const { return shape_.train_length; }
+  int length() const;                                 // of the vector's sequence
+  std::optional<std::vector<int>> scattered() const;  // positions that are no run, sorted
+
+  // Runs `build` with the parameters behind `inputs`, which are `own` in number for it.
+  Run operator()(std::vector<Values> inputs, const Build& build,
+                 const std::vector<Values>& cotangents = {});
+  // Gives the only parameter, a matrix, the values of a function of row and column; its input, if
+  // any, no longer counts. Error (plugin) when there is not exactly one.
+  void fill(const std::function<double(std::int64_t row, std::int64_t column)>& value);
+  // The parameters' gradients behind those of `own` inputs, by the vector's names: "d_table".
+  std::vector<std::pair<std::string, std::vector<double>>> parameter_gradients(
+      const Run&, std::size_t own) const;
+
+  // Inside a build: q and k [1, H, T, D] as one layer's attention sees them, the bias of scattered
+  // positions included; the embedding x [1, T, W] with the encoding in it.
+  Attention attend(Tape&, Tensor q, Tensor k, Tensor v);
+  Tensor embed(Tape&, Tensor x);
+  // Scores [1, H, T, T] before mask and softmax, rewritten by the encoding where it does that.
+  Tensor scores(Tape&, const Attention&);
+  void begin(Tape&, int length, int offset);
+
+ private:
+  struct Bound {  // a parameter and where its values come from
+    std::string input;
+    std::vector<int> axes;
+    Values values;
+  };
+  static ModelShape shape_of(const Vector&, const Spelling&, int heads);
+  void bind();
+  Attention attend_here(Tape&, Tensor q, Tensor k, Tensor v, int length, int offset);
+  void gather_bias(Tape&, Attention&, const std::vector<int>& positions, Tensor q, Tensor k);
+
+  const Vector& v_;
+  const Spelling& s_;
+  Backend& backend_;
+  ModelShape shape_;
+  Encoding encoding_;
+  std::vector<Bound> bound_;
+  std::vector<Tensor> leaves_;  // the parameters' tensors of the graph being built
+};
+
+}  // namespace pesuite::golden
