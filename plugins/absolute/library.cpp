@@ -1,8 +1,9 @@
 // Encodings that are added to the token embeddings.
 #include <pesuite/pesuite.hpp>
 
-extern const pes_encoding learned, sinusoidal;
+extern const pes_encoding binary, binary_norm, decimal, decimal_norm, learned, sinonly, sinusoidal;
 
-static constexpr const pes_encoding* encodings[] = {&learned, &sinusoidal, nullptr};
+static constexpr const pes_encoding* encodings[] = {
+    &binary, &binary_norm, &decimal, &decimal_norm, &learned, &sinonly, &sinusoidal, nullptr};
 
 PES_LIBRARY("absolute", "1.0.0", "MIT", encodings, nullptr);

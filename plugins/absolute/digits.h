@@ -1,0 +1,48 @@
+// Encodings that write the position as a number: digit by digit, the most significant first, padded
+// with zeros to the width of the model. Small positions so differ in the last columns only.
+#ifndef PESUITE_PLUGINS_ABSOLUTE_DIGITS_H_
+#define PESUITE_PLUGINS_ABSOLUTE_DIGITS_H_
+
+#include <pesuite/pesuite.hpp>
+
+#include <cmath>
+#include <string>
+
+struct Digits : pes::Encoding {
+  static constexpr pes_option options[] = {
+      pes::flag("scale_embedding", "true",
+                "multiply token embeddings by sqrt(W) first, as the study that introduced the "
+                "encoding does")};
+
+  std::int64_t width, base;
+  double center, unit;  // of a digit: what is added is (digit - center) / unit
+  bool scale_embedding;
+  pes::Table table;
+  pes::Tensor rows;
+
+  Digits(const pes_model& m, const pes::Values& v, std::int64_t digits, bool normalized)
+      : width(m.width),
+        base(digits),
+        center(normalized ? static_cast<double>(digits - 1) / 2 : 0),
+        unit(normalized ? static_cast<double>(digits - 1) / 2 : 1),
+        scale_embedding(v.flag("scale_embedding")) {}
+
+  // Digit W - 1 - c of n.
+  double value(std::int64_t n, std::int64_t c) const {
+    for (std::int64_t k = width - 1 - c; k > 0 && n > 0; --k) n /= base;
+    return (static_cast<double>(n % base) - center) / unit;
+  }
+  void begin(const pes::Step& s) {
+    const std::int64_t end = std::int64_t{s.offset} + s.length;
+    if (std::pow(base, width) < static_cast<double>(end))
+      throw pes::Refusal("position " + std::to_string(end - 1) + " has more than the " +
+                         std::to_string(width) + " digits that a model of this width has columns");
+    const double* all = table.extend(end, width, [&](auto n, auto c) { return value(n, c); });
+    rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
+  }
+  pes::Tensor embed(const pes::Step&, pes::Tensor x) const {
+    return (scale_embedding ? x * std::sqrt(static_cast<double>(width)) : x) + rows;
+  }
+};
+
+#endif  // PESUITE_PLUGINS_ABSOLUTE_DIGITS_H_

@@ -1,0 +1,45 @@
+// Sines alone: PE[n, c] = sin(n base^(-c/W)) for each column c, so W frequencies where the
+// sinusoidal encoding has W/2 with a sine and a cosine each.
+#include <pesuite/pesuite.hpp>
+
+namespace {
+
+struct SinOnly : pes::Encoding {
+  static constexpr pes_option options[] = {
+      pes::real("base", "10000", 1, 1e12, "column c turns by base^(-c/W) a position"),
+      pes::flag("scale_embedding", "true",
+                "multiply token embeddings by sqrt(W) first, as the study that introduced the "
+                "encoding does")};
+  static constexpr pes_card card = pes::card<SinOnly>(
+      {.name = "sinonly",
+       .summary = "a sine of the position for each column, added to the embeddings",
+       .taxonomy = "absolute, fixed, additive",
+       .used_in = "h3nock/pe-explorer, a comparison of encodings",
+       .paper = "no paper; github.com/h3nock/pe-explorer, src/encodings/sinonly.py",
+       .bibtex = "@misc{peexplorer, title={pe-explorer: src/encodings/sinonly.py}, "
+                 "author={{h3nock}}, "
+                 "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
+       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED});
+
+  int width;
+  double base;
+  bool scale_embedding;
+  pes::Table table;
+  pes::Tensor rows;
+
+  SinOnly(const pes_model& m, const pes::Values& v)
+      : width(m.width), base(v.real("base")), scale_embedding(v.flag("scale_embedding")) {}
+  void begin(const pes::Step& s) {
+    const double* all = table.extend(std::int64_t{s.offset} + s.length, width, [&](auto n, auto c) {
+      return std::sin(static_cast<double>(n) * std::pow(base, -static_cast<double>(c) / width));
+    });
+    rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
+  }
+  pes::Tensor embed(const pes::Step&, pes::Tensor x) const {
+    return (scale_embedding ? x * std::sqrt(width) : x) + rows;
+  }
+};
+
+}  // namespace
+
+extern const pes_encoding sinonly = pes::encoding<SinOnly>;
