@@ -1,5 +1,5 @@
 // What an encoding does to the scores of attention. Attention is causal here: of matrices [query,
-// key], what lies above the diagonal is not compared.
+// key], what lies above the diagonal is compared only where an encoding fills it in.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ std::vector<double> lower(std::vector<double> actual, const Values& wanted) {
       actual[static_cast<std::size_t>(n)] = wanted.data[static_cast<std::size_t>(n)];
   return actual;
 }
-bool reaches_above(const Values& g) {
+bool reaches_above(const Values& g) {  // any number above the diagonal
   const std::int64_t T = g.shape[-1];
   for (std::int64_t n = 0; n < g.shape.count(); ++n)
     if (n % T > n / T % T && g.data[static_cast<std::size_t>(n)] != 0) return true;
@@ -46,19 +46,28 @@ void check_bias(Case& c) {
   Probe p = c.probe();
   const Values wanted = c.compare.wanted("bias");  // [H, T, T]
   const std::vector<Values> inputs = {no_content(p, wanted.shape[-1])};
-  const auto output = [&](const Run& r) { return lower(r.outputs[0].data, wanted); };
-  if (!c.v.has_input("G")) return c.compare("bias", output(p(inputs, bias_of(p))));
-  const Values g = c.v.input("G");
-  const Run r = p(inputs, bias_of(p), {g});
-  c.compare("bias", output(r));
-  if (reaches_above(g))
+  bool square = false;  // keys ahead of the query have a bias of their own
+  const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
+    const Attention a = p.attend(t, x[0], x[0], x[0]);
+    square = reaches_above(wanted) && a.bias && !a.distance && !p.scattered();
+    return {p.scores(t, a)};
+  };
+  const bool differentiated = c.v.has_input("G");
+  const Values g = differentiated ? c.v.input("G") : Values();
+  const Run r = differentiated ? p(inputs, build, {g}) : p(inputs, build);
+  c.compare("bias", square ? r.outputs[0].data : lower(r.outputs[0].data, wanted));
+  if (!differentiated) return;
+  if (reaches_above(g) && !square)
     return c.compare.leave("d_*", "its cotangent reaches above the diagonal, attention is causal");
   for (const auto& [name, gradient] : p.parameter_gradients(r, 1)) c.compare(name, gradient);
 }
 
 // What the bias falls by from one distance to the next, for several numbers of heads.
 void check_slopes(Case& c) {
-  for (const int heads : c.v.find("heads")->get<std::vector<int>>()) {
+  const Json* counts = c.v.find("heads");
+  if (counts == nullptr || !counts->is_array())
+    fail(Exit::data, "{}: its config lacks 'heads', a list", c.v.name());
+  for (const int heads : counts->get<std::vector<int>>()) {
     Probe p(c.v, c.spelling, c.catalog, c.backend, heads);
     const Values bias = p({no_content(p, 2)}, bias_of(p)).outputs[0];  // [1, H, 2, 2]
     std::vector<double> slopes;
@@ -72,18 +81,17 @@ void check_slopes(Case& c) {
 void check_buckets(Case& c) {
   Probe p = c.probe();
   const std::vector<double> relative = c.v.input("relative_position").data;  // key - query
-  const auto farthest =
-      static_cast<std::int64_t>(-*std::min_element(relative.begin(), relative.end()));
+  double farthest = 0;
+  for (const double r : relative) farthest = std::max(farthest, std::fabs(r));
+  const auto T = static_cast<std::int64_t>(farthest) + 1;
   p.fill([](std::int64_t row, std::int64_t) { return static_cast<double>(row); });
-  const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
-    const Attention a = p.attend(t, x[0], x[0], x[0]);
-    if (!a.distance) fail(Exit::plugin, "{} sets no bias by distance", p.encoding().text());
-    return {ops::slice(t, a.distance, 1, 0, farthest + 1)};
-  };
-  const std::vector<double> bucket = p({no_content(p, farthest + 1)}, build).outputs[0].data;
-  std::vector<double> actual = c.compare.wanted("bucket").data;
-  for (std::size_t i = 0; i < relative.size(); ++i)
-    if (relative[i] <= 0) actual[i] = bucket[static_cast<std::size_t>(-relative[i])];
+  const std::vector<double> bias = p({no_content(p, T)}, bias_of(p)).outputs[0].data;  // [T, T]
+  std::vector<double> actual;
+  for (const double r : relative) {  // of a query as early as can be
+    const auto i = static_cast<std::int64_t>(std::max(0.0, -r)),
+               j = i + static_cast<std::int64_t>(r);
+    actual.push_back(bias[static_cast<std::size_t>(i * T + j)]);
+  }
   c.compare("bucket", actual);
 }
 
@@ -108,35 +116,37 @@ void check_scores(Case& c) {
 
 // Positions that follow from content: with each query's part of the one table [D, P] chosen so that
 // a position p is worth p, the bias is the position. One query of one head at a time, since they
-// share the table.
+// share the table. The rule gives each of the vector's outputs, cut at some position or not, its
+// own expression.
 void check_contextual_positions(Case& c) {
-  Probe p = c.probe();
-  const Values q = c.v.input("q"), wanted = c.compare.wanted("positions_clamped");  // [H, T, T]
+  const Values q = c.v.input("q");
   const std::int64_t H = q.shape[0], T = q.shape[1], D = q.shape[2];
   std::vector<Values> inputs = {q, c.v.input("k")};
   for (Values& v : inputs) v.shape = {1, H, T, D};
-  const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
-    const Attention a = p.attend(t, x[0], x[1], x[0]);
-    Attention content;
-    content.q = a.q, content.k = a.k, content.scale = a.scale;
-    return {ops::binary(t, Binary::sub, p.scores(t, a), p.scores(t, content))};
-  };
-  std::vector<double> actual = wanted.data;
-  for (std::int64_t h = 0; h < H; ++h)
-    for (std::int64_t i = 0; i < T; ++i) {
-      const double* row = &q.data[static_cast<std::size_t>((h * T + i) * D)];
+  for (const std::string& output : c.v.output_names()) {
+    const Spelling spelling = c.rules.spell(c.v, output);
+    Probe p(c.v, spelling, c.catalog, c.backend);
+    const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
+      const Attention a = p.attend(t, x[0], x[1], x[0]);
+      Attention content;
+      content.q = a.q, content.k = a.k, content.scale = a.scale;
+      return {ops::binary(t, Binary::sub, p.scores(t, a), p.scores(t, content))};
+    };
+    const Values wanted = c.v.output(output);  // [H, T, T]
+    std::vector<double> actual = wanted.data;
+    for (std::int64_t n = 0; n < H * T; ++n) {
+      const double* row = &q.data[static_cast<std::size_t>(n * D)];
       double squared = 0;
       for (std::int64_t d = 0; d < D; ++d) squared += row[d] * row[d];
       p.fill([&](std::int64_t d, std::int64_t position) {
         return row[d] / squared * static_cast<double>(position);
       });
-      const Run r = p(inputs, build);
-      for (std::int64_t j = 0; j <= i; ++j) {
-        const auto at = static_cast<std::size_t>((h * T + i) * T + j);
-        actual[at] = r.outputs[0].data[at];
-      }
+      const std::vector<double> bias = p(inputs, build).outputs[0].data;
+      for (std::int64_t at = n * T; at <= n * T + n % T; ++at)
+        actual[static_cast<std::size_t>(at)] = bias[static_cast<std::size_t>(at)];
     }
-  c.compare("positions_clamped", lower(actual, wanted));
+    c.compare(output, actual);
+  }
 }
 
 // The factor that an encoding puts on the scores of sequences s times as long as training's, in

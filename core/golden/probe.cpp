@@ -155,10 +155,13 @@ void Probe::bind() {
 }
 
 void Probe::fill(const std::function<double(std::int64_t, std::int64_t)>& value) {
-  if (bound_.size() != 1 || bound_[0].values.shape.rank() != 2)
+  const auto matrix = [](const Shape& s) {  // of one layer
+    return s.rank() >= 2 && s.span(0, s.rank() - 2) == 1;
+  };
+  if (bound_.size() != 1 || !matrix(bound_[0].values.shape))
     fail(Exit::plugin, "{} is wanted to have one parameter, a matrix", encoding_.text());
   Values& v = bound_[0].values;
-  const std::int64_t columns = v.shape[1];
+  const std::int64_t columns = v.shape[-1];
   for (std::int64_t n = 0; n < v.shape.count(); ++n)
     v.data[static_cast<std::size_t>(n)] = value(n / columns, n % columns);
 }
@@ -294,7 +297,9 @@ void Probe::gather_bias(Tape& t, Attention& a, const std::vector<int>& positions
   if (whole.bias) {
     const int swap[] = {0, 1, 3, 2};
     const Tensor at = indices(t, positions);
-    const Tensor columns = ops::take(t, whole.bias, at);  // [1, H, end, T]
+    const Shape s = t.shape(whole.bias);  // [1, H, end, end], leading axes of 1 may be missing
+    const Tensor square = ops::reshape(t, whole.bias, {s[-4], s[-3], s[-2], s[-1]});
+    const Tensor columns = ops::take(t, square, at);  // [1, H, end, T]
     const Tensor both = ops::permute(t, ops::take(t, ops::permute(t, columns, swap), at), swap);
     a.bias = a.bias ? ops::binary(t, Binary::add, a.bias, both) : both;
   }
