@@ -366,7 +366,7 @@ TEST_F(Run, PluginProblemsAreNotes) {
                                          ":" PESUITE_TEST_OTHER ":/no/such/place"};
   const Ended e = pesuite({"list", "encoding"}, path);
   EXPECT_EQ(e.code, 0);
-  EXPECT_NE(e.err.find("built for plugin ABI 2.3, this pesuite has 1.0; use a newer pesuite, or "
+  EXPECT_NE(e.err.find("built for plugin ABI 2.3, this pesuite has 1.1; use a newer pesuite, or "
                        "rebuild the plugin"),
             std::string::npos)
       << e.err;

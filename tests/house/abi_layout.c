@@ -1,11 +1,11 @@
-/* The layout of the plugin interface, major 1 minor 0, on x86-64: what is compiled stays loadable.
+/* The layout of the plugin interface, major 1 minor 1, on x86-64: what is compiled stays loadable.
  * Appending a field changes a size here and raises PES_ABI_MINOR; moving one raises PES_ABI_MAJOR.
  * Compiled as C11 and as C++20, behind pesuite.h and nothing else. */
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
 
-static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 0, "pin the layout of the new version");
+static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 1, "pin the layout of the new version");
 
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
 #define AT(type, field, bytes) \
@@ -44,7 +44,7 @@ AT(pes_option, low, 40);
 AT(pes_option, high, 48);
 AT(pes_option, choices, 56);
 
-SIZE(pes_card, 80);
+SIZE(pes_card, 128);
 AT(pes_card, size, 0);
 AT(pes_card, name, 8);
 AT(pes_card, summary, 16);
@@ -55,6 +55,12 @@ AT(pes_card, paper, 48);
 AT(pes_card, bibtex, 56);
 AT(pes_card, claims, 64);
 AT(pes_card, options, 72);
+AT(pes_card, cost, 80); /* 1.1 */
+AT(pes_card, rating, 88);
+AT(pes_card, extension, 96);
+AT(pes_card, extends, 104);
+AT(pes_card, use_if, 112);
+AT(pes_card, uses, 120);
 
 SIZE(pes_model, 40);
 AT(pes_model, size, 0);
@@ -201,6 +207,8 @@ IS(PES_MAX, 5);
 IS(PES_PAIRS_INTERLEAVED, 1);
 IS(PES_REALS, 5);
 IS(PES_UNBOUNDED, 16);
+IS(PES_WITHOUT_TUNING, 1); /* 1.1 */
+IS(PES_SEARCHED, 2);
 IS(PES_EVAL, 1);
 IS(PES_FIRST_SYMBOL, 8);
 IS(PES_CLS, 2);

@@ -134,12 +134,23 @@ struct About {
   const char* paper = nullptr;
   const char* bibtex = nullptr;
   std::uint32_t claims = 0;
+  const char* cost = nullptr;  // this and what follows: pes_card says what it may be
+  const char* rating = nullptr;
+  const char* extension = nullptr;
+  const char* extends = nullptr;
+  const char* use_if = nullptr;
+  std::uint32_t uses = 0;
 };
 template <class T>
 constexpr pes_card card(About a) {
-  return {
-      sizeof(pes_card), a.name,  a.summary, a.version, a.taxonomy,
-      a.used_in,        a.paper, a.bibtex,  a.claims,  detail::OptionPointers<T>::pointers.data()};
+  return {sizeof(pes_card), a.name,
+          a.summary,        a.version,
+          a.taxonomy,       a.used_in,
+          a.paper,          a.bibtex,
+          a.claims,         detail::OptionPointers<T>::pointers.data(),
+          a.cost,           a.rating,
+          a.extension,      a.extends,
+          a.use_if,         a.uses};
 }
 template <class T>
 constexpr pes_card card(const char* name, const char* summary) {

@@ -48,7 +48,7 @@ extern "C" {
  * newer minor loads (fields were appended; it must test PES_HAS on what the host gives
  * it); one with an older minor loads and never notices. */
 #define PES_ABI_MAJOR 1
-#define PES_ABI_MINOR 0
+#define PES_ABI_MINOR 1
 
 #define PES_MAX_RANK 4
 #define PES_ERROR_SIZE 512
@@ -170,6 +170,11 @@ enum {                               /* what an encoding claims for its default 
        PES_UNBOUNDED = 1 << 4        /* defined at any length, no table to run past */
 };
 
+enum {                              /* what an encoding is of use for, beyond training with it */
+       PES_WITHOUT_TUNING = 1 << 0, /* takes over a trained model as it is, no step of training */
+       PES_SEARCHED = 1 << 1        /* wants values that are searched for on a trained model */
+};
+
 typedef struct pes_card {
   size_t size;
   const char* name;     /* lower_snake, unique among all libraries, as a suite writes it */
@@ -181,6 +186,19 @@ typedef struct pes_card {
   const char* bibtex;   /* one entry, or null */
   uint32_t claims;      /* of an encoding: PES_RELATIVE and so on */
   const pes_option* const* options; /* ends with a null pointer; null for none */
+
+  /* Appended in 1.1, of encodings; each may be null or 0. Readers test PES_HAS. */
+  const char* cost;      /* work beyond attention without an encoding: none, minimal (tables and
+                            products), low (a small network or look-ups), moderate (a second pass over
+                            the scores, an integration), high */
+  const char* rating;    /* of its length generalization, as published: poor, fair, good, excellent;
+                            then in brackets who says so */
+  const char* extension; /* how far it is said to take a context: none, limited, 2-8x, unlimited */
+  const char* extends;   /* names of the encodings whose trained models it can take over, separated
+                            by '|' */
+  const char* use_if;    /* when to use it, clauses separated by '|': "deployment is longer than
+                            training|nothing may be learned" */
+  uint32_t uses;         /* PES_WITHOUT_TUNING and so on */
 } pes_card;
 
 /* =========================================================================== encodings */
