@@ -1,4 +1,4 @@
-// Dynamic position bias, Wang et al. 2021 (CrossFormer), section 3.3: a small MLP maps the distance
+// Dynamic position bias, Wang et al. 2021 (CrossFormer): a small MLP maps the distance
 // to a bias for each head, here of causal distances. One MLP serves all layers.
 #include <pesuite/pesuite.hpp>
 

@@ -1,4 +1,4 @@
-// FIRE, Li et al. 2023, equation 17: the bias of (i, j) is an MLP of the distance, on a log scale
+// FIRE, Li et al. 2023, section 3: the bias of (i, j) is an MLP of the distance, on a log scale
 // and relative to the query's position:
 //   x = psi(i - j) / psi(max(i, |m L|)), psi(u) = ln(|c| u + 1), bias = W2 relu(W1 x + b1) + b2
 #include "chosen.h"
@@ -24,7 +24,7 @@ struct Fire : pes::Encoding {
   static constexpr pes_card card = pes::card<Fire>(
       {.name = "fire",
        .summary = "a learned function of the distance relative to the query's position",
-       .taxonomy = "relative, learned, bias",
+       .taxonomy = "relative, hybrid, bias",
        .paper = "Li et al. 2023, arXiv:2310.04418",
        .bibtex = "@inproceedings{li2024functional, title={Functional Interpolation for Relative "
                  "Positions Improves Long Context Transformers}, author={Li, Shanda and You, Chong "

@@ -1,4 +1,4 @@
-// Forgetting Transformer (FoX), Lin et al. 2025, equation 5: every head forgets by gates that read
+// Forgetting Transformer (FoX), Lin et al. 2025: every head forgets by gates that read
 // the layer's input, and what lies behind is lowered by all gates passed since:
 //   f_t = sigmoid(x_t W_f + b), S_ij += ln f_(j+1) + .. + ln f_i
 // With c_t the running sum of ln f, that is c_i - c_j; c_i is the same for a whole row and is left
@@ -14,7 +14,7 @@ struct Fox : pes::Encoding {
   static constexpr pes_card card = pes::card<Fox>(
       {.name = "fox",
        .summary = "forgets what lies behind by gates that read the input",
-       .taxonomy = "relative, learned, contextual",
+       .taxonomy = "relative, learned, bias, contextual",
        .paper = "Lin et al. 2025, arXiv:2503.02130",
        .bibtex = "@inproceedings{lin2025forgetting, title={Forgetting Transformer: Softmax "
                  "Attention with a Forget Gate}, author={Lin, Zhixuan and Nikishin, Evgenii and "

@@ -1,4 +1,4 @@
-// KERPLE, Chi et al. 2022, section 4: kernels of the distance n = i - j as bias, learned per head:
+// KERPLE, Chi et al. 2022: kernels of the distance n = i - j as bias, learned per head:
 //   log: -p ln(1 + a n)    power: -a n^p, p <= 2    NeMo's form: -b ln(1 + a n^p)
 // One set of parameters serves all layers.
 #include "slopes.h"

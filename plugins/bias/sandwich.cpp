@@ -1,4 +1,4 @@
-// Sandwich, Chi et al. 2022, section 5: the inner product of two sinusoidal encodings as bias,
+// Sandwich, Chi et al. 2022: the inner product of two sinusoidal encodings as bias,
 //   H / (8 (h+1)) sum_r cos((i - j) 10000^(-2r/w)), r = 0 .. w/2 - 1, h from 0
 #include <pesuite/pesuite.hpp>
 

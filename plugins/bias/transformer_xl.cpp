@@ -15,7 +15,7 @@ struct TransformerXl : pes::Encoding {
   static constexpr pes_card card = pes::card<TransformerXl>(
       {.name = "transformer_xl",
        .summary = "queries meet projected sinusoids of the distance, with two learned biases",
-       .taxonomy = "relative, learned, contextual",
+       .taxonomy = "relative, learned, bias, contextual",
        .used_in = "Transformer-XL, XLNet",
        .paper = "Dai et al. 2019, arXiv:1901.02860",
        .bibtex = "@inproceedings{dai2019transformer, title={Transformer-XL: Attentive Language "

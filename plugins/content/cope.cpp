@@ -1,4 +1,4 @@
-// CoPE, Golovneva et al. 2024, equations 2 to 5: how far j lies behind i is counted by gates that
+// CoPE, Golovneva et al. 2024, section 4: how far j lies behind i is counted by gates that
 // look at the content, and a position between two whole numbers gets what lies between their
 // logits:
 //   g_ij = sigmoid(score), p_ij = g_ij + .. + g_ii, z_i = q_i E,
@@ -19,7 +19,7 @@ struct Cope : pes::Encoding {
   static constexpr pes_card card = pes::card<Cope>(
       {.name = "cope",
        .summary = "counts positions with gates that depend on the content",
-       .taxonomy = "relative, learned, contextual",
+       .taxonomy = "relative, hybrid, bias, contextual",
        .paper = "Golovneva et al. 2024, arXiv:2405.18719",
        .bibtex = "@article{golovneva2024contextual, title={Contextual Position Encoding: Learning "
                  "to Count What's Important}, author={Golovneva, Olga and Wang, Tianlu and Weston, "

@@ -1,4 +1,4 @@
-// DAPE, Zheng et al. 2024, equation 2: an MLP sees the scores L and the static biases A of all
+// DAPE, Zheng et al. 2024: an MLP sees the scores L and the static biases A of all
 // heads at (i, j) and corrects each head's score:
 //   S = L + A + W2 leaky_relu(W1 [L; A] + b1) + b2
 #include <pesuite/pesuite.hpp>
@@ -22,7 +22,7 @@ struct Dape : pes::Encoding {
   static constexpr pes_card card = pes::card<Dape>(
       {.name = "dape",
        .summary = "an MLP adapts a linear bias to the scores of all heads",
-       .taxonomy = "relative, learned, contextual",
+       .taxonomy = "relative, learned, bias, contextual",
        .paper = "Zheng et al. 2024, arXiv:2405.14722",
        .bibtex = "@inproceedings{zheng2024dape, title={DAPE: Data-Adaptive Positional Encoding for "
                  "Length Extrapolation}, author={Zheng, Chuanyang and Gao, Yihang and Shi, Han and "

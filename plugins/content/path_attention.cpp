@@ -1,7 +1,7 @@
-// PaTH, Yang et al. 2025, section 3: on its way from j to i a key passes a reflection-like matrix
+// PaTH, Yang et al. 2025: on its way from j to i a key passes a reflection-like matrix
 // of every token between them,
 //   S_ij = scale q_i^T H_i H_(i-1) .. H_(j+1) k_j,  H_t = 1 - beta_t w_t w_t^T.
-// The products of a chunk of C tokens are taken at once in their WY form (section 3.2): with W the
+// The products of a chunk of C tokens are taken at once in their WY form: with W the
 // chunk's w_t as rows, V those of beta_t w_t, L its strictly lower part of V W^T and N = (1 +
 // L)^-1,
 //   H_last .. H_first = 1 - W^T N V as it acts from the right on q_i^T.
@@ -20,7 +20,7 @@ struct PathAttention : pes::Encoding {
   static constexpr pes_card card = pes::card<PathAttention>(
       {.name = "path_attention",
        .summary = "keys pass a learned reflection of every token between them and the query (PaTH)",
-       .taxonomy = "relative, learned, contextual",
+       .taxonomy = "relative, learned, multiplicative, contextual",
        .paper = "Yang et al. 2025, arXiv:2505.16381",
        .bibtex =
            "@inproceedings{yang2025path, title={PaTH Attention: Position Encoding via "
