@@ -118,7 +118,7 @@ void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   a.bias = {c.bias.id};
   if (c.rewrite) {
     PES_CHECK(step_->layers.size() < step_->layers.capacity());
-    step_->layers.push_back({this, layer, x, c.scale});
+    step_->layers.push_back({this, layer, x, a.v, c.scale});
     a.rewrite = {&step_->layers.back(), rewrite};
   }
 }
@@ -127,9 +127,17 @@ Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, 
                          Tensor visible, std::int64_t first) {
   const Layer& layer = *static_cast<const Layer*>(self);
   const Encoding& e = *layer.encoding;
-  pes_scores c{sizeof(pes_scores), layer.layer, static_cast<std::int32_t>(first),
-               {layer.x.id},       {q.id},      {k.id},
-               {visible.id},       layer.scale, {scores.id}};
+  pes_scores c{sizeof(pes_scores),
+               layer.layer,
+               static_cast<std::int32_t>(first),
+               {layer.x.id},
+               {q.id},
+               {k.id},
+               {visible.id},
+               layer.scale,
+               {scores.id},
+               0,
+               {layer.v.id}};
   tape.set_place({e.card().name, "rewrite", layer.layer});
   e.encoding_->rewrite(e.self_.get(), &e.step_->c, &c);
   if (!tape.knows({c.scores.id})) tape.fail("left a handle in scores that is not of this step");

@@ -65,7 +65,7 @@ class Encoding {
   struct Layer {  // what the rewriter needs when the backward pass makes a block again
     const Encoding* encoding;
     int layer;
-    Tensor x;
+    Tensor x, v;
     double scale;
   };
   static Tensor rewrite(const void* layer, Tape&, Tensor scores, Tensor q, Tensor k, Tensor visible,

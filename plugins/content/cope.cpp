@@ -14,8 +14,9 @@ struct Cope : pes::Encoding {
       pes::choice("scale", "one", "one|head",
                   "factor of the position logits: 1 as in the paper's listing, or that of q.k as "
                   "in the authors' repository"),
-      pes::choice("gate", "key", "key|separate_key",
-                  "gates from the scores of q and k, or from q and a key of their own")};
+      pes::choice(
+          "gate", "key", "key|separate_key|value",
+          "gates from the scores of q and k, from q and a key of their own, or from q and v")};
   static constexpr pes_card card = pes::card<Cope>(
       {.name = "cope",
        .summary = "counts positions with gates that depend on the content",
@@ -27,7 +28,7 @@ struct Cope : pes::Encoding {
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
 
   std::int64_t count, heads, groups, head_dim, width, train_length;
-  bool scale_head;
+  bool scale_head, values;
   pes::Param embeddings, gate_key;
   pes::Tensor last;
 
@@ -39,6 +40,7 @@ struct Cope : pes::Encoding {
         width(m.width),
         train_length(m.train_length),
         scale_head(v.is("scale", "head")),
+        values(v.is("gate", "value")),
         embeddings(param("embeddings", {m.layers, head_dim, count}, pes::constant(0))) {
     if (v.is("gate", "separate_key"))
       gate_key = param("gate_key", {m.layers, width, groups * head_dim}, pes::normal(0.02), true);
@@ -48,13 +50,18 @@ struct Cope : pes::Encoding {
   }
   void attend(const pes::Step&, pes::Attention& a) const { a.rewrite = true; }
 
-  pes::Tensor gate_scores(const pes::Step& s, const pes::Scores& b) const {  // [B, H, rows, S]
-    if (gate_key.index < 0) return b.scores;
-    const std::int64_t batch = s.batch, rows = b.scores.extent(2), keys = b.scores.extent(3);
+  pes::Tensor gate_keys(const pes::Step& s, const pes::Scores& b) const {  // [B, G, S, D]
+    const std::int64_t keys = b.scores.extent(3);
+    if (values) return slice(b.v, 2, 0, keys);
     const pes::Tensor k = matmul(slice(b.x, 1, 0, keys), slice(s[gate_key], 0, b.layer, 1));
-    const pes::Tensor by_group = permute(reshape(k, {batch, keys, groups, head_dim}), {0, 2, 1, 3});
-    const pes::Tensor q = reshape(b.q, {batch, groups, heads / groups * rows, head_dim});
-    return reshape(matmul(q, by_group, true) * b.scale, {batch, heads, rows, keys});
+    return permute(reshape(k, {s.batch, keys, groups, head_dim}), {0, 2, 1, 3});
+  }
+  pes::Tensor gate_scores(const pes::Step& s, const pes::Scores& b) const {  // [B, H, rows, S]
+    if (!values && gate_key.index < 0) return b.scores;
+    const std::int64_t rows = b.scores.extent(2), keys = b.scores.extent(3);
+    const pes::Tensor q = reshape(b.q, {s.batch, groups, heads / groups * rows, head_dim});
+    const pes::Tensor scores = matmul(q, gate_keys(s, b), true) * b.scale;
+    return reshape(scores, {s.batch, heads, rows, keys});
   }
   void rewrite(const pes::Step& s, pes::Scores& b) const {
     const pes::Tensor gates = sigmoid(gate_scores(s, b)) * b.visible;

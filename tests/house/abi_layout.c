@@ -96,7 +96,7 @@ AT(pes_attention, distance, 32);
 AT(pes_attention, bias, 36);
 AT(pes_attention, rewrite, 40);
 
-SIZE(pes_scores, 48);
+SIZE(pes_scores, 56);
 AT(pes_scores, size, 0);
 AT(pes_scores, layer, 8);
 AT(pes_scores, first, 12);
@@ -106,6 +106,8 @@ AT(pes_scores, k, 24);
 AT(pes_scores, visible, 28);
 AT(pes_scores, scale, 32);
 AT(pes_scores, scores, 40);
+AT(pes_scores, unused, 44); /* 1.1 */
+AT(pes_scores, v, 48);
 
 SIZE(pes_param, 64);
 AT(pes_param, size, 0);

@@ -61,6 +61,7 @@ struct Scores {
   Tensor x, q, k, visible;
   double scale;
   Tensor scores;
+  Tensor v;  // the null handle where the host is older than 1.1
 };
 
 // A table [rows, columns] of doubles that is computed once and extended on demand.
@@ -170,8 +171,9 @@ struct EncodingGlue {
   }
   static void rewrite(const void* self, const pes_step* step, pes_scores* c) {
     hook(step, [&](const Step& s) {
-      Scores b{c->layer,     c->first,           {step, c->x}, {step, c->q},
-               {step, c->k}, {step, c->visible}, c->scale,     {step, c->scores}};
+      Scores b{c->layer,     c->first,          {step, c->x},
+               {step, c->q}, {step, c->k},      {step, c->visible},
+               c->scale,     {step, c->scores}, {step, PES_HAS(c, v) ? c->v : pes_tensor{}}};
       of(self).rewrite(s, b);
       c->scores = b.scores.id;
     });

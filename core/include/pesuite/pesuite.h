@@ -251,6 +251,10 @@ typedef struct pes_scores {
   double scale;       /* in: what attend() left */
   pes_tensor scores;  /* in/out: [B, H, rows, S], scale q.k + distance + bias; the host masks
                          the invisible columns afterwards */
+
+  /* Appended in 1.1. */
+  uint32_t unused; /* was padding, which the size does not tell from a field */
+  pes_tensor v;    /* in: [B, G, T, E], the values of all tokens */
 } pes_scores;
 
 typedef struct pes_param { /* a learnable parameter; the host owns, trains and saves it */
