@@ -31,6 +31,7 @@ constexpr NamedKind kinds[] = {
     {"logits", check_scores},
     {"positions", check_contextual_positions},
     {"scalar", check_temperature},
+    {"search", check_search},
     {"table", check_table},
 };
 

@@ -77,6 +77,7 @@ void check_slopes(Case&);
 void check_scores(Case&);
 void check_contextual_positions(Case&);
 void check_temperature(Case&);
+void check_search(Case&);  // kinds_search.cpp
 
 // One vector on one backend. What goes wrong in a plugin or a rule is a failed outcome.
 Outcome check(const Vector&, const Rules&, const Catalog&, Backend&);

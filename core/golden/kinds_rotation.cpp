@@ -115,11 +115,29 @@ void compare_implied(Case& c, const std::vector<double>& w, std::int64_t heads) 
   }
 }
 
+// What divides the frequencies at each of several lengths; each output has its own expression.
+void check_rescaled_factors(Case& c) {
+  for (const std::string& output : c.v.output_names()) {
+    const Spelling spelling = c.rules.spell(c.v, output);
+    Probe p(c.v, spelling, c.catalog, c.backend);
+    const std::int64_t pairs = c.v.input("factors").shape.count();
+    const TurnedPairs seen(p, p.length(), pairs);
+    std::vector<double> factors;
+    for (std::int64_t r = 0; r < pairs; ++r) {
+      const double unscaled =
+          std::pow(c.v.number("base", 10000), -static_cast<double>(r) / static_cast<double>(pairs));
+      factors.push_back(unscaled / std::atan2(seen.y(0, 1, r), seen.x(0, 1, r)));
+    }
+    c.compare(output, factors);
+  }
+}
+
 }  // namespace
 
 // Angle and length of what becomes of pairs (1, 0) at position 1 of a sequence as long as the
 // vector's, on which the frequencies may depend. Factors are what divides those of a base.
 void check_frequencies(Case& c) {
+  if (c.v.has_input("factors")) return check_rescaled_factors(c);
   Probe p = c.probe();
   const std::string output = c.compare.wants("inv_freq") ? "inv_freq" : "init_factors";
   const Values wanted = c.compare.wanted(output);
@@ -139,6 +157,11 @@ void check_frequencies(Case& c) {
       factors.push_back(unscaled / w.back());
     }
   c.compare(output, output == "inv_freq" ? w : factors);
+  if (c.compare.wants("mask")) {  // share of a frequency that is kept: f = scale (1 - mask) + mask
+    const double scale = c.v.number("scale", 1);
+    for (double& f : factors) f = (scale - f) / (scale - 1);
+    c.compare("mask", factors);
+  }
   compare_implied(c, w, heads);
   for (const char* scaling : {"attention_scaling", "mscale"})
     if (c.compare.wants(scaling))

@@ -107,7 +107,7 @@ ModelShape Probe::shape_of(const Vector& v, const Spelling& s, int heads) {
   ModelShape m;
   m.layers = 1;
   m.heads = m.kv_heads = heads > 0 ? heads : static_cast<int>(v.number("H", 1));
-  m.head_dim = static_cast<int>(v.number("D", 8));
+  m.head_dim = s.head_dim.value_or(static_cast<int>(v.number("D", 8)));
   const int length = s.length.value_or(static_cast<int>(v.number("T", v.number("seq_len", 1))));
   m.width = s.identity ? length : static_cast<int>(v.number("d_model", m.heads * m.head_dim));
   m.train_length = s.train_length.value_or(std::max(length + s.offset, 4096));

@@ -152,7 +152,7 @@ class Scope {
 };
 
 constexpr const char* text_keys[] = {"skip",      "encoding", "train_length", "length", "offset",
-                                     "positions", "scale",    "phase",        "x"};
+                                     "positions", "scale",    "phase",        "x",      "head_dim"};
 constexpr const char* value_keys[] = {"from", "pattern", "map", "times", "over", "otherwise"};
 
 std::map<std::string, std::string> text_table(Reader& r, const std::string& key) {
@@ -313,6 +313,7 @@ Spelling Rules::spell(const Vector& v, const std::string& output) const {
   s.ignore = rule.ignore;
   s.train_length = count("train_length");
   s.length = count("length");
+  s.head_dim = count("head_dim");
   s.offset = count("offset").value_or(0);
   s.scale = number("scale");
   if (text("positions")) s.positions = *text("positions");

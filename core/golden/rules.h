@@ -40,6 +40,7 @@
 //   offset = "{offset}"            position of the first token. 0
 //   positions = "inputs.ids"       where the position of each token stands, sorted before use.
 //                                  inputs.position_ids; "" leaves the positions to the encoding
+//   head_dim = "{dim}"             features of a head. config.D, or 8
 //   scale = "{scale}"              factor of q.k before the encoding acts. 1/sqrt(D)
 //   phase = "train"                or "eval", the default
 //   x = "identity"                 a layer's input x, [T, T], and so the width T: parameters that
@@ -72,7 +73,7 @@ struct Spelling {
   std::string encoding;  // the expression
   std::map<std::string, Source> parameters;
   std::map<std::string, std::string> outputs, ignore;
-  std::optional<int> train_length, length;
+  std::optional<int> train_length, length, head_dim;
   int offset = 0;
   std::optional<double> scale;
   std::string positions = "inputs.position_ids";
