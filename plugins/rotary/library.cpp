@@ -1,8 +1,11 @@
 // Encodings that turn pairs of features of q and k by angles proportional to the position.
 #include <pesuite/pesuite.hpp>
 
-extern const pes_encoding rope;
+extern const pes_encoding rope, abf, p_rope, linear, ntk, yarn, llama3, longrope, resonance,
+    multiscale_rope, xpos, randomized, clex;
 
-static constexpr const pes_encoding* encodings[] = {&rope, nullptr};
+static constexpr const pes_encoding* encodings[] = {
+    &rope,     &abf,       &p_rope,          &linear, &ntk,        &yarn, &llama3,
+    &longrope, &resonance, &multiscale_rope, &xpos,   &randomized, &clex, nullptr};
 
-PES_LIBRARY("rotary", "1.0.0", "MIT", encodings, nullptr);
+PES_LIBRARY("rotary", "1.1.0", "MIT", encodings, nullptr);

@@ -1,20 +1,17 @@
 // Rotary position embedding, Su et al. 2021, equation 34: pair r of q and k at position n turns by
 // n base^(-2r/R), R the number of features that turn. Scores depend on i - j only.
-#include <pesuite/pesuite.hpp>
+#include "rotary.h"
 
 namespace {
 
-struct Rope : pes::Encoding {
+struct Rope : rotary::Rotary<Rope> {
   static constexpr pes_option options[] = {
-      pes::real(
-          "base", "10000", 1, 1e12,
-          "pair r turns by base^(-2r/R) a position: wavelengths from 2 pi to almost 2 pi base"),
+      rotary::option::base,
       pes::choice("layout", "half", "half|interleaved|mismatched",
                   "features of a pair: (r, r + R/2), (2r, 2r+1), or the defect of a published "
                   "comparison that takes angles from the first and partners from the second, which "
                   "is no rotation"),
-      pes::integer("features", "0", 0, 1 << 16,
-                   "features of each head that turn, the first ones; 0: all (partial rotary)")};
+      rotary::option::features, rotary::option::resonance, rotary::option::log_n};
   static constexpr pes_card card = pes::card<Rope>(
       {.name = "rope",
        .summary = "turns pairs of query and key features by angles proportional to the position",
@@ -25,51 +22,39 @@ struct Rope : pes::Encoding {
                  "Position Embedding}, author={Su, Jianlin and Lu, Yu and Pan, Shengfeng and "
                  "Murtadha, Ahmed and Wen, Bo and Liu, Yunfeng}, journal={arXiv:2104.09864}, "
                  "year={2021}}",
-       .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "minimal",
+       .rating = "good (Nexus guide)",
+       .extension = "limited",
+       .use_if = "a decoder-only language model is built|relative positions are wanted without a "
+                 "bias on the scores|the context may be extended later"});
 
-  std::int64_t features;
   double base;
-  pes_pairs pairs;
-  bool mismatched;
-  pes::Table cos_table, sin_table;
-  pes::Tensor cos, sin, partner;
+  bool resonance, mismatched;
+  pes::Tensor partner;
 
   Rope(const pes_model& m, const pes::Values& v)
-      : features(v.integer("features") > 0 ? v.integer("features") : m.head_dim),
+      : Rotary(m, v),
         base(v.real("base")),
-        pairs(v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF),
+        resonance(v.flag("resonance")),
         mismatched(v.is("layout", "mismatched")) {
-    if (features % 2 != 0 || features > m.head_dim)
-      throw pes::Refusal("needs an even number of features to turn, at most the head size " +
-                         std::to_string(m.head_dim) + ", not " + std::to_string(features));
-    if (mismatched && features != m.head_dim)
+    if (mismatched && R != m.head_dim)
       throw pes::Refusal("layout=mismatched turns all features or none");
   }
+  rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R), 1, resonance}; }
   void begin(const pes::Step& s) {
-    const std::int64_t n = features / 2, end = s.offset + s.length;
-    const auto angle = [&](std::int64_t position, std::int64_t r) {
-      return static_cast<double>(position) *
-             std::pow(base, -2.0 * static_cast<double>(r) / static_cast<double>(features));
-    };
-    const double* c =
-        cos_table.extend(end, n, [&](auto p, auto r) { return std::cos(angle(p, r)); });
-    const double* d =
-        sin_table.extend(end, n, [&](auto p, auto r) { return std::sin(angle(p, r)); });
-    cos = s.upload({s.length, n}, c + s.offset * n);
-    sin = s.upload({s.length, n}, d + s.offset * n);
+    Rotary::begin(s);
     if (!mismatched) return;
-    partner = s.table({features}, [](auto, auto i) { return static_cast<double>(i ^ 1); });
-    const pes::Tensor sign =
-        s.table({features}, [](auto, auto i) { return i % 2 == 0 ? -1.0 : 1.0; });
+    partner = s.table({R}, [](auto, auto i) { return static_cast<double>(i ^ 1); });
+    const pes::Tensor sign = s.table({R}, [](auto, auto i) { return i % 2 == 0 ? -1.0 : 1.0; });
     cos = concat(cos, cos, -1);
     sin = concat(sin, sin, -1) * sign;
   }
-  pes::Tensor turn(pes::Tensor x) const {
-    return mismatched ? x * cos + take(x, partner) * sin : rotate(x, cos, sin, pairs);
-  }
-  void attend(const pes::Step&, pes::Attention& a) const {
-    a.q = turn(a.q);
-    a.k = turn(a.k);
+  void attend(const pes::Step& s, pes::Attention& a) const {
+    if (!mismatched) return Rotary::attend(s, a);
+    a.q = a.q * cos + take(a.q, partner) * sin;
+    a.k = a.k * cos + take(a.k, partner) * sin;
+    scaling.act(a);
   }
 };
 

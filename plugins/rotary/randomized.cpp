@@ -1,0 +1,121 @@
+// Randomized positions, Ruoss et al. 2023, section 3: T distinct positions below M, drawn and put
+// in order, stand for 0 .. T-1 in another encoding, in training and in evaluation, so that training
+// on short sequences shows every position that long ones will have.
+#include "rotary.h"
+
+namespace {
+
+struct Randomized : pes::Encoding {
+  static constexpr pes_option options[] = {
+      pes::choice("encoding", "rotary", "rotary|sinusoidal|learned",
+                  "what the drawn positions enter"),
+      pes::integer("max", "2048", 2, 1 << 24,
+                   "M: positions are drawn from 0 .. M-1; no sequence may be longer"),
+      rotary::option::base,
+      pes::choice("layout", "half", "half|interleaved",
+                  "rotary: features of a pair; sinusoidal: sines before cosines, or side by side"),
+      pes::flag("scale_embedding", "true", "sinusoidal: multiply embeddings by sqrt(W) first"),
+      pes::reals("positions", "[]", 0, 1 << 24, "these positions instead of a draw")};
+  static constexpr pes_card card = pes::card<Randomized>(
+      {.name = "randomized",
+       .summary = "an ordered random subset of a longer range in place of positions 0 .. T-1",
+       .taxonomy = "absolute or relative, fixed or learned, randomized",
+       .paper = "Ruoss et al. 2023, arXiv:2305.16843",
+       .bibtex = "@inproceedings{ruoss2023randomized, title={Randomized Positional Encodings Boost "
+                 "Length Generalization of Transformers}, author={Ruoss, Anian and Deletang, "
+                 "Gregoire and Genewein, Tim and Grau-Moya, Jordi and Csordas, Robert and Bennani, "
+                 "Mehdi and Legg, Shane and Veness, Joel}, booktitle={ACL}, year={2023}}",
+       .claims = PES_PARAMETER_FREE | PES_NORM_PRESERVING,
+       .cost = "minimal",
+       .rating = "excellent (Ruoss et al. 2023, algorithmic tasks)",
+       .extension = "unlimited",
+       .use_if = "a task is about order, not about exact distances|the longest length of "
+                 "deployment is known|a model is trained from scratch on short sequences"});
+
+  std::int64_t width, max;
+  double base;
+  bool turns, sinusoidal, interleaved, scale_embedding;
+  std::vector<double> given;
+  pes::Param table;
+  pes::Table cosines, sines;  // of positions 0 .. M-1
+  const double *cosine = nullptr, *sine = nullptr;
+
+  Randomized(const pes_model& m, const pes::Values& v)
+      : width(v.is("encoding", "rotary") ? m.head_dim : m.width),
+        max(v.integer("max")),
+        base(v.real("base")),
+        turns(v.is("encoding", "rotary")),
+        sinusoidal(v.is("encoding", "sinusoidal")),
+        interleaved(v.is("layout", "interleaved")),
+        scale_embedding(v.flag("scale_embedding")),
+        given(v.reals("positions")) {
+    if ((turns || sinusoidal) && width % 2 != 0)
+      throw pes::Refusal("needs an even size, not " + std::to_string(width));
+    if (given.empty() && m.max_length > max)
+      throw pes::Refusal("cannot draw " + std::to_string(m.max_length) +
+                         " positions below max=" + std::to_string(max) + "; raise max");
+    std::sort(given.begin(), given.end());
+    for (const double x : given) max = std::max(max, static_cast<std::int64_t>(x) + 1);
+    if (v.is("encoding", "learned")) table = param("table", {max, m.width}, pes::normal(0.02));
+  }
+  // Distinct integers of 0 .. M-1 in order, each subset equally likely (Knuth, volume 2,
+  // algorithm 3.4.2 S). q and k of a layer share a draw; layers do not.
+  std::vector<double> draw(const pes::Step& s, int layer) const {
+    std::int64_t rest = s.offset + s.length;
+    std::vector<double> out = given;
+    if (static_cast<std::int64_t>(out.size()) >= rest) return out;
+    if (!given.empty())
+      throw pes::Refusal(std::to_string(out.size()) + " positions given, " + std::to_string(rest) +
+                         " needed");
+    pes::Random random(s.seed, pes::purpose("positions"), static_cast<std::uint64_t>(layer + 1));
+    for (std::int64_t x = 0; rest > 0 && x < max; ++x)
+      if (random.below(static_cast<std::uint32_t>(max - x)) < rest) {
+        out.push_back(static_cast<double>(x));
+        --rest;
+      }
+    return out;
+  }
+  // Rows of the cached sines and cosines, [T, width / 2].
+  pes::Tensor of(const double* all, const pes::Step& s, const std::vector<double>& at) const {
+    return s.table({s.length, width / 2}, [&](auto i, auto r) {
+      return all[static_cast<std::int64_t>(at[static_cast<std::size_t>(s.offset + i)]) *
+                     (width / 2) +
+                 r];
+    });
+  }
+  void begin(const pes::Step&) {
+    if (!turns && !sinusoidal) return;
+    const std::vector<double> f = rotary::powers(base, width);
+    const auto angle = [&](auto n, auto r) {
+      return static_cast<double>(n) * f[static_cast<std::size_t>(r)];
+    };
+    const std::int64_t n = width / 2;
+    cosine = cosines.extend(max, n, [&](auto p, auto r) { return std::cos(angle(p, r)); });
+    sine = sines.extend(max, n, [&](auto p, auto r) { return std::sin(angle(p, r)); });
+  }
+  pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
+    if (turns) return x;
+    const std::vector<double> at = draw(s, -1);
+    if (!sinusoidal) {
+      const auto place = [&](auto, auto i) { return at[static_cast<std::size_t>(s.offset + i)]; };
+      return x + rows(s[table], s.table({s.length}, place));
+    }
+    if (scale_embedding) x = x * std::sqrt(width);
+    const pes::Tensor a = of(sine, s, at), b = of(cosine, s, at);
+    if (!interleaved) return x + concat(a, b, -1);
+    const std::int64_t T = s.length, n = width / 2;
+    return x + reshape(concat(reshape(a, {T, n, 1}), reshape(b, {T, n, 1}), -1), {T, 2 * n});
+  }
+  void attend(const pes::Step& s, pes::Attention& a) const {
+    if (!turns) return;
+    const std::vector<double> at = draw(s, a.layer);
+    const pes::Tensor c = of(cosine, s, at), d = of(sine, s, at);
+    const pes_pairs pairs = interleaved ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF;
+    a.q = rotate(a.q, c, d, pairs);
+    a.k = rotate(a.k, c, d, pairs);
+  }
+};
+
+}  // namespace
+
+extern const pes_encoding randomized = pes::encoding<Randomized>;

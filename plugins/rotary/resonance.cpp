@@ -1,0 +1,34 @@
+// Resonance RoPE, Wang et al. 2024, section 4: each wavelength is rounded to a whole number of
+// positions, so that a pair beyond its first turn only repeats angles that it has shown before.
+// rope(resonance=true) is the same; ntk, yarn and longrope have that option too.
+#include "rotary.h"
+
+namespace {
+
+struct Resonance : rotary::Rotary<Resonance> {
+  static constexpr pes_option options[] = {rotary::option::base, rotary::option::layout,
+                                           rotary::option::features, rotary::option::log_n};
+  static constexpr pes_card card = pes::card<Resonance>(
+      {.name = "resonance",
+       .summary = "RoPE with wavelengths rounded to whole positions",
+       .taxonomy = "relative, fixed, multiplicative",
+       .paper = "Wang et al. 2024, arXiv:2403.00071",
+       .bibtex = "@inproceedings{wang2024resonance, title={Resonance RoPE: Improving Context "
+                 "Length Generalization of Large Language Models}, author={Wang, Suyuchen and "
+                 "Kobyzev, Ivan and Lu, Peng and Rezagholizadeh, Mehdi and Liu, Bang}, "
+                 "booktitle={Findings of ACL}, year={2024}}",
+       .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "minimal",
+       .rating = "excellent (Nexus guide)",
+       .extension = "limited",
+       .use_if = "RoPE or YaRN gets worse over long contexts|angles should repeat exactly|it is to "
+                 "be combined with ntk, yarn or longrope, as their option"});
+
+  double base;
+  Resonance(const pes_model& m, const pes::Values& v) : Rotary(m, v), base(v.real("base")) {}
+  rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R), 1, true}; }
+};
+
+}  // namespace
+
+extern const pes_encoding resonance = pes::encoding<Resonance>;
