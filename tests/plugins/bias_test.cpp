@@ -1,0 +1,264 @@
+// Encodings of scores where golden vectors do not reach: against plain loops, over blocks of rows,
+// and their gradients against differences.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "model/encoding.h"
+#include "tests/support.h"
+
+namespace pesuite::testing {
+namespace {
+
+constexpr int B = 2, H = 4, D = 4, W = 8;  // two layers; layer 1 is looked at
+constexpr double scale = 0.5;
+
+const Catalog& catalog() {  // encodings point into it
+  static const Catalog all = open_catalog({PESUITE_TEST_PLUGINS});
+  return all;
+}
+
+// An encoding of scores with inputs and parameters of random numbers, on the reference backend.
+class Scores {
+ public:
+  const int T;
+
+  explicit Scores(const std::string& expression, int groups = H, int length = 70)
+      : T(length), groups_(groups), encoding_(catalog(), parse_expression(expression), model()) {
+    inputs_ = {random_values({B, H, T, D}, 1), random_values({B, groups, T, D}, 2),
+               random_values({B, groups, T, D}, 3), random_values({B, T, W}, 4)};
+    for (const Encoding::ParameterSpec& p : encoding_.parameters())
+      inputs_.push_back(random_values(p.shape, 5 + inputs_.size(), 0.5));
+  }
+  ModelShape model() const {
+    ModelShape m;
+    m.layers = 2, m.heads = H, m.kv_heads = groups_, m.head_dim = D, m.width = W;
+    m.train_length = m.max_length = T;
+    return m;
+  }
+  const std::vector<Values>& inputs() const { return inputs_; }
+  const Values& x() const { return inputs_[3]; }
+  const Values& parameter(const std::string& name) const {
+    for (std::size_t i = 0; i < encoding_.parameters().size(); ++i)
+      if (encoding_.parameters()[i].name == name) return inputs_[4 + i];
+    ADD_FAILURE() << "no parameter " << name;
+    return inputs_[0];
+  }
+
+  // [B, H, rows, first + rows] of the rewritten scores
+  Build block(int first, int rows) {
+    return [this, first, rows](Tape& t, const std::vector<Tensor>& x) {
+      const Attention a = attend(t, x);
+      const int keys = first + rows;
+      const Tensor q = ops::slice(t, a.q, 2, first, rows), k = ops::slice(t, a.k, 2, 0, keys);
+      const Tensor grouped = ops::reshape(t, q, {B, groups_, H / groups_ * rows, D});
+      const Tensor s = ops::affine(t, ops::matmul(t, grouped, k, true), a.scale, 0);
+      std::vector<double> visible;
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < keys; ++j) visible.push_back(j <= first + i ? 1 : 0);
+      return a.rewrite.call(a.rewrite.self, t, ops::reshape(t, s, {B, H, rows, keys}), q, k,
+                            t.constant({rows, keys}, visible.data()), first);
+    };
+  }
+  Build attention() {
+    return
+        [this](Tape& t, const std::vector<Tensor>& x) { return pesuite::attend(t, attend(t, x)); };
+  }
+  Build distance() {
+    return [this](Tape& t, const std::vector<Tensor>& x) { return attend(t, x).distance; };
+  }
+
+ private:
+  Attention attend(Tape& t, const std::vector<Tensor>& x) {
+    parameters_.assign(x.begin() + 4, x.end());
+    StepInfo s;
+    s.training = true;
+    s.batch = B, s.length = T;
+    encoding_.begin(t, s, parameters_);
+    Attention a;
+    a.q = x[0], a.k = x[1], a.v = x[2], a.scale = scale;
+    encoding_.attend(t, 1, x[3], a);
+    return a;
+  }
+
+  int groups_;
+  Encoding encoding_;
+  std::vector<Values> inputs_;
+  std::vector<Tensor> parameters_;
+};
+
+std::unique_ptr<Backend> reference() {
+  return open_backend("reference", {});
+}
+double at(const Values& v, std::initializer_list<std::int64_t> index) {
+  std::int64_t n = 0;
+  int axis = 0;
+  for (const std::int64_t i : index) n = n * v.shape[axis++] + i;
+  return v.data[static_cast<std::size_t>(n)];
+}
+Values forward(Scores& s, const Build& build) {
+  const auto backend = reference();
+  const Result r = run(*backend, s.inputs(), build, false);
+  EXPECT_EQ(r.failure, "");
+  return r.y;
+}
+
+class Rewriting : public ::testing::TestWithParam<const char*> {};
+
+// Blocks that start and end anywhere, since a host may choose them so.
+TEST_P(Rewriting, InBlocksOfRowsIsTheWhole) {
+  Scores s(GetParam(), 2);
+  const int T = s.T;
+  const Values whole = forward(s, s.block(0, T));
+  for (const auto& [first, rows] :
+       std::map<int, int>{{0, 16}, {5, 64}, {16, 16}, {33, 1}, {48, 22}}) {
+    const Values part = forward(s, s.block(first, rows));
+    for (std::int64_t n = 0; n < B * H; ++n)
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j <= first + i; ++j)
+          ASSERT_NEAR(at(part, {n / H, n % H, i, j}), at(whole, {n / H, n % H, first + i, j}), 1e-9)
+              << first << "+" << i << ", " << j;
+  }
+}
+
+TEST_P(Rewriting, HasTheGradientsOfItsDifferences) {
+  Scores s(GetParam(), H, 12);
+  const auto backend = reference();
+  expect_gradients(*backend, s.inputs(), s.attention(), 2e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, Rewriting,
+                         ::testing::Values("fire", "fire(mlp=per_head, layers=shared)",
+                                           "fire(random_positions=200)", "cope",
+                                           "cope(gate=separate_key, scale=head)",
+                                           "cope(gate=value)", "dape", "dape(bias=none)",
+                                           "transformer_xl(biases=each)", "path_attention",
+                                           "path_attention(forget=plain)"));
+
+// Token by token, over three chunks and with two heads a group.
+TEST(PathAttention, IsTheProductOfItsReflections) {
+  Scores s("path_attention", 2);
+  const int T = s.T;
+  const Values scores = forward(s, s.block(0, T));
+  for (int b = 0; b < B; ++b)
+    for (int h = 0; h < H; ++h) {
+      std::vector<std::array<double, D>> w(T);
+      std::vector<double> beta(T);
+      for (int t = 0; t < T; ++t) {
+        double squares = 0, z = 0;
+        for (int c = 0; c < W; ++c) z += at(s.x(), {b, t, c}) * at(s.parameter("beta"), {1, c, h});
+        beta[t] = 2 / (1 + std::exp(-z));
+        for (int d = 0; d < D; ++d) {
+          w[t][d] = 0;
+          for (int c = 0; c < W; ++c)
+            w[t][d] += at(s.x(), {b, t, c}) * at(s.parameter("w"), {1, c, h * D + d});
+          squares += w[t][d] * w[t][d];
+        }
+        for (double& e : w[t]) e /= std::sqrt(squares + 1e-6);
+      }
+      for (int j = 0; j < T; ++j) {
+        std::array<double, D> k;
+        for (int d = 0; d < D; ++d) k[d] = at(s.inputs()[1], {b, h / 2, j, d});
+        for (int i = j; i < T; ++i) {
+          double along = 0, score = 0;
+          for (int d = 0; d < D && i > j; ++d) along += w[i][d] * k[d];
+          for (int d = 0; d < D; ++d) {
+            if (i > j) k[d] -= beta[i] * along * w[i][d];
+            score += scale * at(s.inputs()[0], {b, h, i, d}) * k[d];
+          }
+          ASSERT_NEAR(at(scores, {b, h, i, j}), score, 1e-9) << h << " " << i << " " << j;
+        }
+      }
+    }
+}
+
+TEST(Fire, PerHeadIsOneNetworkForEachHead) {
+  Scores s("fire(mlp=per_head, width=5, threshold=20)");
+  const int T = s.T;
+  const Values scores = forward(s, s.block(0, T));
+  const double c = std::fabs(at(s.parameter("c"), {1, 0})),
+               threshold = std::fabs(20 * at(s.parameter("multiplier"), {1, 0}));
+  const auto psi = [&](double u) { return std::log(c * u + 1); };
+  for (int h = 0; h < H; ++h)
+    for (int i = 0; i < T; ++i)
+      for (int j = 0; j <= i; ++j) {
+        const double x = psi(i - j) / (psi(std::max<double>(i, threshold)) + 1e-6);
+        double bias = at(s.parameter("b2"), {1, h, 0, 0}), content = 0;
+        for (int f = 0; f < 5; ++f)
+          bias += at(s.parameter("w2"), {1, h, 0, f}) *
+                  std::max(0.0, at(s.parameter("w1"), {1, h, f, 0}) * x +
+                                    at(s.parameter("b1"), {1, h, f, 0}));
+        for (int d = 0; d < D; ++d)
+          content += scale * at(s.inputs()[0], {1, h, i, d}) * at(s.inputs()[1], {1, h, j, d});
+        ASSERT_NEAR(at(scores, {1, h, i, j}), content + bias, 1e-9) << h << " " << i << " " << j;
+      }
+}
+
+TEST(DynamicBias, IsItsNetworkAtEachDistance) {
+  Scores s("dynamic_bias(width=3, depth=2)");
+  const int T = s.T;
+  const Values bias = forward(s, s.distance());  // [H, T]
+  for (int n = 0; n < T; ++n) {
+    double first[3], second[3];
+    for (int f = 0; f < 3; ++f)
+      first[f] = std::max(
+          0.0, at(s.parameter("w_in"), {f, 0}) * std::log1p(n) + at(s.parameter("b_in"), {f, 0}));
+    for (int f = 0; f < 3; ++f) {
+      second[f] = at(s.parameter("b_hidden"), {0, f, 0});
+      for (int g = 0; g < 3; ++g) second[f] += at(s.parameter("w_hidden"), {0, f, g}) * first[g];
+      second[f] = std::max(0.0, second[f]);
+    }
+    for (int h = 0; h < H; ++h) {
+      double wanted = at(s.parameter("b_out"), {h, 0});
+      for (int f = 0; f < 3; ++f) wanted += at(s.parameter("w_out"), {h, f}) * second[f];
+      ASSERT_NEAR(at(bias, {h, n}), wanted, 1e-12) << h << " " << n;
+    }
+  }
+}
+
+TEST(Alibi, OptionsChangeSlopesAndDistances) {
+  const auto slope = [](const std::string& expression, int h) {
+    Scores s(expression);
+    return -at(forward(s, s.distance()), {h, 1});
+  };
+  EXPECT_EQ(slope("alibi", 0), 0.25);
+  EXPECT_EQ(slope("alibi(largest=4)", 3), 1 / 16.0);
+  EXPECT_EQ(slope("alibi(heads=2)", 1), 1 / 256.0);
+  EXPECT_EQ(slope("alibi(heads=2)", 2), 0);
+  // three heads: 2^-4 2^-8 2^-2 as published, 2^(-8/3) 2^(-16/3) 2^-8 by the other rule
+  EXPECT_EQ(slope("alibi(heads=3)", 2), 0.25);
+  EXPECT_NEAR(slope("alibi(heads=3, slopes=geometric)", 1), std::exp2(-16 / 3.0), 1e-15);
+  Scores learned("alibi(learned=true)");
+  const double f = at(learned.parameter("log_factor"), {2, 0});
+  EXPECT_NEAR(-at(forward(learned, learned.distance()), {2, 1}), std::exp(f) / 64, 1e-15);
+  Scores drawn("alibi(random_distances=500, shorten=0.5)");
+  const Values table = forward(drawn, drawn.distance());
+  std::vector<double> distances;
+  for (int n = 1; n < drawn.T; ++n) distances.push_back(-4 * at(table, {0, n}) + 0.5);
+  EXPECT_THAT(distances, ::testing::Each(::testing::AllOf(::testing::Ge(1), ::testing::Le(499))));
+  for (std::size_t n = 1; n < distances.size(); ++n) EXPECT_GT(distances[n], distances[n - 1]);
+  EXPECT_GT(distances.back(), 100) << "69 of 499 drawn, and all below 101";
+}
+
+TEST(Alibi, RefusesListsThatAreNoDistances) {
+  const auto refusal = [](const std::string& expression) -> std::string {
+    try {
+      Scores s(expression);
+      forward(s, s.distance());
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal("alibi(heads=5)"), ::testing::HasSubstr("at most the model's 4 heads"));
+  EXPECT_THAT(refusal("alibi(distances=[1, 2.5])"), ::testing::HasSubstr("whole numbers"));
+  EXPECT_THAT(refusal("alibi(distances=[1, 2])"), ::testing::HasSubstr("69 numbers of the 2"));
+  EXPECT_THAT(refusal("alibi(distances=[3], random_distances=9)"),
+              ::testing::HasSubstr("exclude each other"));
+}
+
+}  // namespace
+}  // namespace pesuite::testing
