@@ -137,6 +137,22 @@ class Backend {
   virtual void attention_forward(Out y, Out lse, const AttentionInput&) = 0;
   virtual void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
                                   View lse, const AttentionInput&) = 0;
+  // The products of an attention that is composed from ops, a block of R query rows first ..
+  // first + R - 1 at a time, against the K = first + R keys that its last row sees. packed: k or v
+  // [B, G, S, .] in the backend's own layout, of `packed_shape`.
+  virtual Shape packed_shape(const Shape& keys) const = 0;
+  virtual void pack_keys(Out packed, View keys) = 0;
+  // scores [B, H, R, K] = scale q.k, also of keys that a row does not see
+  virtual void score_rows_forward(Out scores, View q, View packed_k, std::int64_t first,
+                                  double scale) = 0;
+  // Into the block's rows of dq; dk [B, G, S, D] is added to.
+  virtual void score_rows_backward(Out dq, Out dk, View dscores, View q, View k, std::int64_t first,
+                                   double scale) = 0;
+  // The block's rows of y [B, T, H E] = p [B, H, R, K] v
+  virtual void mix_rows_forward(Out y, View p, View v, std::int64_t first) = 0;
+  // dv [B, G, S, E] is added to.
+  virtual void mix_rows_backward(Out dp, Out dv, View dy, View p, View packed_v,
+                                 std::int64_t first) = 0;
   // Softmax over the last axis of scores [B, H, T, S] with the mask and dropout of an attention
   // that was composed from ops. Rows of dy and y are those of the block.
   virtual void softmax_forward(Out y, View scores, std::int64_t first) = 0;

@@ -109,6 +109,19 @@ class TimedBackend : public Backend {
                                         View y, View lse, const AttentionInput& a),
                 "attention backward",
                 attention_backward(dq, dk, dv, ddistance, dbias, dy, y, lse, a))
+  Shape packed_shape(const Shape& keys) const override {
+    return inner_->packed_shape(keys);
+  }
+  PESUITE_TIMED(void pack_keys(Out packed, View keys), "pack keys", pack_keys(packed, keys))
+  PESUITE_TIMED(void score_rows_forward(Out s, View q, View k, std::int64_t first, double scale),
+                "score rows", score_rows_forward(s, q, k, first, scale))
+  PESUITE_TIMED(void score_rows_backward(Out dq, Out dk, View ds, View q, View k,
+                                         std::int64_t first, double scale),
+                "score rows backward", score_rows_backward(dq, dk, ds, q, k, first, scale))
+  PESUITE_TIMED(void mix_rows_forward(Out y, View p, View v, std::int64_t first), "mix rows",
+                mix_rows_forward(y, p, v, first))
+  PESUITE_TIMED(void mix_rows_backward(Out dp, Out dv, View dy, View p, View v, std::int64_t first),
+                "mix rows backward", mix_rows_backward(dp, dv, dy, p, v, first))
   PESUITE_TIMED(void softmax_forward(Out y, View scores, std::int64_t first), "softmax",
                 softmax_forward(y, scores, first))
   PESUITE_TIMED(void softmax_backward(Out dscores, View dy, View y), "softmax backward",

@@ -13,11 +13,13 @@ template <class F>
 pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F op) noexcept {
   try {
     Tape& tape = *ctx->tape;
-    for (const pes_tensor a : arguments)
+    for (const pes_tensor a : arguments) {
       if (!tape.knows({a.id})) {
         tape.fail("a tensor handle that is not of this step");
         return {};
       }
+      tape.now({a.id});
+    }
     return {op(tape).id};
   } catch (...) {
     if (!ctx->thrown) ctx->thrown = std::current_exception();

@@ -60,66 +60,91 @@ Tensor fused(Tape& t, const Attention& a) {
   return y;
 }
 
-// Rows of a block: as many as keep one block of scores near 4 MiB, but a multiple of 16.
+// Rows of a block: as many as keep a tensor of its scores near 1 MiB, so that the few that an op
+// touches stay in the second-level cache, but a multiple of 16.
 std::int64_t block_rows(const Shape& q) {
-  const std::int64_t budget = (std::int64_t{4} << 20) / 4;
+  const std::int64_t budget = (std::int64_t{1} << 20) / 4;
   const std::int64_t rows = budget / std::max<std::int64_t>(1, q[0] * q[1] * q[2]);
   return std::clamp<std::int64_t>(rows / 16 * 16, 16, std::max<std::int64_t>(16, q[2]));
 }
 
-// [rows, S] of 1 where the key is visible, and the distances i - j, clamped at 0.
-struct Geometry {
-  Tensor visible, distances;
+struct Block {
+  std::int64_t first, rows;
+  std::int64_t keys() const { return first + rows; }
 };
-Geometry geometry(Tape& t, std::int64_t first, std::int64_t rows, std::int64_t keys) {
-  std::vector<double> visible, distance;
-  for (std::int64_t i = first; i < first + rows; ++i)
-    for (std::int64_t j = 0; j < keys; ++j) {
-      visible.push_back(j <= i ? 1 : 0);
-      distance.push_back(static_cast<double>(std::max<std::int64_t>(0, i - j)));
-    }
-  return {t.constant({rows, keys}, visible.data()), t.constant({1, rows, keys}, distance.data())};
+
+// value(i, j) of query `first` + i and key j, as a constant of `shape`.
+template <class F>
+Tensor by_place(Tape& t, const Shape& shape, Block b, F value) {
+  std::vector<float> all(static_cast<std::size_t>(b.rows * b.keys()));
+  float* to = all.data();
+  for (std::int64_t i = b.first; i < b.first + b.rows; ++i)
+    for (std::int64_t j = 0; j < b.keys(); ++j) *to++ = value(i, j);
+  return t.constant(shape, all.data());
+}
+Tensor visible(Tape& t, Block b) {  // 1 where the row sees the key
+  return by_place(t, {b.rows, b.keys()}, b,
+                  [](std::int64_t i, std::int64_t j) { return j <= i ? 1.0f : 0.0f; });
+}
+Tensor distances(Tape& t, Block b) {  // i - j, 0 where the row does not see the key
+  return by_place(t, {1, b.rows, b.keys()}, b, [](std::int64_t i, std::int64_t j) {
+    return static_cast<float>(std::max<std::int64_t>(0, i - j));
+  });
 }
 
-// One block of rows, first .. first + rows - 1: [B, rows, H E].
-Tensor composed_rows(Tape& t, const Attention& a, std::int64_t first, std::int64_t rows) {
+// A gradient that is added to, block by block.
+Out accumulator(Tape& t, Tensor x) {
+  Out g = t.grad(x);
+  if (g && !g.add) t.backend().fill(g, 0);
+  g.add = true;
+  return g;
+}
+
+// Probabilities of one block, [B, H, rows, keys].
+Tensor probabilities(Tape& t, const Attention& a, View packed_k, Block b) {
   using namespace ops;
   const Shape sq = t.shape(a.q), sk = t.shape(a.k);
-  const std::int64_t B = sq[0], H = sq[1], G = sk[1], keys = first + rows;
-  const std::int64_t E = t.shape(a.v)[3];
-  const Geometry g = geometry(t, first, rows, keys);
-  const Tensor q = slice(t, a.q, 2, first, rows);  // [B, H, rows, D]
-  const Tensor k = slice(t, a.k, 2, 0, keys);      // [B, G, keys, D]
-  const Tensor v = slice(t, a.v, 2, 0, keys);      // [B, G, keys, E]
-  // the H / G heads of a group share their keys: they are rows of one product
-  const Tensor grouped = reshape(t, q, {B, G, H / G * rows, sq[3]});
-  Tensor scores = affine(t, matmul(t, grouped, k, true), a.scale, 0);
-  scores = reshape(t, scores, {B, H, rows, keys});
+  const std::int64_t B = sq[0], H = sq[1], keys = b.keys();
+  const Tensor q = t.later({B, H, b.rows, sq[3]},
+                           [q = a.q, b](Tape& t) { return slice(t, q, 2, b.first, b.rows); });
+  const Tensor k = t.later({B, sk[1], keys, sk[3]},
+                           [k = a.k, keys](Tape& t) { return slice(t, k, 2, 0, keys); });
+  const Tensor seen = t.later({b.rows, keys}, [b](Tape& t) { return visible(t, b); });
+  Tensor scores = t.make({B, H, b.rows, keys}, t.needs_grad(a.q) || t.needs_grad(a.k));
+  t.backend().score_rows_forward(t.out(scores), t.view(a.q), packed_k, b.first, a.scale);
+  if (t.needs_grad(scores))
+    t.record(scores, [scores, q = a.q, k = a.k, scale = a.scale, b](Tape& t) {
+      t.backend().score_rows_backward(accumulator(t, q), accumulator(t, k), t.grad_view(scores),
+                                      t.view(q), t.view(k), b.first, scale);
+    });
   if (a.distance) {
     const Shape d = t.shape(a.distance);
     scores = binary(t, Binary::add, scores,
-                    take(t, reshape(t, a.distance, {d[0], 1, d[1]}), g.distances));
+                    take(t, reshape(t, a.distance, {d[0], 1, d[1]}), distances(t, b)));
   }
   if (a.bias) {
     Tensor bias = a.bias;
     if (t.shape(bias)[-1] > 1) bias = slice(t, bias, -1, 0, keys);
-    if (t.shape(bias).rank() > 1 && t.shape(bias)[-2] > 1) bias = slice(t, bias, -2, first, rows);
+    if (t.shape(bias).rank() > 1 && t.shape(bias)[-2] > 1)
+      bias = slice(t, bias, -2, b.first, b.rows);
     scores = binary(t, Binary::add, scores, bias);
   }
-  scores = a.rewrite.call(a.rewrite.self, t, scores, q, k, g.visible, first);
+  scores = a.rewrite.call(a.rewrite.self, t, scores, q, k, seen, b.first);
   if (!scores) return {};
-  if (!(t.shape(scores) == Shape{B, H, rows, keys}))
+  if (!(t.shape(scores) == Shape{B, H, b.rows, keys}))
     return t.fail(fmt::format("the rewritten scores are {}, wanted {}", t.shape(scores).text(),
-                              Shape{B, H, rows, keys}.text()));
-  Tensor p = softmax(t, scores, first);
-  if (a.dropout.p > 0) {
-    Dropout d = a.dropout;
-    d.purpose += static_cast<std::uint32_t>(first);  // each block drops its own elements
-    p = dropout(t, p, d);
-  }
-  const Tensor y = matmul(t, reshape(t, p, {B, G, H / G * rows, keys}), v, false);
-  const int axes[] = {0, 2, 1, 3};
-  return reshape(t, permute(t, reshape(t, y, {B, H, rows, E}), axes), {B, rows, H * E});
+                              Shape{B, H, b.rows, keys}.text()));
+  const Tensor p = softmax(t, t.now(scores), b.first);
+  Dropout d = a.dropout;
+  d.purpose += static_cast<std::uint32_t>(b.first);  // each block drops its own elements
+  return dropout(t, p, d);
+}
+
+// k or v in the layout that the products of a block read.
+Out packed(Tape& t, Tensor x) {
+  const Out to = t.scratch(t.backend().packed_shape(t.shape(x)));
+  t.backend().pack_keys(to, t.view(x));
+  return to;
 }
 
 Tensor composed(Tape& t, const Attention& a) {
@@ -128,28 +153,39 @@ Tensor composed(Tape& t, const Attention& a) {
   // what the rewriter reads besides (parameters, the layer's input) needs gradients too
   const bool needs = t.recording();
   const Tensor y = t.make({q[0], length, q[1] * t.shape(a.v)[3]}, needs);
-  for (std::int64_t first = 0; first < length; first += step) {
+  const auto each_block = [length, step](auto body) {
+    for (std::int64_t first = 0; first < length; first += step)
+      if (!body(Block{first, std::min(step, length - first)})) return false;
+    return true;
+  };
+  const Out packed_k = packed(t, a.k);
+  const bool done = each_block([&](Block b) {
     const Tape::Pause pause(t);
-    const std::int64_t rows = std::min(step, length - first);
     const Tape::Mark mark = t.mark();
-    const Tensor block = composed_rows(t, a, first, rows);
-    if (!block) return {};
-    t.backend().copy(t.out(y), first, t.view(block), 0, 1, rows);
+    const Tensor p = probabilities(t, a, packed_k.view(), b);
+    if (p) t.backend().mix_rows_forward(t.out(y), t.view(p), t.view(a.v), b.first);
     t.release_since(mark);
-  }
+    return static_cast<bool>(p);
+  });
+  t.release(packed_k);
+  if (!done) return {};
   for (const Tensor x : {a.q, a.k, a.v, a.distance, a.bias}) t.keep(x);
   if (needs)
     t.record(y, [=](Tape& t) {
       t.set_recording(true);
-      for (std::int64_t first = 0; first < length; first += step) {
-        const std::int64_t rows = std::min(step, length - first);
+      const Out keys = packed(t, a.k), values = packed(t, a.v);
+      each_block([&](Block b) {
         const Tape::Mark mark = t.mark();
-        const Tensor block = composed_rows(t, a, first, rows);
-        if (!block) break;
-        t.backend().copy(t.grad(block), 0, t.grad_view(y), first, 1, rows);
+        const Tensor p = probabilities(t, a, keys.view(), b);
+        if (!p) return false;
+        t.backend().mix_rows_backward(t.grad(p), accumulator(t, a.v), t.grad_view(y), t.view(p),
+                                      values.view(), b.first);
         t.backward_to(mark);
         t.release_since(mark);
-      }
+        return true;
+      });
+      t.release(values);
+      t.release(keys);
     });
   return y;
 }

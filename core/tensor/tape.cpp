@@ -27,6 +27,22 @@ Tensor Tape::constant(const Shape& shape, const double* data) {
   return t;
 }
 
+Tensor Tape::constant(const Shape& shape, const float* data) {
+  const Tensor t = make(shape, false);
+  backend_.upload(out(t), data);
+  return t;
+}
+
+Tensor Tape::now(Tensor t) {
+  const auto make = slots_[t.id].make;
+  if (make == nullptr) return t;
+  slots_[t.id].make = nullptr;
+  const Tensor made = make(slots_[t.id].closure, *this);
+  PES_CHECK(made && slots_[made.id].shape == slots_[t.id].shape);
+  slots_[t.id].alias_of = root(made);
+  return t;
+}
+
 Tensor Tape::make(const Shape& shape, bool needs_grad) {
   Slot slot;
   slot.shape = shape;
@@ -122,7 +138,10 @@ void Tape::release_since(Mark mark, Tensor kept) {
   const std::uint32_t keep = kept ? root(kept) : 0;
   for (std::size_t i = slots_.size(); i-- > mark.slots;)
     if (i != keep) free_slot(slots_[i]);
-  if (!kept) slots_.resize(mark.slots);
+  if (!kept) {
+    slots_.resize(mark.slots);
+    closures_used_ = mark.closure_bytes;
+  }
 }
 
 void Tape::reset() {

@@ -49,15 +49,31 @@ class Tape {
   // ---- tensors
   Tensor leaf(Parameter& p);
   Tensor constant(const Shape& shape, const double* data);
+  Tensor constant(const Shape& shape, const float* data);
   // Uninitialised, to be written by the op that makes it.
   Tensor make(const Shape& shape, bool needs_grad);
   // The same values under another shape of equal count.
   Tensor alias(Tensor t, const Shape& shape);
 
+  // A tensor of `shape` that make(tape) makes when somebody asks for it `now`; nobody does: no
+  // cost.
+  template <class F>
+  Tensor later(const Shape& shape, F make) {
+    static_assert(std::is_trivially_destructible_v<F>, "closures are dropped, not destroyed");
+    Slot slot;
+    slot.shape = shape;
+    slot.owned = false;
+    slot.make = [](void* f, Tape& t) { return (*static_cast<F*>(f))(t); };
+    slot.closure = new (closure_memory(sizeof(F), alignof(F))) F(make);
+    slots_.push_back(slot);
+    return {static_cast<std::uint32_t>(slots_.size() - 1)};
+  }
+  Tensor now(Tensor t);
+
   Shape shape(Tensor t) const { return slots_[t.id].shape; }
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
   View view(Tensor t) const {
-    PES_CHECK(!t || !slots_[root(t)].dropped);
+    PES_CHECK(!t || (!slots_[root(t)].dropped && slots_[t.id].make == nullptr));
     return t ? View{slots_[root(t)].data, slots_[t.id].shape} : View{};
   }
   Out out(Tensor t) { return {slots_[root(t)].data, slots_[t.id].shape, false}; }
@@ -141,6 +157,8 @@ class Tape {
     void* data = nullptr;
     void* grad = nullptr;
     Parameter* parameter = nullptr;
+    Tensor (*make)(void*, Tape&) = nullptr;  // of a tensor that is made later
+    void* closure = nullptr;
   };
   struct Node {
     void (*run)(void*, Tape&);

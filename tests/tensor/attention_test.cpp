@@ -141,8 +141,8 @@ TEST(ComposedAttention, GradientsReachWhatTheRewriterReads) {
     a.rewrite.call = [](const void* self, Tape& tape, Tensor scores, Tensor, Tensor, Tensor visible,
                         std::int64_t) {
       const Tensor w = *static_cast<const Tensor*>(self);
-      const Tensor gate =
-          ops::binary(tape, Binary::mul, ops::unary(tape, Unary::sigmoid, scores), visible);
+      const Tensor gate = ops::binary(tape, Binary::mul, ops::unary(tape, Unary::sigmoid, scores),
+                                      tape.now(visible));
       return ops::binary(tape, Binary::add, scores,
                          ops::binary(tape, Binary::mul, ops::cumsum(tape, gate, -1, true), w));
     };

@@ -99,6 +99,8 @@ std::vector<Case> cases() {
       add("cumsum_" + std::to_string(axis) + (reverse ? "_reverse" : ""),
           {random_values({3, 5, 37}, 6)},
           [=](Tape& t, T x) { return ops::cumsum(t, x[0], axis, reverse); });
+  add("cumsum_before_one", {random_values({3, 37, 1}, 6)},
+      [](Tape& t, T x) { return ops::cumsum(t, x[0], 1, true); });
   add("reshape", {random_values({3, 4, 5}, 7)}, [](Tape& t, T x) {
     return ops::affine(t, ops::reshape(t, x[0], {6, 10}), 2, 0);
   });

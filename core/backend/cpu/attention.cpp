@@ -16,65 +16,13 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 
-#include "backend/cpu/simd-inl.h"
+#include "backend/cpu/block_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace pesuite::HWY_NAMESPACE {
 
-using I = std::int64_t;
-constexpr I kBlock = 64;
-constexpr I kLanes = static_cast<I>(hn::MaxLanes(F32()));
-constexpr int kVectors = kLanes == 16 ? 24 : 12;  // accumulators of a tile, of 32 or 16 registers
 constexpr I kGroup = 12;  // rows whose scores, biases and outputs are handled together
 constexpr I kStep = 16;   // columns of a block are computed in multiples of this
-
-// A small dense product C [M, N] (+)= A B. A's element (m, k) stands at a[m am + k ak], B's rows
-// and C's rows are contiguous, N is a whole number of vectors.
-struct Operand {
-  const float* data;
-  I row, column;
-};
-
-template <int R, int NV>
-HWY_INLINE void Tile(Operand a, const float* b, I ldb, float* c, I ldc, I K, bool add) {
-  const F32 d;
-  V32 acc[R][NV];
-  for (int r = 0; r < R; ++r)
-    for (int v = 0; v < NV; ++v)
-      acc[r][v] = add ? hn::LoadU(d, c + r * ldc + v * kLanes) : hn::Zero(d);
-  for (I k = 0; k < K; ++k) {
-    V32 row[NV];
-    for (int v = 0; v < NV; ++v) row[v] = hn::LoadU(d, b + k * ldb + v * kLanes);
-    for (int r = 0; r < R; ++r) {
-      const V32 x = hn::Set(d, a.data[r * a.row + k * a.column]);
-      for (int v = 0; v < NV; ++v) acc[r][v] = hn::MulAdd(x, row[v], acc[r][v]);
-    }
-  }
-  for (int r = 0; r < R; ++r)
-    for (int v = 0; v < NV; ++v) hn::StoreU(acc[r][v], d, c + r * ldc + v * kLanes);
-}
-
-template <int NV>
-HWY_INLINE void Panel(I M, I K, Operand a, const float* b, I ldb, float* c, I ldc, bool add) {
-  constexpr int R = kVectors / NV > 12 ? 12 : kVectors / NV;
-  I m = 0;
-  const auto tiles = [&](auto rows) HWY_ATTR {
-    constexpr int r = decltype(rows)::value;
-    for (; m + r <= M; m += r)
-      Tile<r, NV>({a.data + m * a.row, a.row, a.column}, b, ldb, c + m * ldc, ldc, K, add);
-  };
-  tiles(std::integral_constant<int, R>());
-  tiles(std::integral_constant<int, 4>());
-  tiles(std::integral_constant<int, 1>());
-}
-
-HWY_INLINE void Gemm(I M, I N, I K, Operand a, const float* b, I ldb, float* c, I ldc, bool add) {
-  I n = 0;
-  if constexpr (kLanes == 16)
-    for (; n + 4 * kLanes <= N; n += 4 * kLanes) Panel<4>(M, K, a, b + n, ldb, c + n, ldc, add);
-  for (; n + 2 * kLanes <= N; n += 2 * kLanes) Panel<2>(M, K, a, b + n, ldb, c + n, ldc, add);
-  for (; n < N; n += kLanes) Panel<1>(M, K, a, b + n, ldb, c + n, ldc, add);
-}
 
 // Number of keys of block `j0` that query i sees, 0 .. 64.
 HWY_INLINE I Visible(const HeadBlocks& h, I i, I j0) {
@@ -246,28 +194,6 @@ void BackwardBlock(const HeadBlocks& h, I j0, I first_row, I rows, float* dk, I 
          h.dy_stride, dv + c * dv_stride, dv_stride, true);
     Gemm(n, dk_stride, rows - skip, {dc, 1, kBlock}, h.q + (first_row + skip) * h.q_stride,
          h.q_stride, dk + c * dk_stride, dk_stride, true);
-  }
-}
-
-// to [rows, P] = scale * from [rows, width], the rest of each row 0.
-void Pad(float* to, I P, const float* from, I stride, I width, I rows, float scale) {
-  const F32 d;
-  for (I r = 0; r < rows; ++r)
-    for (I c = 0; c < P; c += kLanes) {
-      const auto n = static_cast<std::size_t>(std::clamp<I>(width - c, 0, kLanes));
-      hn::StoreU(hn::Mul(Load(d, from + r * stride + c, n), hn::Set(d, scale)), d, to + r * P + c);
-    }
-}
-
-// Blocks of 64 rows of `from` [rows, width], transposed: to [blocks, width, 64], padded with 0.
-void TransposeBlocks(float* to, const float* from, I width, I rows) {
-  for (I r0 = 0; r0 < rows; r0 += kBlock) {
-    const I n = std::min(kBlock, rows - r0);
-    float* block = to + r0 * width;
-    for (I c = 0; c < width; ++c) {
-      for (I r = 0; r < n; ++r) block[c * kBlock + r] = from[(r0 + r) * width + c];
-      for (I r = n; r < kBlock; ++r) block[c * kBlock + r] = 0;
-    }
   }
 }
 

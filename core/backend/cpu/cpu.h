@@ -82,6 +82,13 @@ class CpuBackend final : public Backend {
   void attention_forward(Out y, Out lse, const AttentionInput&) override;
   void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
                           View lse, const AttentionInput&) override;
+  Shape packed_shape(const Shape& keys) const override;
+  void pack_keys(Out packed, View keys) override;
+  void score_rows_forward(Out scores, View q, View packed_k, Index first, double scale) override;
+  void score_rows_backward(Out dq, Out dk, View dscores, View q, View k, Index first,
+                           double scale) override;
+  void mix_rows_forward(Out y, View p, View v, Index first) override;
+  void mix_rows_backward(Out dp, Out dv, View dy, View p, View packed_v, Index first) override;
   void softmax_forward(Out y, View scores, Index first) override;
   void softmax_backward(Out dscores, View dy, View y) override;
   void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w, View bias,
@@ -105,6 +112,10 @@ class CpuBackend final : public Backend {
       if (first < last) body(first, last);
     }
   }
+  void cumsum_rows(Out y, View x, Index n, bool reverse);  // of n elements, side by side
+  // The runs of a broadcast op, elementwise.cpp.
+  template <class F>
+  void each_run(const Shape& full, const Shape& a, const Shape& b, F body);
   // Adds up the columns of what body(row) yields: y [W] (+)= sum over rows of partial sums, in an
   // order that does not depend on the number of threads. body(first, last, partial [W]) adds the
   // rows first .. last-1 to a partial that starts at 0.

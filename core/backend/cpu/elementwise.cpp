@@ -44,14 +44,12 @@ void UnaryForward(float* y, const float* x, std::size_t n, bool add, Unary op) {
     case Unary::floor: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Floor(v); });
     case Unary::gelu:
       return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return hn::Mul(v, NormalCdf(d, v)); });
-    case Unary::log: return MapScalar(y, x, n, add, [](float v) { return std::log(v); });
+    case Unary::log: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Log(d, v); });
+    case Unary::tanh: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Tanh(d, v); });
+    case Unary::softplus:
+      return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Softplus(d, v); });
     case Unary::sin: return MapScalar(y, x, n, add, [](float v) { return std::sin(v); });
     case Unary::cos: return MapScalar(y, x, n, add, [](float v) { return std::cos(v); });
-    case Unary::tanh: return MapScalar(y, x, n, add, [](float v) { return std::tanh(v); });
-    case Unary::softplus:
-      return MapScalar(y, x, n, add, [](float v) {
-        return std::log1p(std::exp(-std::fabs(v))) + (v > 0 ? v : 0.0f);
-      });
   }
 }
 
@@ -269,8 +267,11 @@ struct Runs {
   }
   template <class F>
   void each(F body) const {  // body(offset in the result, in a, in b)
-    const Index count = outer.count();
-    for (Index i = 0; i < count; ++i) {
+    range(0, outer.count(), body);
+  }
+  template <class F>
+  void range(Index first, Index last, F body) const {  // of the runs first .. last-1 alone
+    for (Index i = first; i < last; ++i) {
       Index rest = i, oa = 0, ob = 0;
       for (int axis = outer.rank() - 1; axis >= 0; --axis) {
         const Index c = rest % outer[axis];
@@ -298,37 +299,73 @@ void CpuBackend::unary_backward(Out dx, View dy, View x, View y, Unary op) {
   });
 }
 
+// body(offset in the result, offset in a, offset in b, length) over all elements, shared by
+// threads: parts of long runs, or several short ones.
+template <class F>
+void CpuBackend::each_run(const Shape& full, const Shape& a, const Shape& b, F body) {
+  const Runs runs(full, a, b);
+  if (runs.inner >= 2 * grain) {
+    runs.each([&](Index o, Index oa, Index ob) {
+      parallel(runs.inner, grain, [&](Index first, Index last) {
+        body(o + first, oa + first * runs.step_a, ob + first * runs.step_b, last - first);
+      });
+    });
+  } else {
+    parallel(runs.outer.count(), std::max<Index>(1, grain / runs.inner),
+             [&](Index first, Index last) {
+               runs.range(first, last,
+                          [&](Index o, Index oa, Index ob) { body(o, oa, ob, runs.inner); });
+             });
+  }
+}
+
 void CpuBackend::binary_forward(Out y, View a, View b, Binary op) {
   const Runs runs(y.shape, a.shape, b.shape);
-  runs.each([&](Index o, Index oa, Index ob) {
-    parallel(runs.inner, grain, [&](Index first, Index last) {
-      HWY_DYNAMIC_DISPATCH(BinaryForward)
-      (out(y) + o + first, in(a) + oa + first * runs.step_a, runs.step_a,
-       in(b) + ob + first * runs.step_b, runs.step_b, size(last - first), y.add, op);
-    });
+  each_run(y.shape, a.shape, b.shape, [&](Index o, Index oa, Index ob, Index n) {
+    HWY_DYNAMIC_DISPATCH(BinaryForward)
+    (out(y) + o, in(a) + oa, runs.step_a, in(b) + ob, runs.step_b, size(n), y.add, op);
   });
 }
+
 void CpuBackend::binary_backward(Out da, Out db, View dy, View a, View b, Binary op) {
   const Runs runs(dy.shape, a.shape, b.shape);
-  std::vector<float> run;
+  const auto slope = [&](float* g, Index o, Index oa, Index ob, Index n, bool add, bool second) {
+    HWY_DYNAMIC_DISPATCH(BinarySlope)
+    (g, in(dy) + o, in(a) + oa, runs.step_a, in(b) + ob, runs.step_b, size(n), add, second, op);
+  };
   const auto operand = [&](Out g, bool second) {
     if (!g) return;
-    const bool stretched = g.shape.count() != dy.shape.count();
-    if (stretched && !g.add) fill(g, 0);
-    const Index step = second ? runs.step_b : runs.step_a;
-    if (stretched && step == 0) run.resize(size(runs.inner));
-    runs.each([&](Index o, Index oa, Index ob) {
-      const Index og = second ? ob : oa;
-      float* target = stretched && step == 0 ? run.data() : out(g) + og;
-      const bool add = target == run.data() ? false : stretched || g.add;
-      parallel(runs.inner, grain, [&](Index first, Index last) {
-        HWY_DYNAMIC_DISPATCH(BinarySlope)
-        (target + first, in(dy) + o + first, in(a) + oa + first * runs.step_a, runs.step_a,
-         in(b) + ob + first * runs.step_b, runs.step_b, size(last - first), add, second, op);
+    if (g.shape.count() == dy.shape.count()) {
+      each_run(dy.shape, a.shape, b.shape, [&](Index o, Index oa, Index ob, Index n) {
+        slope(out(g) + (second ? ob : oa), o, oa, ob, n, g.add, second);
       });
-      if (target == run.data())
-        out(g)[og] += HWY_DYNAMIC_DISPATCH(Sum)(run.data(), size(runs.inner));
-    });
+      return;
+    }
+    // What was stretched collects sums: a thread owns some of its elements, or does all.
+    if (!g.add) fill(g, 0);
+    const bool sums = (second ? runs.step_b : runs.step_a) == 0;
+    const auto collect = [&](Index first, Index last) {
+      float products[2048];
+      runs.range(first, last, [&](Index o, Index oa, Index ob) {
+        float* to = out(g) + (second ? ob : oa);
+        for (Index i = 0; i < runs.inner; i += 2048) {
+          const Index n = std::min<Index>(2048, runs.inner - i);
+          slope(products, o + i, oa + i * runs.step_a, ob + i * runs.step_b, n, false, second);
+          *to += HWY_DYNAMIC_DISPATCH(Sum)(products, size(n));
+        }
+      });
+    };
+    if (!sums)
+      runs.each([&](Index o, Index oa, Index ob) {
+        parallel(runs.inner, 2048, [&](Index first, Index last) {
+          slope(out(g) + (second ? ob : oa) + first, o + first, oa + first * runs.step_a,
+                ob + first * runs.step_b, last - first, true, second);
+        });
+      });
+    else if (g.shape.count() == runs.outer.count())
+      parallel(runs.outer.count(), std::max<Index>(1, grain / runs.inner), collect);
+    else
+      collect(0, runs.outer.count());
   };
   operand(da, false);
   operand(db, true);
@@ -336,12 +373,10 @@ void CpuBackend::binary_backward(Out da, Out db, View dy, View a, View b, Binary
 
 void CpuBackend::affine(Out y, View x, double scale, double shift) {
   const Runs runs(y.shape, x.shape, {});
-  runs.each([&](Index o, Index ox, Index) {
-    parallel(runs.inner, grain, [&](Index first, Index last) {
-      HWY_DYNAMIC_DISPATCH(Affine)
-      (out(y) + o + first, in(x) + ox + first * runs.step_a, runs.step_a, size(last - first), y.add,
-       static_cast<float>(scale), static_cast<float>(shift));
-    });
+  each_run(y.shape, x.shape, {}, [&](Index o, Index ox, Index, Index n) {
+    HWY_DYNAMIC_DISPATCH(Affine)
+    (out(y) + o, in(x) + ox, runs.step_a, size(n), y.add, static_cast<float>(scale),
+     static_cast<float>(shift));
   });
 }
 void CpuBackend::dropout(Out y, View x, const Dropout& d) {

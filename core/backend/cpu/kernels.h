@@ -16,6 +16,12 @@ struct AdamStep {
   float decay;   // lr * weight decay
 };
 
+// The left side of a small product: element (m, k) stands at data[m row + k column].
+struct Operand {
+  const float* data;
+  std::int64_t row, column;
+};
+
 // One head of an attention, prepared for the block kernels. Rows are padded with zeros to a whole
 // number of vectors: P is E, D rounded up. Blocks have 64 rows and 64 keys.
 struct HeadBlocks {

@@ -78,6 +78,7 @@ void CpuBackend::sum(Out y, View x, int axis) {
 
 void CpuBackend::cumsum(Out y, View x, int axis, bool reverse) {
   const Axis a(x.shape, axis);
+  if (a.inner == 1) return cumsum_rows(y, x, a.n, reverse);
   parallel(a.outer, 16, [&](Index first, Index last) {
     std::vector<float> running(static_cast<std::size_t>(a.inner));
     for (Index o = first; o < last; ++o) {
@@ -91,47 +92,6 @@ void CpuBackend::cumsum(Out y, View x, int axis, bool reverse) {
   });
 }
 
-namespace {
-
-// body(first element in y, start of the row in x, start of the row in index) for each row of a
-// take: y [.., J], x [.., V], index [.., J].
-template <class F>
-void take_rows(const Shape& y, const Shape& x, const Shape& index, F body) {
-  Shape lead = y, rows_x = x, rows_i = index;
-  lead.at(-1) = rows_x.at(-1) = rows_i.at(-1) = 1;
-  const Strides sx = broadcast_strides(rows_x, lead), si = broadcast_strides(rows_i, lead);
-  const Index count = lead.count(), J = y[-1];
-  for (Index i = 0; i < count; ++i) {
-    Index rest = i, ox = 0, oi = 0;
-    for (int axis = lead.rank() - 1; axis >= 0; --axis) {
-      const Index c = rest % lead[axis];
-      rest /= lead[axis];
-      ox += c * sx.s[axis];
-      oi += c * si.s[axis];
-    }
-    body(i * J, ox * x[-1], oi * J);
-  }
-}
-
-}  // namespace
-
-void CpuBackend::take_forward(Out y, View x, View index) {
-  const Index J = y.shape[-1], V = x.shape[-1];
-  take_rows(y.shape, x.shape, index.shape, [&](Index oy, Index ox, Index oi) {
-    for (Index j = 0; j < J; ++j) {
-      float& to = out(y)[oy + j];
-      const float value = in(x)[ox + row_of(in(index) + oi, j, V)];
-      to = y.add ? to + value : value;
-    }
-  });
-}
-void CpuBackend::take_backward(Out dx, View dy, View index) {
-  if (!dx.add) fill(dx, 0);
-  const Index J = dy.shape[-1], V = dx.shape[-1];
-  take_rows(dy.shape, dx.shape, index.shape, [&](Index oy, Index ox, Index oi) {
-    for (Index j = 0; j < J; ++j) out(dx)[ox + row_of(in(index) + oi, j, V)] += in(dy)[oy + j];
-  });
-}
 void CpuBackend::rows_forward(Out y, View x, View index) {
   const Index n = x.shape.count() / x.shape[0];
   for (Index i = 0; i < index.shape.count(); ++i)

@@ -45,6 +45,56 @@ HWY_INLINE V32 Sigmoid(F32 d, V32 x) {
   return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
 }
 
+// ln x, 2 ulp for normal x > 0; -inf for 0 and below the normal numbers, NaN for x < 0.
+HWY_INLINE V32 Log(F32 d, V32 x) {
+  const hn::RebindToSigned<F32> di;
+  // x = 2^n m with m in [sqrt 1/2, sqrt 2): the exponent is counted from sqrt 1/2
+  const auto bits = hn::BitCast(di, x), shifted = hn::Sub(bits, hn::Set(di, 0x3f3504f3));
+  const V32 n = hn::ConvertTo(d, hn::ShiftRight<23>(shifted));
+  const auto mantissa = hn::Add(hn::And(shifted, hn::Set(di, 0x007fffff)), hn::Set(di, 0x3f3504f3));
+  // ln m = 2 artanh s = 2 s + s^3 p(s^2), s = (m - 1) / (m + 1)
+  const V32 f = hn::Sub(hn::BitCast(d, mantissa), hn::Set(d, 1.0f));
+  const V32 s = hn::Div(f, hn::Add(f, hn::Set(d, 2.0f))), z = hn::Mul(s, s);
+  V32 p = hn::Set(d, 0.2358225411f);  // minimax, error of ln m 1e-11
+  p = hn::MulAdd(p, z, hn::Set(d, 0.2853730378f));
+  p = hn::MulAdd(p, z, hn::Set(d, 0.4000033525f));
+  p = hn::MulAdd(p, z, hn::Set(d, 0.6666666565f));
+  // f - s f + s^3 p: the large part f is exact
+  V32 y = hn::Mul(s, hn::Sub(hn::Mul(z, p), f));
+  y = hn::MulAdd(n, hn::Set(d, -2.12194440e-4f), y);  // ln 2 in two parts, as in Exp
+  y = hn::MulAdd(n, hn::Set(d, 0.693359375f), hn::Add(y, f));
+  y = hn::IfThenElse(hn::Lt(x, hn::Set(d, 1.17549435e-38f)), hn::Neg(hn::Inf(d)), y);
+  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::NaN(d), y);
+  return hn::IfThenElse(hn::Lt(x, hn::Inf(d)), y, x);  // infinity and NaN are their own
+}
+
+// ln(1 + x) for x >= 0, relative error below 3e-7: the rounding of 1 + x is corrected to first
+// order.
+HWY_INLINE V32 Log1p(F32 d, V32 x) {
+  const V32 one = hn::Set(d, 1.0f), u = hn::Add(one, x), lost = hn::Sub(x, hn::Sub(u, one));
+  return hn::IfThenElse(hn::Lt(x, hn::Inf(d)), hn::Add(Log(d, u), hn::Div(lost, u)), x);
+}
+
+// ln(1 + e^x)
+HWY_INLINE V32 Softplus(F32 d, V32 x) {
+  return hn::Add(Log1p(d, Exp(d, hn::Neg(hn::Abs(x)))), hn::Max(x, hn::Zero(d)));
+}
+
+// (e^x - e^-x) / (e^x + e^-x), relative error below 1e-6
+HWY_INLINE V32 Tanh(F32 d, V32 x) {
+  const V32 a = hn::Abs(x), z = hn::Mul(x, x), one = hn::Set(d, 1.0f);
+  const V32 e = Exp(d, hn::Mul(a, hn::Set(d, -2.0f)));
+  const V32 large = hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x);
+  // below 0.625 the difference 1 - e would lose digits: x + x^3 p(x^2), minimax, error 4e-9
+  V32 p = hn::Set(d, -0.005717047408f);
+  p = hn::MulAdd(p, z, hn::Set(d, 0.02065058977f));
+  p = hn::MulAdd(p, z, hn::Set(d, -0.053743499f));
+  p = hn::MulAdd(p, z, hn::Set(d, 0.133314913f));
+  p = hn::MulAdd(p, z, hn::Set(d, -0.3333328393f));
+  const V32 small = hn::MulAdd(hn::Mul(p, z), x, x);
+  return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, large);
+}
+
 // The normal law's distribution function, relative error below 1e-6 for x > -12.
 // Phi(-z sqrt 2) = erfc(z) / 2 = e^(-z^2) t P(t) / 2 with t = 1 / (1 + 0.3 z), P minimax.
 HWY_INLINE V32 NormalCdf(F32 d, V32 x) {

@@ -106,4 +106,83 @@ void Reference::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out db
       }
 }
 
+// Packed keys are the keys.
+Shape Reference::packed_shape(const Shape& keys) const {
+  return keys;
+}
+void Reference::pack_keys(Out packed, View keys) {
+  std::copy_n(in(keys), keys.shape.count(), out(packed));
+}
+
+namespace {
+// Calls body(element of a block of scores, row of q or y's head, row of k or v) for each (row,
+// key).
+template <class F>
+void each_score(const Shape& scores, Index G, Index T, Index S, Index first, F body) {
+  const Index B = scores[0], H = scores[1], R = scores[2], K = scores[3];
+  for (Index b = 0; b < B; ++b)
+    for (Index h = 0; h < H; ++h)
+      for (Index r = 0; r < R; ++r)
+        for (Index j = 0; j < K; ++j)
+          body(((b * H + h) * R + r) * K + j, (b * H + h) * T + first + r,
+               (b * G + h / (H / G)) * S + j);
+}
+}  // namespace
+
+void Reference::score_rows_forward(Out scores, View q, View k, Index first, double scale) {
+  const Index D = q.shape[3];
+  each_score(scores.shape, k.shape[1], q.shape[2], k.shape[2], first,
+             [&](Index s, Index i, Index j) {
+               double sum = 0;
+               for (Index d = 0; d < D; ++d) sum += in(q)[i * D + d] * in(k)[j * D + d];
+               put(scores, s, scale * sum);
+             });
+}
+void Reference::score_rows_backward(Out dq, Out dk, View dscores, View q, View k, Index first,
+                                    double scale) {
+  const Index D = q.shape[3], T = q.shape[2], R = dscores.shape[2];
+  if (dq && !dq.add)
+    for (Index h = 0; h < q.shape[0] * q.shape[1]; ++h)
+      std::fill_n(out(dq) + (h * T + first) * D, R * D, 0.0);
+  dq.add = dk.add = true;
+  each_score(dscores.shape, k.shape[1], T, k.shape[2], first, [&](Index s, Index i, Index j) {
+    const double g = scale * in(dscores)[s];
+    for (Index d = 0; d < D; ++d) {
+      if (dq) put(dq, i * D + d, g * in(k)[j * D + d]);
+      if (dk) put(dk, j * D + d, g * in(q)[i * D + d]);
+    }
+  });
+}
+
+namespace {
+// Place in y [B, T, H E] of row i of [B, H, T].
+Index mixed_row(Index i, Index H, Index T, Index E) {
+  return (i / T / H * T + i % T) * H * E + i / T % H * E;
+}
+}  // namespace
+
+void Reference::mix_rows_forward(Out y, View p, View v, Index first) {
+  const Index E = v.shape[3], T = y.shape[1], H = p.shape[1];
+  if (!y.add)
+    for (Index b = 0; b < p.shape[0]; ++b)
+      std::fill_n(out(y) + (b * T + first) * H * E, p.shape[2] * H * E, 0.0);
+  y.add = true;
+  each_score(p.shape, v.shape[1], T, v.shape[2], first, [&](Index s, Index i, Index j) {
+    for (Index e = 0; e < E; ++e) put(y, mixed_row(i, H, T, E) + e, in(p)[s] * in(v)[j * E + e]);
+  });
+}
+void Reference::mix_rows_backward(Out dp, Out dv, View dy, View p, View v, Index first) {
+  const Index E = v.shape[3], T = dy.shape[1], H = p.shape[1];
+  dv.add = true;
+  each_score(p.shape, v.shape[1], T, v.shape[2], first, [&](Index s, Index i, Index j) {
+    const double* g = in(dy) + mixed_row(i, H, T, E);
+    double sum = 0;
+    for (Index e = 0; e < E; ++e) {
+      sum += g[e] * in(v)[j * E + e];
+      if (dv) put(dv, j * E + e, in(p)[s] * g[e]);
+    }
+    if (dp) put(dp, s, sum);
+  });
+}
+
 }  // namespace pesuite::reference

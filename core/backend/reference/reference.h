@@ -104,6 +104,13 @@ class Reference final : public Backend {
   void attention_forward(Out y, Out lse, const AttentionInput& a) override;
   void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View, View lse,
                           const AttentionInput& a) override;
+  Shape packed_shape(const Shape& keys) const override;
+  void pack_keys(Out packed, View keys) override;
+  void score_rows_forward(Out scores, View q, View packed_k, Index first, double scale) override;
+  void score_rows_backward(Out dq, Out dk, View dscores, View q, View k, Index first,
+                           double scale) override;
+  void mix_rows_forward(Out y, View p, View v, Index first) override;
+  void mix_rows_backward(Out dp, Out dv, View dy, View p, View packed_v, Index first) override;
   void softmax_forward(Out y, View scores, Index first) override;
   void softmax_backward(Out ds, View dy, View y) override;
   void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w, View bias,
