@@ -1,0 +1,214 @@
+// Rotary encodings where golden vectors do not reach: names that are one encoding, methods that
+// follow the length, far positions, shared keys, drawn positions, what is refused.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "model/encoding.h"
+#include "tests/support.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int H = 4, D = 8, L = 32, longest = 128;
+
+const Catalog& catalog() {  // encodings point into it
+  static const Catalog all = open_catalog({PESUITE_TEST_PLUGINS});
+  return all;
+}
+
+struct Pass {
+  int length = L, offset = 0, layer = 0, groups = H;
+  bool training = false;
+  std::uint64_t seed = 1;
+};
+
+// q and k of one layer as the encoding leaves them, and scale q.k [1, H, T, T].
+struct Outcome {
+  std::vector<double> q, k, scores;
+};
+Outcome outcome(const std::string& expression, const Pass& p = {}) {
+  ModelShape m;
+  m.layers = 2, m.heads = H, m.kv_heads = p.groups, m.head_dim = D, m.width = H * D;
+  m.train_length = L, m.max_length = longest;
+  Encoding e(catalog(), parse_expression(expression), m);
+  const auto backend = open_backend("reference", {});
+  std::vector<Values> inputs = {random_values({1, H, p.length, D}, 1),
+                                random_values({1, p.groups, p.length, D}, 2)};
+  for (const auto& spec : e.parameters()) inputs.push_back(random_values(spec.shape, 9, 0.3));
+  std::vector<Tensor> parameters;
+  const auto build = [&](int which) {
+    return [&, which](Tape& t, const std::vector<Tensor>& x) {
+      parameters.assign(x.begin() + 2, x.end());
+      StepInfo s;
+      s.batch = 1, s.length = p.length, s.offset = p.offset;
+      s.training = p.training, s.seed = p.seed;
+      e.begin(t, s, parameters);
+      Attention a;
+      a.q = x[0], a.k = x[1], a.v = x[1], a.scale = 1;
+      e.attend(t, p.layer, {}, a);
+      if (which == 0) return a.q;
+      if (which == 1) return a.k;
+      const Tensor q = ops::reshape(t, a.q, {1, p.groups, H / p.groups * p.length, D});
+      return ops::affine(t, ops::matmul(t, q, a.k, true), a.scale, 0);
+    };
+  };
+  Outcome o;
+  for (int which = 0; which < 3; ++which) {
+    const Result r = run(*backend, inputs, build(which), false);
+    EXPECT_EQ(r.failure, "") << expression;
+    (which == 0 ? o.q : which == 1 ? o.k : o.scores) = r.y.data;
+  }
+  return o;
+}
+double apart(const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    worst = std::max(worst, std::fabs(a[i] - b[i]));
+  return worst;
+}
+
+TEST(Rotary, NamesOfOneEncoding) {
+  const Pass p{.length = 100};
+  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+           {"abf", "rope(base=500000)"},
+           {"resonance", "rope(resonance=true)"},
+           {"rope(features=0.5)", "rope(features=4)"},
+           {"rope(features=1)", "rope"},
+           {"p_rope(p=1)", "rope"},
+           {"yarn(scale=4)", "yarn(factor=4)"},
+           {"yarn", "yarn(scale=4, original=32)"}})  // of 128 and 32 tokens
+    EXPECT_EQ(outcome(a, p).q, outcome(b, p).q) << a << " " << b;
+}
+
+TEST(Rotary, DynamicMethodsAreRopeUpToTheTrainingLengthAndNotBeyond) {
+  for (const char* e : {"linear(dynamic=true)", "ntk(dynamic=true)", "yarn(dynamic=true)",
+                        "ntk(dynamic=true, by_parts=true)", "longrope(policy=none)"}) {
+    EXPECT_EQ(apart(outcome(e).q, outcome("rope").q), 0) << e;
+    const Pass beyond{.length = L + 1};
+    EXPECT_GT(apart(outcome(e, beyond).q, outcome("rope", beyond).q), 1e-2) << e;
+  }
+}
+
+TEST(Rotary, LengthsInAnyOrderGiveTheSame) {  // tables are kept and made again
+  ModelShape m;
+  m.layers = 1, m.heads = m.kv_heads = 1, m.head_dim = D, m.width = D;
+  m.train_length = L, m.max_length = longest;
+  const auto backend = open_backend("reference", {});
+  const auto turned = [&](Encoding& e, int length, int offset) {
+    return run(
+        *backend, {random_values({1, 1, length, D}, 1)},
+        [&](Tape& t, const std::vector<Tensor>& x) {
+          StepInfo s;
+          s.batch = 1, s.length = length, s.offset = offset;
+          e.begin(t, s, {});
+          Attention a;
+          a.q = a.k = a.v = x[0], a.scale = 1;
+          e.attend(t, 0, {}, a);
+          return a.q;
+        },
+        false);
+  };
+  for (const char* text : {"rope", "ntk(dynamic=true)", "longrope(start_tokens=5)", "xpos",
+                           "rope(resonance=true, log_n=position)"}) {
+    Encoding kept(catalog(), parse_expression(text), m);
+    const int steps[][2] = {{8, 0},  {100, 0},   {8, 0},   {3, 8},
+                            {1, 11}, {4, 90000}, {100, 0}, {2, 4}};
+    for (const auto& [length, offset] : steps) {
+      Encoding fresh(catalog(), parse_expression(text), m);
+      EXPECT_EQ(turned(kept, length, offset).y.data, turned(fresh, length, offset).y.data)
+          << text << " " << length << " at " << offset;
+    }
+  }
+}
+
+TEST(Rotary, ScoresDependOnTheDistanceAlone) {
+  for (const char* e :
+       {"rope", "p_rope", "xpos", "multiscale_rope", "llama3", "rope(layout=interleaved)"})
+    for (const int groups : {H, 2}) {
+      const Pass here{.groups = groups}, there{.offset = 1 << 20, .groups = groups};
+      EXPECT_LT(apart(outcome(e, here).scores, outcome(e, there).scores), 1e-7) << e;
+      EXPECT_GT(apart(outcome(e, here).q, outcome(e, there).q), 1e-2) << e;
+    }
+}
+
+TEST(Rotary, LogNScalesQueriesBeyondTheTrainingLength) {
+  const Pass beyond{.length = 2 * L};
+  const Outcome plain = outcome("rope", beyond), each = outcome("rope(log_n=position)", beyond),
+                all = outcome("rope(log_n=length)", beyond);
+  EXPECT_EQ(apart(outcome("rope(log_n=position)").q, outcome("rope").q), 0);
+  for (int n = 0; n < 2 * L; ++n) {
+    const auto at = static_cast<std::size_t>(n * D);
+    const double gain = std::max(1.0, std::log(n + 1.0) / std::log(L));
+    EXPECT_NEAR(each.q[at], gain * plain.q[at], 1e-12);
+  }
+  EXPECT_NEAR(all.scores[7], plain.scores[7] * std::log(2.0 * L) / std::log(L), 1e-12);
+}
+
+TEST(Rotary, RandomizedPositionsDifferByLayerAndSeedAndKeepTheirOrder) {
+  const std::string e = "randomized(max=200)";
+  const std::vector<double> q = outcome(e).q;
+  EXPECT_EQ(q, outcome(e).q);
+  EXPECT_GT(apart(q, outcome(e, {.layer = 1}).q), 1e-2);
+  EXPECT_GT(apart(q, outcome(e, {.seed = 2}).q), 1e-2);
+  // a draw of all there are is no draw
+  EXPECT_LT(
+      apart(outcome("randomized(max=128)", {.length = 128}).q, outcome("rope", {.length = 128}).q),
+      1e-12);
+  EXPECT_LT(apart(outcome("randomized(max=200, positions=[3, 1, 2, 0])", {.length = 4}).q,
+                  outcome("rope", {.length = 4}).q),
+            1e-12);
+}
+
+TEST(Rotary, ClexDrawsInTrainingAndFollowsTheLengthInEvaluation) {
+  const std::string e = "clex(max_factor=4, time_dt=0.25)";
+  EXPECT_EQ(apart(outcome(e).q, outcome("rope").q), 0);  // t = 1
+  std::vector<std::vector<double>> drawn;
+  for (std::uint64_t seed = 0; seed < 8; ++seed)
+    drawn.push_back(outcome(e, {.training = true, .seed = seed}).q);
+  EXPECT_EQ(drawn[3], outcome(e, {.training = true, .seed = 3}).q);
+  EXPECT_GT(apart(drawn[0], drawn[1]), 1e-2);
+  // Beyond 4 L the factor stays: the solution at the end of the grid.
+  const Pass far{.length = 4 * L + 1};
+  EXPECT_LT(apart(outcome(e, far).q, outcome("clex(time=4, time_dt=0.25)", far).q), 1e-9);
+}
+
+TEST(Rotary, FactorsComeFromAFile) {
+  const std::string path = ::testing::TempDir() + "factors.txt";
+  std::ofstream(path) << "# found\nattention_factor = 1.25\n1, 2\n 3.5  # two more\n4\n";
+  const Pass beyond{.length = L + 1};
+  EXPECT_EQ(outcome("longrope(factors='" + path + "')", beyond).q,
+            outcome("longrope(long_factor=[1, 2, 3.5, 4], attention_factor=1.25)", beyond).q);
+}
+
+std::string refusal(const std::string& expression) {
+  try {
+    outcome(expression);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Rotary, Refuses) {
+  EXPECT_THAT(refusal("rope(features=3)"), HasSubstr("even number of features"));
+  EXPECT_THAT(refusal("rope(features=10)"), HasSubstr("at most the head size 8"));
+  EXPECT_THAT(refusal("yarn(factor=4, scale=8)"), HasSubstr("two names of one number"));
+  EXPECT_THAT(refusal("yarn(base=1)"), HasSubstr("base above 1"));
+  EXPECT_THAT(refusal("longrope(long_factor=[1, 2])"), HasSubstr("2 factors for 4 pairs"));
+  EXPECT_THAT(refusal("longrope(factors='no/such')"), HasSubstr("cannot read the factors file"));
+  const std::string path = ::testing::TempDir() + "wrong.txt";
+  std::ofstream(path) << "1 2 x 4";
+  EXPECT_THAT(refusal("longrope(factors='" + path + "')"), HasSubstr("holds 'x'"));
+  EXPECT_THAT(refusal("llama3(low_freq_factor=4)"), HasSubstr("low_freq_factor below"));
+  EXPECT_THAT(refusal("randomized(max=64)"), HasSubstr("raise max"));
+  EXPECT_THAT(refusal("clex(features=2)"), HasSubstr("at least 4 features"));
+}
+
+}  // namespace
+}  // namespace pesuite::testing
