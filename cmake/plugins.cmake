@@ -12,14 +12,16 @@ function(pesuite_plugin name)
     -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".plugin.so"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
-  # How golden vectors are spelled for this library's encodings lies beside it.
+  # Beside the library: how golden vectors are spelled for its encodings, what can be searched.
   list(GET ARGN 0 first)
   get_filename_component(folder ${first} DIRECTORY)
-  file(GLOB rules CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/golden.toml)
-  if(rules)
-    configure_file(${rules} ${CMAKE_BINARY_DIR}/plugins/${name}.golden.toml COPYONLY)
-    install(FILES ${rules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pesuite/plugins
-            RENAME ${name}.golden.toml)
-  endif()
+  foreach(data golden search)
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${data}.toml)
+    if(found)
+      configure_file(${found} ${CMAKE_BINARY_DIR}/plugins/${name}.${data}.toml COPYONLY)
+      install(FILES ${found} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pesuite/plugins
+              RENAME ${name}.${data}.toml)
+    endif()
+  endforeach()
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/pesuite/plugins)
 endfunction()

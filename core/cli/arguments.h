@@ -63,6 +63,7 @@ int train_verb(const std::vector<std::string>&);
 int eval_verb(const std::vector<std::string>&);
 int report_verb(const std::vector<std::string>&);
 int task_verb(const std::vector<std::string>&);
+int search_verb(const std::vector<std::string>&);
 int bench_verb(const std::vector<std::string>&);
 int plugin_verb(const std::vector<std::string>&);
 

@@ -7,21 +7,13 @@
 
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/checkpoint.h"
 #include "suite/cell.h"
 #include "suite/run.h"
 
 namespace pesuite::cli {
 
 namespace {
-
-// A file, or the name of one without its ending, or a run's folder.
-fs::path find_checkpoint(const std::string& name) {
-  for (const fs::path& p :
-       {fs::path(name), fs::path(name + ".safetensors"), fs::path(name) / "latest.safetensors",
-        fs::path(name) / "last.safetensors"})
-    if (fs::is_regular_file(p)) return p;
-  fail(Exit::data, "there is no checkpoint {}, neither a file nor a run's folder", name);
-}
 
 std::vector<int> lengths_of(const Arguments& a, int train_length) {
   std::set<int> out;

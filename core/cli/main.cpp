@@ -43,6 +43,7 @@ constexpr Verb verbs[] = {
     {"report", "tables and figures of a run, from its records alone", cli::report_verb},
     {"train", "train one model with the flags of the source studies", cli::train_verb},
     {"eval", "evaluate a checkpoint over lengths", cli::eval_verb},
+    {"search", "search for an encoding's numbers on a trained model", cli::search_verb},
     {"list", "list encodings, tasks, models or suites", cli::list_verb},
     {"info", "the card of one of them: options, defaults, claims, source", cli::info_verb},
     {"task", "check a task: oracle, shortcuts, chance, determinism", cli::task_verb},

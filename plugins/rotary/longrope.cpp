@@ -2,33 +2,44 @@
 // sequences longer than L, and others (1 unless given) for shorter ones; scores are warmed a
 // little. Without factors those of YaRN serve, where the search starts.
 #include <fstream>
+#include <sstream>
 
 #include "rotary.h"
 
 namespace {
 
-// Numbers of a file, separated by blanks, commas or lines; # starts a comment.
-std::vector<double> read_factors(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw pes::Refusal("cannot read the factors file '" + path + "'");
-  std::vector<double> out;
-  for (std::string line; std::getline(file, line);) {
-    line = line.substr(0, line.find('#'));
-    std::replace(line.begin(), line.end(), ',', ' ');
-    const char* at = line.c_str();
-    for (char* end = nullptr;; at = end) {
-      const double x = std::strtod(at, &end);
-      if (end == at) break;
-      if (!(x > 0 && x < 1e9))
-        throw pes::Refusal("factors file '" + path + "' holds a number that is not above 0");
-      out.push_back(x);
+// A file of long factors: numbers separated by blanks, commas or lines, and at will a line
+// `attention_factor = m`; # starts a comment.
+struct FactorsFile {
+  std::vector<double> factors;
+  double attention_factor = 0;
+
+  explicit FactorsFile(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) throw pes::Refusal("cannot read the factors file '" + path + "'");
+    for (std::string line; std::getline(file, line);) {
+      line = line.substr(0, line.find('#'));
+      const std::size_t equals = line.find('=');
+      const bool setting = equals != std::string::npos;
+      if (setting && line.substr(0, line.find_first_of(" =")) != "attention_factor")
+        throw pes::Refusal("factors file '" + path + "' sets what is no attention_factor: " + line);
+      if (setting) line = line.substr(equals + 1);
+      std::replace(line.begin(), line.end(), ',', ' ');
+      std::istringstream words(line);
+      for (std::string word; words >> word;) {
+        char* end = nullptr;
+        const double x = std::strtod(word.c_str(), &end);
+        if (*end != 0 || !(x > 0 && x < 1e9))
+          throw pes::Refusal("factors file '" + path + "' holds '" + word +
+                             "', which is no number above 0");
+        if (setting)
+          attention_factor = x;
+        else
+          factors.push_back(x);
+      }
     }
-    while (*at == ' ' || *at == '\t' || *at == '\r') ++at;
-    if (*at != 0)
-      throw pes::Refusal("factors file '" + path + "' holds '" + at + "', which is no number");
   }
-  return out;
-}
+};
 
 struct LongRope : rotary::Rotary<LongRope> {
   static constexpr pes_option options[] = {
@@ -50,7 +61,7 @@ struct LongRope : rotary::Rotary<LongRope> {
                    "this many first positions turn as without an extension"),
       pes::choice("policy", "su", "su|yarn|none",
                   "factor m of cos and sin: sqrt(1 + ln s/ln L), 0.1 ln s + 1, or 1"),
-      pes::real("attention_factor", "0", 0, 1e6, "m itself; 0: by the policy"),
+      pes::real("attention_factor", "0", 0, 1e6, "m itself; 0: from the file, or by the policy"),
       rotary::option::resonance,
       rotary::option::log_n};
   static constexpr pes_card card = pes::card<LongRope>(
@@ -94,7 +105,9 @@ struct LongRope : rotary::Rotary<LongRope> {
     if (const std::string path = v.text("factors"); !path.empty()) {
       if (!long_factor.empty())
         throw pes::Refusal("long_factor and factors both say what the long factors are");
-      long_factor = read_factors(path);
+      const FactorsFile file(path);
+      long_factor = file.factors;
+      if (attention_factor == 0) attention_factor = file.attention_factor;
     } else if (long_factor.empty()) {
       for (const double share :
            rotary::kept(v.real("beta_fast"), v.real("beta_slow"), extension.original, base, R))

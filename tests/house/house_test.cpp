@@ -119,10 +119,12 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
     {"core/tensor/", {"base/", "tensor/", "backend/backend.h"}},
     {"core/model/", {"base/", "tensor/", "model/", "backend/backend.h"}},
     {"core/suite/", {"base/", "tensor/", "model/", "suite/", "backend/backend.h"}},
+    {"core/search/", {"base/", "tensor/", "model/", "suite/", "search/", "backend/backend.h"}},
     {"core/golden/", {"base/", "tensor/", "model/", "suite/", "golden/", "backend/backend.h"}},
     {"core/bench/", {"base/", "tensor/", "model/", "bench/", "backend/backend.h"}},
     {"core/cli/",
-     {"base/", "tensor/", "model/", "suite/", "bench/", "golden/", "cli/", "backend/backend.h"}}};
+     {"base/", "tensor/", "model/", "suite/", "bench/", "golden/", "search/", "cli/",
+      "backend/backend.h"}}};
 
 TEST(Includes, GoOneWay) {
   const std::vector<std::string> ours = {"base/",  "tensor/", "backend/", "model/", "suite/",

@@ -1,0 +1,66 @@
+// Searches, on a trained model, for the numbers that divide the angles of an encoding's pairs: an
+// evolution (model/evolution.h) that begins where other encodings stand, seen by the angles that
+// they turn pairs of features by. What it finds is no worse than any of them on its data, as long
+// as nothing else of the encoding is set.
+//
+// Which encodings can be searched, and from where, says NAME.search.toml beside a library (in the
+// sources plugins/FAMILY/search.toml):
+//
+//   [[search]]
+//   encoding = "x"           what is searched
+//   list = "divisors"        its option with a number for each pair, from the fastest on
+//   factor = "gain"          its option with the factor of the turned features; 0 leaves it open
+//   file = "file"            its option that reads what was found
+//   plain = "y"              the encoding whose angles the numbers divide
+//   from = ["x", "z(a=1)"]   expressions that the search begins with
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/encoding.h"
+#include "model/evolution.h"
+
+namespace pesuite {
+
+struct SearchRule {
+  std::string encoding, list, factor, file, plain;
+  std::vector<std::string> from;
+};
+// The rule for an encoding. Error (usage) where no library has one, with those that there are, or
+// where a file is wrong.
+SearchRule search_rule(const Catalog&, const std::string& encoding);
+
+// What an encoding does to a pair (1, 0) at position 1 of a sequence of `length` tokens.
+struct Turns {
+  std::vector<double> angles;  // radians, one a pair
+  double factor = 1;           // length of what comes out
+};
+// Error (usage) when it does not turn pairs.
+Turns turns_of(const Catalog&, const Expression&, const ModelShape&, int length);
+
+// `e` with those options of `trained` that it has too and does not give, where they are not its
+// defaults: so it fits a model that was trained with that.
+Expression with_options_of(const Catalog&, Expression e, const Expression& trained);
+
+struct SearchResult {
+  struct Tried {
+    std::string expression;
+    double loss;
+  };
+  std::vector<Tried> from;  // what the search began with
+  Tried best;               // the encoding with the numbers found
+  std::vector<double> list;
+  double factor = 1;
+  std::size_t tried = 0;  // lists whose loss was computed
+};
+// Minimises `loss`, a function of the encoding's expression. The best beginning fixes the factor.
+// `wanted` and `trained` are the encoding to search, with options of its own, and that of the
+// model. `heard` as in evolve().
+SearchResult search(const Catalog&, const SearchRule&, const Expression& wanted,
+                    const Expression& trained, const ModelShape&, int length, EvolutionConfig,
+                    std::uint64_t seed, const std::function<double(const std::string&)>& loss,
+                    const std::function<bool(int iteration, const Individual& best)>& heard = {});
+
+}  // namespace pesuite

@@ -1,0 +1,68 @@
+// `pesuite search` on a model trained for a moment, and what it says to mistakes.
+#include <filesystem>
+
+#include "base/json.h"
+#include "tests/cli/command.h"
+
+namespace pesuite::testing {
+namespace {
+
+class Search : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = fs::temp_directory_path() / ("pesuite_search_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    const Ended e = run({"train", "--encoding", "rope(base=500)", "--model-size", "micro", "--task",
+                         "toylag(document=512)", "--length", "32", "--batch-size", "8",
+                         "--max-steps", "40", "--output-dir", "run", "--threads", "1"});
+    ASSERT_EQ(e.code, 0) << e.err;
+    for (const auto& item : fs::recursive_directory_iterator(folder_ / "run"))
+      if (item.path().filename() == "latest.safetensors") checkpoint_ = item.path();
+    ASSERT_FALSE(checkpoint_.empty());
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+  static Ended run(std::vector<std::string> words) {
+    return Command(folder_, std::move(words), {}).wait();
+  }
+  static Ended search(std::vector<std::string> words) {
+    words.insert(words.begin(), "search");
+    for (const char* w : {"--examples", "2", "--population", "6", "--parents", "3", "--iterations",
+                          "2", "--mutations", "3", "--crossovers", "3", "--threads", "1"})
+      words.emplace_back(w);
+    return run(words);
+  }
+  static inline fs::path folder_, checkpoint_;
+};
+
+TEST_F(Search, WritesAFileThatTheEncodingReadsAndNeverLoses) {
+  const std::vector<std::string> words = {"longrope",  "--checkpoint", checkpoint_.string(),
+                                          "--length",  "128",          "--out",
+                                          "found.txt", "--json"};
+  const Ended e = search(words);
+  ASSERT_EQ(e.code, 0) << e.err;
+  const Json j = Json::parse(e.out);
+  ASSERT_EQ(j["from"].size(), 4u);
+  for (const Json& from : j["from"])
+    EXPECT_LE(j["best"]["nats"].get<double>(), from["nats"].get<double>() + 1e-9) << from.dump();
+  EXPECT_NE(j["best"]["encoding"].get<std::string>().find("base=500"), std::string::npos);
+  EXPECT_EQ(e.out, search(words).out) << "a search repeats itself";
+  const Ended reads = run({"train", "--encoding", "longrope(factors='found.txt')", "--model-size",
+                           "micro", "--task", "toylag(document=512)", "--length", "32",
+                           "--max-steps", "1", "--output-dir", "read", "--threads", "1"});
+  EXPECT_EQ(reads.code, 0) << reads.err;
+}
+
+TEST_F(Search, MistakesAreSentences) {
+  const auto says = [&](const std::vector<std::string>& words, int code, const char* sentence) {
+    const Ended e = search(words);
+    EXPECT_EQ(e.code, code) << e.err;
+    EXPECT_NE(e.err.find(sentence), std::string::npos) << e.err;
+  };
+  says({"alibi", "--checkpoint", checkpoint_.string()}, 2, "has nothing to search; longrope has");
+  says({"longrope", "--checkpoint", "nowhere"}, 5, "there is no checkpoint nowhere");
+  says({"longrope"}, 2, "checkpoint");
+  says({"longrope", "--checkpoint", checkpoint_.string(), "--length", "4096"}, 2, "document");
+}
+
+}  // namespace
+}  // namespace pesuite::testing
