@@ -60,10 +60,10 @@ Tensor fused(Tape& t, const Attention& a) {
   return y;
 }
 
-// Rows of a block: as many as keep a tensor of its scores near 1 MiB, so that the few that an op
-// touches stay in the second-level cache, but a multiple of 16.
+// Rows of a block: as many as keep a tensor of its scores near 512 KiB, so that the few that an op
+// touches stay in the second-level caches, but a multiple of 16.
 std::int64_t block_rows(const Shape& q) {
-  const std::int64_t budget = (std::int64_t{1} << 20) / 4;
+  const std::int64_t budget = (std::int64_t{512} << 10) / 4;
   const std::int64_t rows = budget / std::max<std::int64_t>(1, q[0] * q[1] * q[2]);
   return std::clamp<std::int64_t>(rows / 16 * 16, 16, std::max<std::int64_t>(16, q[2]));
 }

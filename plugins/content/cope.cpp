@@ -63,15 +63,19 @@ struct Cope : pes::Encoding {
     const pes::Tensor scores = matmul(q, gate_keys(s, b), true) * b.scale;
     return reshape(scores, {s.batch, heads, rows, keys});
   }
+  pes::Tensor rise(pes::Tensor e) const {  // e[n + 1] - e[n], behind the last one 0
+    const pes::Tensor flat = slice(e, -1, 0, 1) * 0.0;
+    if (count == 1) return flat;
+    return concat(slice(e, -1, 1, count - 1) - slice(e, -1, 0, count - 1), flat, -1);
+  }
   void rewrite(const pes::Step& s, pes::Scores& b) const {
     const pes::Tensor gates = sigmoid(gate_scores(s, b)) * b.visible;
     const pes::Tensor p = min(cumsum(gates, -1, true), last);  // [B, H, rows, S]
-    const pes::Tensor low = floor(p), high = -floor(-p);
-    const pes::Tensor e = reshape(slice(s[embeddings], 0, b.layer, 1), {head_dim, count});
-    const pes::Tensor z = matmul(b.q, e);  // [B, H, rows, positions]
-    const pes::Tensor below = take(z, low);
-    const pes::Tensor logits = below + (p - low) * (take(z, high) - below);
-    b.scores = b.scores + (scale_head ? logits * b.scale : logits);
+    const pes::Tensor low = floor(p);
+    pes::Tensor e = reshape(slice(s[embeddings], 0, b.layer, 1), {head_dim, count});
+    if (scale_head) e = e * b.scale;                                  // smaller than the logits
+    const pes::Tensor z = matmul(b.q, e), dz = matmul(b.q, rise(e));  // [B, H, rows, positions]
+    b.scores = b.scores + take(z, low) + (p - low) * take(dz, low);
   }
   double untrained(int length) const {
     const std::int64_t reached = std::min<std::int64_t>(length, count - 1);
