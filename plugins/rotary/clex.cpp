@@ -61,55 +61,51 @@ struct Clex : rotary::Rotary<Clex> {
     up = param("up", {R / 2, hidden}, pes::uniform(-bound, bound));
     down = param("down", {hidden, R / 2}, pes::constant(0));  // NTK-aware scaling at first
   }
-  // Of training: the first and the last of T t positions and T-2 between them, in order, shrunk
-  // where T itself exceeds L.
-  std::vector<double> draw(pes::Random& random, std::int64_t T, double t) const {
-    const auto range = static_cast<std::int64_t>(static_cast<double>(T) * t);
-    const auto shrink =
-        std::max<std::int64_t>(1, T / std::max<std::int64_t>(1, std::llround(original)));
-    std::vector<double> drawn = given, out = {0};
-    if (given.empty())
-      for (std::int64_t x = 0, rest = T - 2; rest > 0; ++x)
-        if (random.below(static_cast<std::uint32_t>(range - 2 - x)) < rest) {
-          drawn.push_back(static_cast<double>(x));
-          --rest;
-        }
-    for (const double x : drawn) out.push_back((x + 1) / static_cast<double>(shrink));
-    if (T > 1) out.push_back(static_cast<double>(range / shrink - 1));
+  // t of a pass.
+  double growth(const pes::Step& s, pes::Random& random) const {
+    if (time > 0) return time;
+    if (s.phase == PES_TRAIN) return 1 + random.below(static_cast<std::uint32_t>(max_factor));
+    return std::min(max_factor, std::ceil((s.offset + s.length) / original));
+  }
+  // Positions of a pass. In training the first and the last of T t and T-2 between them, in order,
+  // shrunk where T itself exceeds L.
+  std::vector<double> positions(const pes::Step& s, pes::Random& random, double t) const {
+    std::vector<double> out;
+    if (s.phase != PES_TRAIN) {
+      for (std::int64_t n = 0; n < s.length; ++n) out.push_back(static_cast<double>(s.offset + n));
+      return out;
+    }
+    const std::int64_t T = s.length;
+    const auto range = static_cast<std::int64_t>(static_cast<double>(T) * std::max(1.0, t));
+    const double shrink = std::max(1.0, std::floor(static_cast<double>(T) / original));
+    std::vector<double> drawn = given;
+    if (given.empty()) rotary::draw_ordered(random, T - 2, range - 2, drawn);
+    out.push_back(0);
+    for (const double x : drawn) out.push_back((x + 1) / shrink);
+    if (T > 1) out.push_back(std::floor(static_cast<double>(range) / shrink) - 1);
     if (static_cast<std::int64_t>(out.size()) != T)
       throw pes::Refusal("sample has " + std::to_string(given.size()) + " numbers, a sequence of " +
                          std::to_string(T) + " tokens takes 2 less than its length");
     return out;
   }
   void begin(const pes::Step& s) {
-    const bool training = s.phase == PES_TRAIN;
-    const std::int64_t length = s.offset + s.length;
     pes::Random random(s.seed, pes::purpose("clex"), 0);
-    const double drawn = 1 + random.below(static_cast<std::uint32_t>(max_factor)),
-                 needed = std::min(max_factor, std::ceil(static_cast<double>(length) / original)),
-                 t = time > 0   ? time
-                     : training ? drawn
-                                : needed;
-    std::vector<double> at;
-    if (training) at = draw(random, length, t);
-    for (std::int64_t n = 0; n < length && !training; ++n) at.push_back(static_cast<double>(n));
+    const double t = growth(s, random), length = s.offset + s.length;
+    const std::vector<double> at = positions(s, random, t);
     scaling.begin(s);
-    query_scale =
-        log_scale ? std::log(static_cast<double>(length)) / std::log(std::max(2.0, original)) : 1;
-    if (t <= 1) {
-      phases.set({rotary::powers(base, R)});
-      training ? phases.upload(s, at, cos, sin) : phases.upload(s, cos, sin);
-      return;
-    }
-    const pes::Tensor delta =
-        solver.solve(s, t, training ? t : std::max(max_factor, t), s[up], s[down], silu);
-    const std::vector<double> fixed = solver.frequencies();
+    query_scale = log_scale ? std::log(length) / std::log(std::max(2.0, original)) : 1;
+    const bool training = s.phase == PES_TRAIN;
+    pes::Tensor delta;
+    if (t > 1)
+      delta = solver.solve(s, t, training ? t : std::max(max_factor, t), s[up], s[down], silu);
+    const std::vector<double> fixed = t > 1 ? solver.frequencies() : rotary::powers(base, R);
     phases.set({fixed});
     training ? phases.upload(s, at, cos, sin) : phases.upload(s, cos, sin);
+    if (t <= 1) return;
     // The rest of the angle, n theta (e^delta - 1): exact near 0, where delta starts.
-    const pes::Tensor u = pes::tanh(delta * 0.5), growth = 2.0 * u / (1.0 - u),
-                      rest = s.upload({s.length, 1}, at.data() + s.offset) *
-                             (s.upload({1, R / 2}, fixed.data()) * growth);
+    const pes::Tensor u = pes::tanh(delta * 0.5), change = 2.0 * u / (1.0 - u),
+                      rest = s.upload({s.length, 1}, at.data()) *
+                             (s.upload({1, R / 2}, fixed.data()) * change);
     const pes::Tensor c = pes::cos(rest), d = pes::sin(rest), old = cos;
     cos = cos * c - sin * d;
     sin = sin * c + old * d;

@@ -1,45 +1,10 @@
 // LongRoPE, Ding et al. 2024, section 3: each pair has its own factor, found by search, for
 // sequences longer than L, and others (1 unless given) for shorter ones; scores are warmed a
 // little. Without factors those of YaRN serve, where the search starts.
-#include <fstream>
-#include <sstream>
-
+#include "factors_file.h"
 #include "rotary.h"
 
 namespace {
-
-// A file of long factors: numbers separated by blanks, commas or lines, and at will a line
-// `attention_factor = m`; # starts a comment.
-struct FactorsFile {
-  std::vector<double> factors;
-  double attention_factor = 0;
-
-  explicit FactorsFile(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) throw pes::Refusal("cannot read the factors file '" + path + "'");
-    for (std::string line; std::getline(file, line);) {
-      line = line.substr(0, line.find('#'));
-      const std::size_t equals = line.find('=');
-      const bool setting = equals != std::string::npos;
-      if (setting && line.substr(0, line.find_first_of(" =")) != "attention_factor")
-        throw pes::Refusal("factors file '" + path + "' sets what is no attention_factor: " + line);
-      if (setting) line = line.substr(equals + 1);
-      std::replace(line.begin(), line.end(), ',', ' ');
-      std::istringstream words(line);
-      for (std::string word; words >> word;) {
-        char* end = nullptr;
-        const double x = std::strtod(word.c_str(), &end);
-        if (*end != 0 || !(x > 0 && x < 1e9))
-          throw pes::Refusal("factors file '" + path + "' holds '" + word +
-                             "', which is no number above 0");
-        if (setting)
-          attention_factor = x;
-        else
-          factors.push_back(x);
-      }
-    }
-  }
-};
 
 struct LongRope : rotary::Rotary<LongRope> {
   static constexpr pes_option options[] = {
@@ -105,7 +70,7 @@ struct LongRope : rotary::Rotary<LongRope> {
     if (const std::string path = v.text("factors"); !path.empty()) {
       if (!long_factor.empty())
         throw pes::Refusal("long_factor and factors both say what the long factors are");
-      const FactorsFile file(path);
+      const rotary::FactorsFile file(path);
       long_factor = file.factors;
       if (attention_factor == 0) attention_factor = file.attention_factor;
     } else if (long_factor.empty()) {

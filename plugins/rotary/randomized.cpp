@@ -58,21 +58,15 @@ struct Randomized : pes::Encoding {
     for (const double x : given) max = std::max(max, static_cast<std::int64_t>(x) + 1);
     if (v.is("encoding", "learned")) table = param("table", {max, m.width}, pes::normal(0.02));
   }
-  // Distinct integers of 0 .. M-1 in order, each subset equally likely (Knuth, volume 2,
-  // algorithm 3.4.2 S). q and k of a layer share a draw; layers do not.
-  std::vector<double> draw(const pes::Step& s, int layer) const {
-    std::int64_t rest = s.offset + s.length;
+  // Of the pass's tokens and those before it. q and k of a layer share a draw; layers do not.
+  std::vector<double> positions(const pes::Step& s, int layer) const {
+    const std::int64_t count = s.offset + s.length;
     std::vector<double> out = given;
-    if (static_cast<std::int64_t>(out.size()) >= rest) return out;
-    if (!given.empty())
-      throw pes::Refusal(std::to_string(out.size()) + " positions given, " + std::to_string(rest) +
-                         " needed");
     pes::Random random(s.seed, pes::purpose("positions"), static_cast<std::uint64_t>(layer + 1));
-    for (std::int64_t x = 0; rest > 0 && x < max; ++x)
-      if (random.below(static_cast<std::uint32_t>(max - x)) < rest) {
-        out.push_back(static_cast<double>(x));
-        --rest;
-      }
+    if (given.empty()) rotary::draw_ordered(random, count, max, out);
+    if (static_cast<std::int64_t>(out.size()) < count)
+      throw pes::Refusal(std::to_string(out.size()) + " positions for " + std::to_string(count) +
+                         " tokens; give more, or raise max");
     return out;
   }
   // Rows of the cached sines and cosines, [T, width / 2].
@@ -95,7 +89,7 @@ struct Randomized : pes::Encoding {
   }
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
     if (turns) return x;
-    const std::vector<double> at = draw(s, -1);
+    const std::vector<double> at = positions(s, -1);
     if (!sinusoidal) {
       const auto place = [&](auto, auto i) { return at[static_cast<std::size_t>(s.offset + i)]; };
       return x + rows(s[table], s.table({s.length}, place));
@@ -108,7 +102,7 @@ struct Randomized : pes::Encoding {
   }
   void attend(const pes::Step& s, pes::Attention& a) const {
     if (!turns) return;
-    const std::vector<double> at = draw(s, a.layer);
+    const std::vector<double> at = positions(s, a.layer);
     const pes::Tensor c = of(cosine, s, at), d = of(sine, s, at);
     const pes_pairs pairs = interleaved ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF;
     a.q = rotate(a.q, c, d, pairs);

@@ -89,6 +89,17 @@ struct Extension {  // of a trained model's range
   }
 };
 
+// Appends `count` distinct integers of 0 .. below-1 in order, each subset equally likely: Knuth,
+// volume 2, algorithm 3.4.2 S.
+inline void draw_ordered(pes::Random& random, std::int64_t count, std::int64_t below,
+                         std::vector<double>& out) {
+  for (std::int64_t x = 0; count > 0 && x < below; ++x)
+    if (random.below(static_cast<std::uint32_t>(below - x)) < count) {
+      out.push_back(static_cast<double>(x));
+      --count;
+    }
+}
+
 // -------------------------------------------------------------------------------- frequencies
 
 struct Angles {
@@ -156,7 +167,7 @@ class Phases {
               pes::Tensor& sin) const {
     const auto n = static_cast<std::int64_t>(angles_.frequencies.size());
     const auto turn = [&](std::int64_t i, std::int64_t r) {
-      return angle(at[static_cast<std::size_t>(s.offset + i)],
+      return angle(at[static_cast<std::size_t>(i)],
                    angles_.frequencies[static_cast<std::size_t>(r)]);
     };
     const double m = angles_.factor;
