@@ -55,6 +55,11 @@ struct Clex : rotary::Rotary<Clex> {
         log_scale(v.flag("log_scale")),
         given(v.reals("sample")),
         solver(base, R, v.real("time_dt")) {
+    const double steps = (std::max(max_factor, time) - 1) / v.real("time_dt");
+    if (steps > 4096)
+      throw pes::Refusal("would take " + std::to_string(std::llround(steps)) +
+                         " steps from 1 to its largest t, 4096 at most: raise time_dt or lower "
+                         "max_factor");
     if (R < 4) throw pes::Refusal("needs at least 4 features that turn, not " + std::to_string(R));
     const std::int64_t hidden = v.integer("param_factor") * R;
     const double bound = 1 / std::sqrt(static_cast<double>(hidden));
@@ -97,7 +102,8 @@ struct Clex : rotary::Rotary<Clex> {
     const bool training = s.phase == PES_TRAIN;
     pes::Tensor delta;
     if (t > 1)
-      delta = solver.solve(s, t, training ? t : std::max(max_factor, t), s[up], s[down], silu);
+      delta = solver.solve(s, t, training ? t : std::max(max_factor, t), s[up], s[down],
+                           [&](pes::Tensor x) { return silu ? x * sigmoid(x) : tanh(x); });
     const std::vector<double> fixed = t > 1 ? solver.frequencies() : rotary::powers(base, R);
     phases.set({fixed});
     training ? phases.upload(s, at, cos, sin) : phases.upload(s, cos, sin);

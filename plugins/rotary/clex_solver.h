@@ -16,39 +16,32 @@ class ClexSolver {
  public:
   ClexSolver(double base_, std::int64_t R_, double step) : base(base_), R(R_), dt(step) {}
 
-  // Solves on the grid 1, 1 + dt, .. end up to `t`, where the network is linear between two points
-  // of the grid. Returns delta [1, n]; frequencies() then are what tau gives.
+  // Solves on the grid 1, 1 + dt, .. end up to `t`, between whose points the solution is linear.
+  // `act` is the network's activation. Returns delta [1, n]; frequencies() then are what tau gives.
+  template <class Act>
   pes::Tensor solve(const pes::Step& s, double t, double end, pes::Tensor up, pes::Tensor down,
-                    bool silu) {
+                    Act act) {
     prepare(t, end);
-    const auto stages = static_cast<std::int64_t>(4 * widths.size());
-    const pes::Tensor inputs = matmul(s.upload({stages, R / 2}, states.data()), up);  // [.., F]
-    const pes::Tensor through = matmul(down, up);                                     // [F, F]
-    const auto act = [&](pes::Tensor x) { return silu ? x * sigmoid(x) : tanh(x); };
-    // With hidden values g of a stage the slope is g V. Slopes enter the next stage as g V U, so
-    // that z itself is only needed at the end: `hidden` is delta U, `sum` the weights of V.
-    pes::Tensor hidden, sum;
-    const auto stage = [&](std::int64_t i, pes::Tensor slopes) {
-      pes::Tensor x = slice(inputs, 0, i, 1);
-      if (hidden.step != nullptr) x = x + hidden;
-      if (slopes.step != nullptr) x = x + matmul(slopes, through);
-      return act(x);
+    const auto steps = static_cast<std::int64_t>(widths.size());
+    const pes::Tensor inputs = s.upload({4 * steps, R / 2}, states.data());
+    pes::Tensor delta;
+    const auto slope = [&](std::int64_t stage, pes::Tensor move) {  // [1, n]
+      pes::Tensor z = slice(inputs, 0, stage, 1);
+      if (delta.step != nullptr) z = z + delta;
+      if (move.step != nullptr) z = z + move;
+      return matmul(act(matmul(z, up)), down);
     };
-    for (std::size_t k = 0; k < widths.size(); ++k) {
-      const auto i = static_cast<std::int64_t>(4 * k);
-      const double h = widths[k];
-      const pes::Tensor a = stage(i, {}), b = stage(i + 1, a * (h / 3)),
-                        c = stage(i + 2, (b - a / 3.0) * h), d = stage(i + 3, (a - b + c) * h);
-      const bool last = k + 1 == widths.size();
-      const pes::Tensor g = (a + 3.0 * (b + c) + d) * (h / 8 * (last ? reached : 1));
-      sum = k == 0 ? g : sum + g;
-      if (last) break;
-      const pes::Tensor moved = matmul(g, through);
-      hidden = k == 0 ? moved : hidden + moved;
+    for (std::int64_t k = 0; k < steps; ++k) {
+      const double h = widths[static_cast<std::size_t>(k)];
+      const pes::Tensor a = slope(4 * k, {}), b = slope(4 * k + 1, a * (h / 3)),
+                        c = slope(4 * k + 2, (b - a / 3.0) * h),
+                        d = slope(4 * k + 3, (a - b + c) * h);
+      const double share = k + 1 == steps ? reached : 1;
+      const pes::Tensor change = (a + 3.0 * (b + c) + d) * (h / 8 * share);
+      delta = delta.step == nullptr ? change : delta + change;
     }
-    return matmul(sum, down);
+    return delta;
   }
-
   // Of the last solution where the network is silent: NTK-aware ones, but for the solver's error.
   std::vector<double> frequencies() const {
     std::vector<double> out;

@@ -9,8 +9,9 @@ struct Randomized : pes::Encoding {
   static constexpr pes_option options[] = {
       pes::choice("encoding", "rotary", "rotary|sinusoidal|learned",
                   "what the drawn positions enter"),
-      pes::integer("max", "2048", 2, 1 << 24,
-                   "M: positions are drawn from 0 .. M-1; no sequence may be longer"),
+      pes::integer("max", "0", 0, 1 << 24,
+                   "M: positions are drawn from 0 .. M-1; 0: 2048, or twice the longest length "
+                   "where that is more"),
       rotary::option::base,
       pes::choice("layout", "half", "half|interleaved",
                   "rotary: features of a pair; sinusoidal: sines before cosines, or side by side"),
@@ -33,17 +34,15 @@ struct Randomized : pes::Encoding {
                  "deployment is known|a model is trained from scratch on short sequences"});
 
   std::int64_t width, max;
-  double base;
   bool turns, sinusoidal, interleaved, scale_embedding;
   std::vector<double> given;
   pes::Param table;
-  pes::Table cosines, sines;  // of positions 0 .. M-1
-  const double *cosine = nullptr, *sine = nullptr;
+  rotary::Phases phases;
 
   Randomized(const pes_model& m, const pes::Values& v)
       : width(v.is("encoding", "rotary") ? m.head_dim : m.width),
-        max(v.integer("max")),
-        base(v.real("base")),
+        max(v.integer("max") > 0 ? v.integer("max")
+                                 : std::max<std::int64_t>(2048, 2 * std::int64_t{m.max_length})),
         turns(v.is("encoding", "rotary")),
         sinusoidal(v.is("encoding", "sinusoidal")),
         interleaved(v.is("layout", "interleaved")),
@@ -56,9 +55,10 @@ struct Randomized : pes::Encoding {
                          " positions below max=" + std::to_string(max) + "; raise max");
     std::sort(given.begin(), given.end());
     for (const double x : given) max = std::max(max, static_cast<std::int64_t>(x) + 1);
+    phases.set({rotary::powers(v.real("base"), width)});
     if (v.is("encoding", "learned")) table = param("table", {max, m.width}, pes::normal(0.02));
   }
-  // Of the pass's tokens and those before it. q and k of a layer share a draw; layers do not.
+  // Of the pass's tokens. q and k of a layer share a draw; layers do not.
   std::vector<double> positions(const pes::Step& s, int layer) const {
     const std::int64_t count = s.offset + s.length;
     std::vector<double> out = given;
@@ -67,46 +67,26 @@ struct Randomized : pes::Encoding {
     if (static_cast<std::int64_t>(out.size()) < count)
       throw pes::Refusal(std::to_string(out.size()) + " positions for " + std::to_string(count) +
                          " tokens; give more, or raise max");
-    return out;
-  }
-  // Rows of the cached sines and cosines, [T, width / 2].
-  pes::Tensor of(const double* all, const pes::Step& s, const std::vector<double>& at) const {
-    return s.table({s.length, width / 2}, [&](auto i, auto r) {
-      return all[static_cast<std::int64_t>(at[static_cast<std::size_t>(s.offset + i)]) *
-                     (width / 2) +
-                 r];
-    });
-  }
-  void begin(const pes::Step&) {
-    if (!turns && !sinusoidal) return;
-    const std::vector<double> f = rotary::powers(base, width);
-    const auto angle = [&](auto n, auto r) {
-      return static_cast<double>(n) * f[static_cast<std::size_t>(r)];
-    };
-    const std::int64_t n = width / 2;
-    cosine = cosines.extend(max, n, [&](auto p, auto r) { return std::cos(angle(p, r)); });
-    sine = sines.extend(max, n, [&](auto p, auto r) { return std::sin(angle(p, r)); });
+    return {out.begin() + s.offset, out.begin() + count};
   }
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
     if (turns) return x;
     const std::vector<double> at = positions(s, -1);
-    if (!sinusoidal) {
-      const auto place = [&](auto, auto i) { return at[static_cast<std::size_t>(s.offset + i)]; };
-      return x + rows(s[table], s.table({s.length}, place));
-    }
+    if (!sinusoidal) return x + rows(s[table], s.upload({s.length}, at.data()));
     if (scale_embedding) x = x * std::sqrt(width);
-    const pes::Tensor a = of(sine, s, at), b = of(cosine, s, at);
-    if (!interleaved) return x + concat(a, b, -1);
+    pes::Tensor cos, sin;
+    phases.upload(s, at, cos, sin);
+    if (!interleaved) return x + concat(sin, cos, -1);
     const std::int64_t T = s.length, n = width / 2;
-    return x + reshape(concat(reshape(a, {T, n, 1}), reshape(b, {T, n, 1}), -1), {T, 2 * n});
+    return x + reshape(concat(reshape(sin, {T, n, 1}), reshape(cos, {T, n, 1}), -1), {T, 2 * n});
   }
   void attend(const pes::Step& s, pes::Attention& a) const {
     if (!turns) return;
-    const std::vector<double> at = positions(s, a.layer);
-    const pes::Tensor c = of(cosine, s, at), d = of(sine, s, at);
+    pes::Tensor cos, sin;
+    phases.upload(s, positions(s, a.layer), cos, sin);
     const pes_pairs pairs = interleaved ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF;
-    a.q = rotate(a.q, c, d, pairs);
-    a.k = rotate(a.k, c, d, pairs);
+    a.q = rotate(a.q, cos, sin, pairs);
+    a.k = rotate(a.k, cos, sin, pairs);
   }
 };
 
