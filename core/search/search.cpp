@@ -82,7 +82,7 @@ double largest(const std::vector<std::vector<double>>& starts) {
 std::string list_text(std::span<const double> numbers) {
   std::vector<std::string> texts;
   for (const double x : numbers) texts.push_back(fmt::format("{}", x));
-  return "[" + join(texts, ", ") + "]";
+  return fmt::format("[{}]", join(texts, ", "));
 }
 
 }  // namespace

@@ -120,6 +120,14 @@ std::vector<Case> cases() {
   });
   add("concat", {random_values({2, 3, 4}, 9), random_values({2, 5, 4}, 10)},
       [](Tape& t, T x) { return ops::concat(t, x[0], x[1], 1); });
+  add("take_long", {random_values({1, 11}, 11)}, [](Tape& t, T x) {
+    return ops::take(t, x[0], constant(t, indices({1, 20011}, 11, 1)));
+  });
+  add(
+      "matmul_flat", {random_values({1, 5, 3}, 11), random_values({1, 3, 2051}, 12)},
+      [](Tape& t, T x) { return ops::matmul(t, x[0], x[1], false); }, 4e-6);
+  add("concat_long", {random_values({2, 3, 3001}, 11), random_values({2, 4, 3001}, 12)},
+      [](Tape& t, T x) { return ops::concat(t, x[0], x[1], 1); });
   add("take", {random_values({3, 1, 11}, 11)}, [](Tape& t, T x) {
     return ops::take(t, x[0], constant(t, indices({4, 6}, 11, 1)));
   });

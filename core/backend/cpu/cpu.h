@@ -113,6 +113,9 @@ class CpuBackend final : public Backend {
     }
   }
   void cumsum_rows(Out y, View x, Index n, bool reverse);  // of n elements, side by side
+  // c [M, N] (+)= a [M, K] b [K, N] where a is small and N long; false: not such a product.
+  bool flat_product(float* c, const float* a, Index a_row, Index a_column, const float* b, Index M,
+                    Index N, Index K, bool add);
   // The runs of a broadcast op, elementwise.cpp.
   template <class F>
   void each_run(const Shape& full, const Shape& a, const Shape& b, F body);

@@ -152,12 +152,18 @@ void CpuBackend::cumsum_rows(Out y, View x, Index n, bool reverse) {
 
 void CpuBackend::take_forward(Out y, View x, View index) {
   const TakeRows rows(y.shape, x.shape, index.shape);
-  parallel(rows.count, rows.grain, [&](Index first, Index last) {
-    rows.range(first, last, [&](Index oy, Index ox, Index oi) {
-      HWY_DYNAMIC_DISPATCH(TakeRow)
-      (out(y) + oy, in(x) + ox, in(index) + oi, rows.J, rows.V, y.add);
+  const auto part = [&](Index oy, Index ox, Index oi, Index first, Index last) {
+    HWY_DYNAMIC_DISPATCH(TakeRow)
+    (out(y) + oy + first, in(x) + ox, in(index) + oi + first, last - first, rows.V, y.add);
+  };
+  if (rows.J >= 16384)
+    rows.range(0, rows.count, [&](Index oy, Index ox, Index oi) {
+      parallel(rows.J, 8192, [&](Index first, Index last) { part(oy, ox, oi, first, last); });
     });
-  });
+  else
+    parallel(rows.count, rows.grain, [&](Index first, Index last) {
+      rows.range(first, last, [&](Index oy, Index ox, Index oi) { part(oy, ox, oi, 0, rows.J); });
+    });
 }
 
 void CpuBackend::take_backward(Out dx, View dy, View index) {

@@ -30,6 +30,9 @@ void CpuBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose_
                       .add = c.add};
   const bool full_a = la.count() == batch, full_b = lb.count() == batch,
              full_c = lc.count() == batch;
+  if (batch == 1 && !transpose_b &&
+      flat_product(out(c), in(a), transpose_a ? 1 : K, transpose_a ? M : 1, in(b), M, N, K, c.add))
+    return;
   if (full_c && (full_a || la.count() == 1) && (full_b || lb.count() == 1)) {
     if (lb.count() == 1 && full_a && !transpose_a) {  // one tall product
       call.M = batch * M;

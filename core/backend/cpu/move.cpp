@@ -58,11 +58,18 @@ void CpuBackend::permute(Out y, View x, const int* axes) {
 
 void CpuBackend::copy(Out y, Index y_start, View x, Index x_start, int axis, Index length) {
   const Axis ax(x.shape, axis), ay(y.shape, axis);
-  parallel(ax.outer, 16, [&](Index first, Index last) {
-    for (Index o = first; o < last; ++o)
-      put_run(out(y) + (o * ay.n + y_start) * ay.inner, in(x) + (o * ax.n + x_start) * ax.inner,
-              length * ax.inner, y.add);
-  });
+  const Index run = length * ax.inner;  // numbers side by side
+  const auto part = [&](Index o, Index first, Index last) {
+    put_run(out(y) + (o * ay.n + y_start) * ay.inner + first,
+            in(x) + (o * ax.n + x_start) * ax.inner + first, last - first, y.add);
+  };
+  if (run >= 16384)
+    for (Index o = 0; o < ax.outer; ++o)
+      parallel(run, 8192, [&](Index first, Index last) { part(o, first, last); });
+  else
+    parallel(ax.outer, std::max<Index>(1, 8192 / run), [&](Index first, Index last) {
+      for (Index o = first; o < last; ++o) part(o, 0, run);
+    });
 }
 
 void CpuBackend::sum(Out y, View x, int axis) {

@@ -1,12 +1,13 @@
-// The products of attention that is composed from ops: a block of query rows against all keys up to
-// its last one. Each head is one task; the blocks of keys stay in the second-level cache.
+// Products with few rows. Those of attention that is composed from ops: a block of query rows
+// against all keys up to its last one; each head is one task, and the blocks of keys stay in the
+// second-level cache. And those of small matrices with long ones, as an MLP of every distance has.
 #include <algorithm>
 #include <cstddef>
 
 #include "backend/backend.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backend/cpu/attention_rows.cpp"
+#define HWY_TARGET_INCLUDE "backend/cpu/row_products.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 
@@ -92,6 +93,24 @@ void times(const float* a, Index a_row, Index a_column, const float* b, Index ld
 }
 
 }  // namespace
+
+bool CpuBackend::flat_product(float* c, const float* a, Index a_row, Index a_column, const float* b,
+                              Index M, Index N, Index K, bool add) {
+  if (M > 64 || K > 64 || N < 1024) return false;
+  const Index lanes = whole(1), vectors = N / lanes;
+  parallel(vectors, std::max<Index>(1, 512 / lanes), [&](Index first, Index last) {
+    HWY_DYNAMIC_DISPATCH(Times)
+    ({a, a_row, a_column}, b + first * lanes, N, c + first * lanes, N, M, (last - first) * lanes, K,
+     add);
+  });
+  for (Index m = 0; m < M; ++m)
+    for (Index n = vectors * lanes; n < N; ++n) {
+      float sum = add ? c[m * N + n] : 0.0f;
+      for (Index k = 0; k < K; ++k) sum += a[m * a_row + k * a_column] * b[k * N + n];
+      c[m * N + n] = sum;
+    }
+  return true;
+}
 
 Shape CpuBackend::packed_shape(const Shape& x) const {
   return {x[0], x[1], (x[2] + block - 1) / block, x[3] * block};
