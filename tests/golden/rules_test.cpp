@@ -186,8 +186,8 @@ TEST_F(RunnerTest, FillsParametersFromInputs) {
   EXPECT_THAT(outcome(v, t5).reason,
               HasSubstr("the parameter 'table' of t5(buckets=2, max_distance=2) is [2, 1], the "
                         "vector's 'table' [2, 3]"));
-  EXPECT_THAT(outcome(attention({{"inputs", {{"table", nullptr}}}}), t5).reason,
-              HasSubstr("has no input 'table' for the parameter 'table'"));
+  EXPECT_THAT(outcome(v, t5 + "parameters = {table = 'nowhere'}\n").reason,
+              HasSubstr("has no input 'nowhere' for the parameter 'table'"));
   EXPECT_EQ(outcome(v, t5 + "parameters = {table = 'w[1,0]'}\n").status, Status::passed);
   EXPECT_EQ(outcome(v, t5 + "parameters = {table = 1.5}\n").status, Status::passed);
   EXPECT_THAT(outcome(v, t5 + "parameters = {tbl = 'w'}\n").status, Status::failed);
