@@ -21,6 +21,7 @@
 
 #include <pesuite/encoding.hpp>
 #include <pesuite/options.hpp>
+#include <pesuite/problem.hpp>
 #include <pesuite/random.hpp>
 #include <pesuite/task.hpp>
 #include <pesuite/tensor.hpp>
