@@ -1,0 +1,128 @@
+// a + b = c, digit by digit, in the forms that were proposed to make it generalise to longer
+// numbers: padded to one size, the answer reversed, digits that carry hints of their place.
+#include "addition.h"
+
+namespace {
+
+using namespace addition;
+
+constexpr double operand_values[] = {0, 1};
+constexpr const char* operand_labels[] = {"any", "full"};
+constexpr pes_axis operand_axis = {
+    sizeof(pes_axis), "operands",     "", "digits of the operands: 1 to n each, or n",
+    operand_values,   operand_labels, 2,  2};
+
+struct Addition : pes::Task {
+  static constexpr pes_option options[] = {
+      pes::flag("pad", "true", "operands have zeros up to n digits, the sum up to n + 1"),
+      pes::flag("reversed", "true", "the sum is written least significant digit first"),
+      pes::flag("index_hints", "false", "each digit stands behind a token that names its place")};
+  static constexpr pes_card card = pes::card<Addition>(
+      {.name = "addition", .summary = "the sum of two decimal numbers", .taxonomy = "arithmetic"});
+
+  static constexpr int digit = PES_FIRST_SYMBOL, plus = digit + 10, equals = plus + 1,
+                       first_hint = equals + 1;
+
+  bool pad, reversed, hints;
+  int places;  // names of places: one for each digit of the longest sum
+
+  Addition(const pes_use& use, const pes::Values& v)
+      : pad(v.flag("pad")),
+        reversed(v.flag("reversed")),
+        hints(v.flag("index_hints")),
+        places(problem_length(use.max_length) + 1) {
+    inputs = outputs = first_hint + (hints ? places : 0);
+    head = PES_LM;
+    axes = {&operand_axis};
+  }
+
+  // Digits of an operand: BOS a + b = c EOS, each digit with its hint.
+  int problem_length(int length) const {
+    pes::require_length(length, hints ? 12 : 8, "two digits and their sum must fit");
+    return hints ? (length - 6) / 6 : (length - 5) / 3;
+  }
+  Operands operands(const pes::Request& r) const {
+    if (r.draws(0) || r.axis(0) == 0) return Operands::any;
+    if (r.axis(0) == 1) return Operands::full;
+    throw pes::Refusal("axis operands has the values 0 (any) and 1 (full) only");
+  }
+
+  // A number, most significant digit first or last. The digit of weight w has the hint units - w.
+  void write(std::vector<std::int32_t>& out, const Digits& d, bool backwards, int units) const {
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      const std::size_t w = backwards ? i : d.size() - 1 - i;
+      if (hints) out.push_back(units - static_cast<std::int32_t>(w));
+      out.push_back(digit + d[w]);
+    }
+  }
+  std::vector<std::int32_t> answer(const Digits& a, const Digits& b, int units) const {
+    std::vector<std::int32_t> out;
+    write(out, pad ? sum(a, b) : trimmed(sum(a, b)), reversed, units);
+    out.push_back(PES_EOS);
+    return out;
+  }
+
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    const int n = problem_length(r.length);
+    Digits a = draw_number(random, n, operands(r)), b = draw_number(random, n, operands(r));
+    const int units = hints ? first_hint + n + random.between(0, places - 1 - n) : 0;
+    if (pad) {
+      a.resize(static_cast<std::size_t>(n));
+      b.resize(static_cast<std::size_t>(n));
+    }
+    std::vector<std::int32_t> prompt = {PES_BOS};
+    write(prompt, a, false, units);
+    prompt.push_back(plus);
+    write(prompt, b, false, units);
+    prompt.push_back(equals);
+    pes::write_problem(e, prompt, answer(a, b, units));
+  }
+
+  void oracle(pes::Tokens tokens, pes::Targets targets) const {
+    const auto at_plus = std::find(tokens.begin(), tokens.end(), plus);
+    const auto at_equals = std::find(at_plus, tokens.end(), equals);
+    const auto read = [&](auto from, auto to) {
+      Digits d;
+      for (auto t = to; t-- != from;)
+        if (*t < plus) d.push_back(*t - digit);
+      return d;
+    };
+    pes::score_from(targets, static_cast<std::size_t>(at_equals - tokens.begin()),
+                    answer(read(tokens.begin() + 1, at_plus), read(at_plus + 1, at_equals),
+                           hints ? *(at_plus - 2) : 0));
+  }
+
+  double chance(int length) const {
+    const int n = problem_length(length), per_digit = hints ? 2 : 1;
+    pes::BlindGuess guess(per_digit * (n + 1) + 1, inputs);
+    const SumLaw law(n, Operands::any);
+    const auto sums_of = [&](int size) {
+      const double targets = per_digit * size + 1;
+      const auto place = [&](int w) { return per_digit * (reversed ? w : size - 1 - w); };
+      const auto visit = [&](int w, int d, double p) {
+        guess.add(place(w) + per_digit - 1, digit + d, p, p / targets);
+      };
+      double p = 1;
+      if (pad)
+        law.padded(visit);
+      else
+        p = law.of_size(size, visit);
+      guess.add(per_digit * size, PES_EOS, p, p / targets);
+      const int starts = places - n;  // the hint of the highest place is uniform on so many
+      for (int w = 0; hints && w < size; ++w)
+        for (int s = 0; s < starts; ++s)
+          guess.add(place(w), first_hint + s + n - w, p / starts, p / starts / targets);
+    };
+    if (pad) sums_of(n + 1);
+    for (int size = 1; !pad && size <= n + 1; ++size) sums_of(size);
+    return guess.accuracy();
+  }
+  double distinct(int length) const {
+    const int n = problem_length(length);
+    return (hints ? std::log10(places - n) : 0) - std::log10(repeat(n, Operands::any));
+  }
+};
+
+}  // namespace
+
+extern const pes_task addition_task = pes::task<Addition>;

@@ -1,0 +1,8 @@
+// Digits and counters.
+#include <pesuite/pesuite.hpp>
+
+extern const pes_task addition_task, counting_task;
+
+static constexpr const pes_task* tasks[] = {&addition_task, &counting_task, nullptr};
+
+PES_LIBRARY("arithmetic_tasks", "1.0.0", "MIT", nullptr, tasks);
