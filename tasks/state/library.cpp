@@ -1,0 +1,8 @@
+// Small machines whose state must be followed.
+#include <pesuite/pesuite.hpp>
+
+extern const pes_task flipflop;
+
+static constexpr const pes_task* tasks[] = {&flipflop, nullptr};
+
+PES_LIBRARY("state_tasks", "1.0.0", "MIT", nullptr, tasks);
