@@ -33,8 +33,19 @@ INSTANTIATE_TEST_SUITE_P(
                       "kback_copy(k=16, symbols=10)", "kback_match", "kback_match(k=16)",
                       "shift_pattern", "shift_pattern(variant=app)", "shift_pattern(variant=text)",
                       "first_last", "first_last(variant=app)", "pair_match",
-                      "pair_match(variant=bucket)", "pair_match(variant=text)", "ledger",
-                      "ledger(mix=retrieval, document=1024)"),
+                      "pair_match(variant=bucket)", "pair_match(variant=text)", "parity",
+                      "even_pairs", "cycle_nav", "mod_arith_simple", "stack", "stack(mode=lm)",
+                      "mod_arith", "mod_arith(mode=lm)", "solve_equation",
+                      "solve_equation(mode=lm)", "missing_duplicate", "missing_duplicate(mode=lm)",
+                      "odds_first", "odds_first(mode=lm)", "binary_addition",
+                      "binary_addition(mode=lm)", "binary_multiplication",
+                      "binary_multiplication(mode=lm)", "sqrt", "sqrt(mode=lm)", "addition",
+                      "addition(reversed=false)", "addition(pad=false)",
+                      "addition(pad=false, reversed=false)", "addition(index_hints=true)",
+                      "addition(index_hints=true, pad=false, reversed=false)", "counting",
+                      "counting(variables=1)", "counting(variables=5)", "counting(preset=paper)",
+                      "flipflop", "posgen", "posgen(variant=cot)", "posgen(variant=semi)",
+                      "brackets", "ledger", "ledger(mix=retrieval, document=1024)"),
     [](const auto& info) {
       std::string name = info.param;
       for (char& c : name)
