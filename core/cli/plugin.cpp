@@ -17,6 +17,10 @@ struct Subcommand {
   int (*run)(const std::vector<std::string>&);
 };
 constexpr Subcommand subcommands[] = {
+    {"check", "prove what plugin libraries promise, each check in a process of its own",
+     plugin_check},
+    {"bench", "time what a library's encodings add to a forward pass", plugin_bench},
+    {"new", "write the project of a new plugin", plugin_new},
     {"golden", "compare encodings with golden vectors of public reference code", plugin_golden},
 };
 

@@ -1,0 +1,162 @@
+// Through a whole small model: what may not reach what.
+#include <cmath>
+
+#include "base/text.h"
+#include "check/checks.h"
+#include "model/model.h"
+
+namespace pesuite::checks {
+
+namespace {
+
+// Changes of outputs that rounding explains, in nats.
+constexpr double rounding = 1e-9;
+
+constexpr int batch = 2, length = 12;
+
+ModelConfig small_config(const ModelShape& m) {
+  ModelConfig c;
+  c.width = m.heads * m.head_dim, c.layers = m.layers, c.heads = m.heads, c.kv_heads = m.kv_heads;
+  c.ff_width = 2 * c.width;
+  c.tied = false;         // so that only what was read has a gradient in the embedding
+  c.init = Init::fan_in;  // weights of a size that lets every token be heard
+  c.vocabulary = 2 * batch * length;
+  return c;
+}
+
+Model small_model(const Subject& s, Backend& backend) {
+  return {backend, small_config(s.model),
+          Encoding(s.catalog, Expression{s.encoding.card->name, s.given}, s.model), 11};
+}
+
+// Moves parameters of the encoding off their start values, as draw_inputs() does.
+void move_parameters(const Subject& s, Model& model) {
+  const Instance instance(s.encoding, s.values, s.model);
+  const Inputs in = draw_inputs(instance, 1, 1, 21);
+  const std::size_t first = model.parameters().size() - in.parameters.size();
+  for (std::size_t i = 0; i < in.parameters.size(); ++i) {
+    const Parameter& p = model.parameters()[first + i];
+    model.backend().upload({p.value, p.shape}, in.parameters[i].data.data());
+  }
+}
+
+// Every place has a token of its own.
+Batch distinct_tokens() {
+  Batch b;
+  b.size = batch, b.length = length;
+  for (int i = 0; i < batch * length; ++i) {
+    b.tokens.push_back(i);
+    b.targets.push_back((7 * i + 3) % (2 * batch * length));
+  }
+  return b;
+}
+
+StepInfo info(bool training) {
+  StepInfo s;
+  s.training = training, s.steps = 10, s.step = 3, s.seed = 77;
+  s.batch = batch, s.length = length;
+  return s;
+}
+
+struct Change {
+  double largest = 0;
+  std::size_t place = 0;
+};
+// Over the places for which `watched` is true.
+template <class Watched>
+Change change(const Scores& before, const Scores& after, Watched watched) {
+  Change c;
+  for (std::size_t i = 0; i < before.nats.size(); ++i) {
+    if (!watched(static_cast<int>(i) / length, static_cast<int>(i) % length)) continue;
+    const double d = std::fabs(before.nats[i] - after.nats[i]);
+    if (!(d <= c.largest)) c = {d, i};
+  }
+  return c;
+}
+
+void expect_causal_values(const Subject& s, Model& model, bool training) {
+  const auto nats = [&](const Batch& b) {
+    return training ? model.learn(b, info(true), 0) : model.score(b, info(false));
+  };
+  const Batch base = distinct_tokens();
+  const Scores before = nats(base);
+  for (const int at : {1, length / 2, length - 1}) {
+    s.note.say(fmt::format("changing token {} of {}", at, length));
+    Batch other = base;
+    for (int row = 0; row < batch; ++row)
+      other.tokens[static_cast<std::size_t>(row * length + at)] += batch * length;
+    const Scores after = nats(other);
+    const Change past = change(before, after, [&](int, int t) { return t < at; });
+    require(past.largest <= rounding,
+            "{}: another token at position {} changes the loss at position {} by {:.2g} nats",
+            training ? "training" : "evaluation", at, past.place % length, past.largest);
+    const Change own = change(before, after, [&](int, int t) { return t >= at; });
+    require(own.largest > rounding, "another token at position {} changes nothing at all", at);
+  }
+}
+
+// The gradient of the losses at positions up to `last` in the embedding of every later token.
+void expect_causal_gradients(Model& model, Backend& backend) {
+  for (const int last : {0, length / 2, length - 2}) {
+    Batch b = distinct_tokens();
+    for (int i = 0; i < batch * length; ++i)
+      if (i % length > last) b.targets[static_cast<std::size_t>(i)] = -1;
+    for (Parameter& p : model.parameters()) p.has_grad = false;
+    model.learn(b, info(true), 1);
+    const Parameter& table = model.parameters()[0];
+    Values g{table.shape, std::vector<double>(static_cast<std::size_t>(table.shape.count()))};
+    if (table.has_grad) backend.download(g.data.data(), View{table.grad, table.shape});
+    const auto width = static_cast<std::size_t>(table.shape[1]);
+    double heard = 0;
+    for (int i = 0; i < batch * length; ++i)
+      for (std::size_t w = 0; w < width; ++w) {
+        const double d = std::fabs(g.data[static_cast<std::size_t>(i) * width + w]);
+        if (i % length <= last)
+          heard = std::max(heard, d);
+        else
+          require(
+              d <= rounding,
+              "the loss at positions up to {} has a gradient of {:.2g} in the token at position "
+              "{}",
+              last, d, i % length);
+      }
+    require(heard > rounding, "the loss at positions up to {} has no gradient in any token", last);
+  }
+}
+
+}  // namespace
+
+std::string check_causal(const Subject& s) {
+  const auto backend = open_backend("reference", {});
+  Model model = small_model(s, *backend);
+  move_parameters(s, model);
+  for (const bool training : {false, true}) expect_causal_values(s, model, training);
+  s.note.say("gradients of earlier losses in later tokens");
+  expect_causal_gradients(model, *backend);
+  return fmt::format(
+      "A model of {} layers, in double: later tokens change no earlier loss and get no gradient "
+      "from one.",
+      s.model.layers);
+}
+
+std::string check_batch(const Subject& s) {
+  const auto backend = open_backend("reference", {});
+  Model model = small_model(s, *backend);
+  move_parameters(s, model);
+  const Batch base = distinct_tokens();
+  const Scores before = model.score(base, info(false));
+  for (int changed = 0; changed < batch; ++changed) {
+    Batch other = base;
+    for (int t = 0; t < length; ++t)
+      other.tokens[static_cast<std::size_t>(changed * length + t)] += batch * length;
+    const Change c = change(before, model.score(other, info(false)),
+                            [&](int row, int) { return row != changed; });
+    require(
+        c.largest <= rounding,
+        "other tokens in sequence {} of the batch change the loss of sequence {} by {:.2g} nats",
+        changed, c.place / length, c.largest);
+  }
+  return "Other tokens in one sequence of a batch change nothing of another.";
+}
+
+}  // namespace pesuite::checks

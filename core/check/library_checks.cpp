@@ -1,0 +1,109 @@
+#include "check/library_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "check/finding.h"
+#include "check/symbols.h"
+#include "model/library.h"
+#include "model/options.h"
+
+namespace pesuite::checks {
+
+std::string check_exports(const fs::path& file) {
+  std::vector<std::string> names = exported_symbols(file);
+  const auto entry = std::find(names.begin(), names.end(), "pes_entry");
+  require(entry != names.end(), "it does not export pes_entry");
+  names.erase(entry);
+  if (names.empty()) return "It exports pes_entry and nothing else.";
+  const std::size_t shown = std::min<std::size_t>(3, names.size());
+  fault(
+      "besides pes_entry it exports {}: {}{}; hide them with a version script, as pesuite_plugin() "
+      "of the CMake package does",
+      counted(names.size(), "symbol"), join(std::span(names).first(shown), ", "),
+      names.size() > shown ? ", ..." : "");
+}
+
+std::string check_loads(const fs::path& file) {
+  const Library library = Library::open(file);
+  const pes_library& e = library.entry();
+  return fmt::format("{} {} ({}), ABI {}.{}, loads with RTLD_NOW: {}, {}.", e.name, e.version,
+                     e.licence == nullptr ? "no licence" : e.licence, e.abi_major, e.abi_minor,
+                     counted(library.encodings().size(), "encoding"),
+                     counted(library.tasks().size(), "task"));
+}
+
+namespace {
+
+bool is_lower_snake(std::string_view name) {
+  if (name.empty() || name[0] < 'a' || name[0] > 'z') return false;
+  return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+void check_option(const std::string& where, const pes_option& o) {
+  require(PES_HAS(&o, choices), "{}: its struct has {} bytes, pes_option {} or more", where, o.size,
+          sizeof(pes_option));
+  require(is_lower_snake(o.name), "{}: the name is not lower_snake", where);
+  require(std::string_view(o.help).size() > 3, "{}: it has no help", where);
+  require(o.type >= PES_BOOL && o.type <= PES_REALS, "{}: there is no option type {}", where,
+          static_cast<int>(o.type));
+  if (o.type == PES_INT || o.type == PES_REAL || o.type == PES_REALS)
+    require(o.low <= o.high, "{}: its bounds {} .. {} hold nothing", where, o.low, o.high);
+  if (o.type == PES_CHOICE) {
+    require(o.choices != nullptr && *o.choices != 0, "{}: a choice of nothing", where);
+    const auto all = split(o.choices, '|');
+    require(std::set(all.begin(), all.end()).size() == all.size(), "{}: choices stand there twice",
+            where);
+  }
+}
+
+void check_card(const std::string& what, const pes_card& card) {
+  require(PES_HAS(&card, options), "{}: its card has {} bytes, pes_card {} or more", what,
+          card.size, sizeof(pes_card));
+  require(std::string_view(card.summary).size() > 3, "{}: it has no summary", what);
+  require(std::string_view(card.summary).find('\n') == std::string_view::npos,
+          "{}: its summary is longer than a line", what);
+  constexpr std::uint32_t known =
+      PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_MONOTONE_DECAY | PES_UNBOUNDED;
+  require((card.claims & ~known) == 0, "{}: its claims have bits ({:#x}) that mean nothing", what,
+          card.claims & ~known);
+  std::set<std::string> names;
+  for (const pes_option* o : options_of(card)) {
+    const std::string where = fmt::format("{}, option '{}'", what, o->name);
+    check_option(where, *o);
+    require(names.insert(o->name).second, "{}: two options have this name", where);
+  }
+  try {
+    resolve_options(card, {}, what);
+  } catch (const Error& e) {
+    fault("a default is not sound: {}", e.what());
+  }
+}
+
+}  // namespace
+
+std::string check_descriptors(const fs::path& file) {
+  const Library library = Library::open(file);
+  std::set<std::string> names;
+  std::size_t options = 0;
+  const auto look = [&](const std::string& kind, const pes_card& card) {
+    const std::string what = fmt::format("{} '{}'", kind, card.name);
+    check_card(what, card);
+    require(names.insert(what).second, "two of its {}s are called '{}'", kind, card.name);
+    options += options_of(card).size();
+  };
+  for (const pes_encoding* e : library.encodings()) {
+    look("encoding", *e->card);
+    require(e->rewrite == nullptr || e->attend != nullptr,
+            "encoding '{}' has rewrite() and no attend() that could ask for it", e->card->name);
+  }
+  for (const pes_task* t : library.tasks()) look("task", *t->card);
+  require(!names.empty(), "it offers neither an encoding nor a task");
+  return fmt::format("{} and {}: names, sizes, bounds and defaults are sound.",
+                     counted(names.size(), "card"), counted(options, "option"));
+}
+
+}  // namespace pesuite::checks

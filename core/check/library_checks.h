@@ -1,0 +1,14 @@
+// The checks of a library as a whole, each called in a process of its own. They throw Fault and
+// Skip as those of an encoding do.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace pesuite::checks {
+
+std::string check_exports(const std::filesystem::path& file);
+std::string check_loads(const std::filesystem::path& file);
+std::string check_descriptors(const std::filesystem::path& file);
+
+}  // namespace pesuite::checks
