@@ -24,6 +24,7 @@ struct FirstLast : pes::Task {
     inputs = first + symbols;
     outputs = 2;
     head = PES_CLS;
+    determined = true;
   }
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, 2, "a first and a last symbol");

@@ -15,11 +15,18 @@ struct KbackCopy : pes::Task {
                             .taxonomy = "relative position"});
 
   int k, symbols;
+  pes_shortcut seen, near;
 
   KbackCopy(const pes_use&, const pes::Values& v)
       : k(static_cast<int>(v.integer("k"))), symbols(static_cast<int>(v.integer("symbols"))) {
     inputs = outputs = symbols;  // raw ids, without the reserved ones
     head = PES_TAG;
+    determined = true;
+    seen = {sizeof(pes_shortcut), "bag", 1.0 / symbols + .12,
+            "the answer was read before, and at first few symbols were"};
+    near = {sizeof(pes_shortcut), "window", 1, "with k below 8 that is the task"};
+    shortcuts = {&seen};
+    if (k < 8) shortcuts.push_back(&near);
   }
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, k + 1, "the first k positions have nothing k back");

@@ -22,6 +22,7 @@ struct KbackMatch : pes::Task {
     inputs = PES_FIRST_SYMBOL + symbols;
     outputs = 2;
     head = PES_TAG;
+    determined = true;
   }
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, k + 1, "the first k positions have nothing k back");

@@ -19,6 +19,7 @@ struct ModsumCls : pes::Task {
     inputs = symbols;  // raw ids, without the reserved ones
     outputs = modulus;
     head = PES_CLS;
+    determined = true;
   }
   static int label(Tokens x) { return std::accumulate(x.begin(), x.end(), 0) % modulus; }
 

@@ -5,7 +5,6 @@
 #include "sequences.h"
 
 #include <bit>
-#include <numeric>
 
 namespace {
 
@@ -51,6 +50,7 @@ struct PairMatch : pes::Task {
     constexpr int extras[] = {0, buckets, 10};
     inputs = outputs = extra + extras[static_cast<int>(variant)];
     head = PES_LM;
+    determined = true;
     const int longest = 1000 + 1 + answer_length();
     if (variant == Variant::text && max_length > longest)
       throw pes::Refusal("variant=text names places with three digits, so lengths end at " +
@@ -87,7 +87,7 @@ struct PairMatch : pes::Task {
     const int n = problem_length(r.length);
     const Pair pair = draw_pair(r, random, n);
     const std::span<std::int32_t> x = e.tokens.first(n);
-    draw_distinct(random, x.first(x.size() - 1));
+    draw_distinct(random, x.first(x.size() - 1), PES_FIRST_SYMBOL, symbols);
     x.back() = x[pair.first];
     std::rotate(x.begin() + pair.second, x.end() - 1, x.end());  // to its place
     e.tokens[x.size()] = PES_ASK;
@@ -109,15 +109,6 @@ struct PairMatch : pes::Task {
     const int distance = random.between(low, high);
     const int first = random.between(0, n - 1 - distance);
     return {first, first + distance};
-  }
-  // A uniform ordered sample without replacement, by the first steps of Fisher and Yates' shuffle.
-  void draw_distinct(pes::Random& random, std::span<std::int32_t> out) const {
-    std::vector<std::int32_t> deck(symbols);
-    std::iota(deck.begin(), deck.end(), std::int32_t{PES_FIRST_SYMBOL});
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      std::swap(deck[i], deck[i + random.below(static_cast<std::uint32_t>(deck.size() - i))]);
-      out[i] = deck[i];
-    }
   }
 
   std::vector<std::int32_t> answer(Tokens x, Pair pair) const {

@@ -23,6 +23,7 @@ struct PrefixModsum : pes::Task {
     inputs = PES_FIRST_SYMBOL + m;
     outputs = m;
     head = PES_TAG;
+    determined = true;
   }
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, 2, "the first position is not scored");

@@ -1,38 +1,14 @@
-// What the tasks of this library have in common: uniform symbols, scored answers, digits.
+// What the tasks of this library have in common: places named with digits.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <pesuite/pesuite.hpp>
+
+#include "examples.h"
 
 namespace sandbox {
 
-using Tokens = std::span<const std::int32_t>;
-using Targets = std::span<std::int32_t>;
-
-constexpr std::int32_t unscored = -1;
-
-// Symbols first .. first + count - 1, independent and uniform.
-inline void draw_uniform(pes::Random& random, std::span<std::int32_t> out, int first, int count) {
-  for (std::int32_t& x : out)
-    x = first + static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(count)));
-}
-
-inline bool coin(pes::Random& random) {
-  return random.below(2) == 1;
-}
-
-// Targets of a cls task: `label` at the last position.
-inline void score_last(Targets targets, std::int32_t label) {
-  std::fill(targets.begin(), targets.end(), unscored);
-  targets.back() = label;
-}
-
-// Targets of an lm task whose sequence ends with `answer`, read after the token before it.
-inline void score_answer(Targets targets, Tokens answer) {
-  std::fill(targets.begin(), targets.end(), unscored);
-  std::copy(answer.begin(), answer.end(), targets.end() - 1 - std::ssize(answer));
-}
+using namespace tasks;
 
 // Three decimal digits of n < 1000, most significant first.
 constexpr int digit_count = 3;
@@ -51,13 +27,6 @@ inline double digits_guessed(std::span<const double> p) {
   double guessed = 0;
   for (const auto& of_digit : law) guessed += *std::max_element(of_digit.begin(), of_digit.end());
   return guessed;
-}
-
-// Refuses a request that is shorter than `least` tokens.
-inline void require_length(int length, int least, const char* reason) {
-  if (length < least)
-    throw pes::Refusal("length " + std::to_string(length) + " is too short, " +
-                       std::to_string(least) + " tokens are needed: " + reason);
 }
 
 }  // namespace sandbox

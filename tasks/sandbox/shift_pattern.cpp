@@ -25,6 +25,10 @@ constexpr pes_shortcut position_of_c = {
 constexpr pes_shortcut bag_of_tokens = {sizeof(pes_shortcut), "bag", 1,
                                         "A and B occur in positives only"};
 
+constexpr pes_shortcut pattern_is_near = {
+    sizeof(pes_shortcut), "window", 0.62,
+    "patterns at the end are in the window, and digits bound those that follow"};
+
 // Places of A, B and C behind the start: of positives, and of the two kinds of strict negatives.
 using Places = std::array<std::size_t, 3>;
 constexpr Places in_order = {0, 1, 2};
@@ -67,9 +71,11 @@ struct ShiftPattern : pes::Task {
     inputs = text ? digit + 10 : first + symbols;
     outputs = text ? inputs : 2;
     head = text ? PES_LM : PES_CLS;
+    determined = true;
     axes = {text ? &all_trained : &start_trained};
     if (variant == Variant::strict) shortcuts = {&position_of_c};
     if (variant == Variant::app) shortcuts = {&bag_of_tokens};
+    if (text) shortcuts = {&pattern_is_near};
     if (text && use.max_length - tail > 1002)
       throw pes::Refusal("variant=text names the place with three digits, so lengths end at " +
                          std::to_string(1002 + tail) + ", not " + std::to_string(use.max_length));

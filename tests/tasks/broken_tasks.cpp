@@ -12,12 +12,13 @@ constexpr int symbols = 8;
 struct Honest : pes::Task {
   static constexpr pes_shortcut easy = {sizeof(pes_shortcut), "last_token", 1, "that is the task"};
   static constexpr pes_shortcut bag = {sizeof(pes_shortcut), "bag", 0.7, "the last one is in it"};
+  static constexpr pes_shortcut window = {sizeof(pes_shortcut), "window", 1, "it is in it"};
 
   Honest(const pes_use&, const pes::Values&) {
     inputs = PES_FIRST_SYMBOL + symbols;
     outputs = 2;
     head = PES_CLS;
-    shortcuts = {&easy, &bag};
+    shortcuts = {&easy, &bag, &window};
   }
   static void fill(pes::Random& random, pes::Example& e) {
     for (auto& x : e.tokens) x = PES_FIRST_SYMBOL + static_cast<int>(random.below(symbols));
@@ -104,6 +105,19 @@ struct WrongChance : Honest {
   using Honest::Honest;
   double chance(int) const { return 0.25; }
 };
+struct WrongExact : Honest {  // one target an example, and yet less chance for all of it
+  static constexpr pes_card card = ::card<WrongExact>("wrong_exact");
+  using Honest::Honest;
+  pes::Chance chance_at(const pes::Request&) const { return {0.5, 0.25}; }
+};
+struct DearOptimum : Honest {  // asks a price for what is certain
+  static constexpr pes_card card = ::card<DearOptimum>("dear_optimum");
+  using Honest::Honest;
+  void sample(const pes::Request&, pes::Random& random, pes::Example& e) const {
+    fill(random, e);
+    std::fill(e.optimum.begin(), e.optimum.end(), 0.1);
+  }
+};
 struct HiddenShortcut : Honest {  // declares nothing, and the last token tells all
   static constexpr pes_card card = ::card<HiddenShortcut>("hidden_shortcut");
   HiddenShortcut(const pes_use& use, const pes::Values& v) : Honest(use, v) { shortcuts.clear(); }
@@ -134,8 +148,9 @@ struct Unsteady : Honest {  // a corpus whose windows disagree
 
 template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
-constexpr const auto& tasks = list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful,
-                                   WrongOracle, WrongChance, HiddenShortcut, Repeating, Unsteady>;
+constexpr const auto& tasks =
+    list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance,
+         WrongExact, DearOptimum, HiddenShortcut, Repeating, Unsteady>;
 
 }  // namespace
 

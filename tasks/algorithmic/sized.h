@@ -1,0 +1,86 @@
+// Problems of a size n: drawn from 1 .. N in training, where N fills the training length; as large
+// as fits beyond it; or what the first axis asks for. What an example does not fill is PAD, at its
+// end.
+#pragma once
+
+#include <limits>
+
+#include "examples.h"
+
+namespace algorithmic {
+
+using namespace tasks;
+
+class Sized : public pes::Task {
+ public:
+  struct Range {
+    int low, high;
+  };
+  // Sizes that a request leaves open. Refuses what does not fit.
+  Range sizes(const pes::Request& r) const {
+    const int most = largest(r.length);
+    if (!r.draws(0)) return asked(r, most);
+    require_length(r.length, fixed_ + per_item_ * least_, "a problem of the least size");
+    return {r.length > train_length_ ? most : least_, most};
+  }
+  // The largest size at a length.
+  int largest(int length) const { return std::min(most_, (length - fixed_) / per_item_); }
+  bool splits_matter(int size, int content = 0) const {
+    return log10_problems(size, content) >= log10_divisible;
+  }
+
+  virtual ~Sized() = default;
+
+ protected:
+  // Examples take per_item * n + fixed tokens; n from `least` to at most `most`.
+  void declare_sizes(const pes_use& use, int least, int per_item, int fixed, const char* axis,
+                     const char* help, int most = std::numeric_limits<int>::max()) {
+    least_ = least, per_item_ = per_item, fixed_ = fixed, most_ = most;
+    train_length_ = use.train_length;
+    if (largest(train_length_) < least_)
+      throw pes::Refusal("a training length of " + std::to_string(train_length_) +
+                         " holds no problem of size " + std::to_string(least_) + "; that takes " +
+                         std::to_string(fixed_ + per_item_ * least_) + " tokens");
+    for (int n = least_; n <= largest(use.max_length); ++n) values_.push_back(n);
+    axis_ = {sizeof(pes_axis),
+             axis,
+             "",
+             help,
+             values_.data(),
+             nullptr,
+             static_cast<int>(values_.size()),
+             largest(train_length_) - least_ + 1};
+    axes = {&axis_};
+  }
+  // log10 of how many problems of a size there are: small spaces are not dealt to the splits, and
+  // validation and test draw no sizes that training holds whole.
+  virtual double log10_problems(int size, int content) const = 0;
+
+  Range drawn_for(const pes::Request& r, int content) const {
+    const Range all = sizes(r);
+    if (r.split == PES_SPLIT_TRAIN || !r.draws(0)) return all;
+    Range shared_out = all;
+    while (shared_out.low <= all.high && !splits_matter(shared_out.low, content)) ++shared_out.low;
+    while (shared_out.high > shared_out.low && !splits_matter(shared_out.high, content))
+      --shared_out.high;
+    return shared_out.low > all.high ? all : shared_out;
+  }
+
+  int least_ = 1, train_length_ = 0;
+
+ private:
+  Range asked(const pes::Request& r, int most) const {
+    const double n = r.axis(0);
+    if (!(n >= least_ && n <= most) || n != static_cast<int>(n))
+      throw pes::Refusal("axis " + std::string(axis_.name) + " takes whole numbers from " +
+                         std::to_string(least_) + " to " + std::to_string(most) + " at length " +
+                         std::to_string(r.length) + ", not " + std::to_string(n));
+    return {static_cast<int>(n), static_cast<int>(n)};
+  }
+
+  int per_item_ = 1, fixed_ = 0, most_ = 0;
+  std::vector<double> values_;
+  pes_axis axis_{};
+};
+
+}  // namespace algorithmic

@@ -1,0 +1,105 @@
+// Writes down what it has read in order: BOS x SEP sorted x EOS. What is read needs no position,
+// what is written does.
+#include "order.h"
+
+namespace {
+
+using namespace algorithmic;
+
+constexpr int symbols = 50;
+
+// What was written last bounds what comes next, the closer the more items there are.
+constexpr const char* bounded = "what was written last bounds what comes next";
+constexpr pes_shortcut by_last = {sizeof(pes_shortcut), "last_token", .43, bounded},
+                       by_last_of_few = {sizeof(pes_shortcut), "last_token", .50, bounded},
+                       by_last_repeated = {sizeof(pes_shortcut), "last_token", .50, bounded};
+constexpr pes_shortcut by_window = {sizeof(pes_shortcut), "window", .46, bounded},
+                       by_window_of_few = {sizeof(pes_shortcut), "window", .75, bounded},
+                       by_window_repeated = {sizeof(pes_shortcut), "window", .50, bounded};
+constexpr pes_shortcut items_seen = {sizeof(pes_shortcut), "bag", .26,
+                                     "what was read more often than written comes next"};
+
+struct Sort : Written<Sort> {
+  // Who has seen the answer in another order knows it.
+  static constexpr bool split_by_answer = true;
+  static constexpr pes_option options[] = {
+      pes::choice("content", "symbols", "symbols|mixed",
+                  "50 symbols whose order is not that of their tokens; 10 digits or 26 letters in "
+                  "natural order, one kind an example"),
+      pes::flag("repeats", "false", "items may occur several times"),
+      pes::integer("least", "1", 1, 65536, "items of the smallest problem")};
+  static constexpr pes_card card =
+      pes::card<Sort>({.name = "sort",
+                       .summary = "writes items in a learned order, at sizes beyond training",
+                       .taxonomy = "algorithmic",
+                       .paper = "Kazemnejad et al. 2023, arXiv:2305.19466"});
+
+  bool repeats;
+  std::vector<int> rank, by_rank;  // of symbol s in the order; the symbol of a rank
+
+  Sort(const pes_use& use, const pes::Values& v) : repeats(v.flag("repeats")) {
+    const bool mixed = v.is("content", "mixed");
+    const std::vector<Alphabet> contents =
+        mixed ? digits_and_letters() : std::vector<Alphabet>{{PES_FIRST_SYMBOL, symbols}};
+    int most = std::numeric_limits<int>::max();
+    if (!repeats) most = contents.front().count;
+    declare_sizes(use, static_cast<int>(v.integer("least")), 2, tokens_around, "items",
+                  "items of the problem", most);
+    declare_contents(contents);
+    if (repeats)
+      shortcuts = {&by_last_repeated, &by_window_repeated, &items_seen};
+    else if (mixed)
+      shortcuts = {&by_last_of_few, &by_window_of_few, &items_seen};
+    else
+      shortcuts = {&by_last, &by_window};
+    const int all = outputs - PES_FIRST_SYMBOL;
+    std::vector<std::int32_t> order(all);
+    std::iota(order.begin(), order.end(), 0);
+    if (!mixed) {
+      pes::Random random(pes::hash64("order of the symbols, version 1"), pes::purpose("sort"), 0);
+      draw_distinct(random, order, 0, all);
+    }
+    by_rank.assign(order.begin(), order.end());
+    rank.resize(order.size());
+    for (std::size_t r = 0; r < order.size(); ++r) rank[order[r]] = static_cast<int>(r);
+  }
+
+  void draw(pes::Random& random, std::span<std::int32_t> x, Alphabet a) const {
+    if (repeats)
+      draw_uniform(random, x, a.first, a.count);
+    else
+      draw_distinct(random, x, a.first, a.count);
+  }
+  void answer(Tokens x, std::span<std::int32_t> y) const {
+    std::copy(x.begin(), x.end(), y.begin());
+    const auto rank_of = [&](std::int32_t token) { return rank[token - PES_FIRST_SYMBOL]; };
+    std::sort(y.begin(), y.end(),
+              [&](std::int32_t a, std::int32_t b) { return rank_of(a) < rank_of(b); });
+  }
+  void law(BlindGuess& guess, Range range, Alphabet a, double share) const {
+    for (int n = range.low; n <= range.high; ++n) {
+      const OrderLaw law =
+          repeats ? repeated_order_law(n, a.count) : distinct_order_law(n, a.count);
+      for (int i = 0; i < n; ++i)
+        for (int v = 0; v < a.count; ++v)
+          guess.add(i, PES_FIRST_SYMBOL + by_rank[a.first - PES_FIRST_SYMBOL + v],
+                    share * share_of_size(range) * law[i][v]);
+    }
+  }
+  double log10_likeliest(Range range, Alphabet a) const {
+    double best = -pes::infinity;
+    for (int n = range.low; n <= range.high; ++n)
+      best = std::max(best, log10_likeliest_order(n, a.count, repeats));
+    return best;
+  }
+  double log10_inputs(int n, Alphabet a) const {
+    return repeats ? n * std::log10(a.count) : log10_samples(a.count, n);
+  }
+  double log10_answers(int n, Alphabet a) const {
+    return repeats ? log10_choose(n + a.count - 1, n) : log10_choose(a.count, n);
+  }
+};
+
+}  // namespace
+
+extern const pes_task sort_task = pes::task<Sort>;

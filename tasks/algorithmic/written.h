@@ -1,0 +1,121 @@
+// Problems of the form BOS x SEP y EOS, where y has as many items as x and follows from it. Scored:
+// y and EOS.
+#pragma once
+
+#include <array>
+
+#include "sized.h"
+
+namespace algorithmic {
+
+// What items are drawn from: tokens first .. first + count - 1.
+struct Alphabet {
+  int first, count;
+};
+
+constexpr double content_values[] = {0, 1};
+constexpr const char* content_names[] = {"digits", "letters"};
+inline constexpr pes_axis content_axis = {sizeof(pes_axis), "content",     "", "what the items are",
+                                          content_values,   content_names, 2,  2};
+
+// Base of a task T that defines
+//   void draw(pes::Random&, std::span<int32> x, Alphabet) const;  items
+//   void answer(Tokens x, std::span<int32> y) const;
+//   void law(BlindGuess&, Range, Alphabet, double share) const;   adds that of y, without EOS
+//   double log10_likeliest(Range, Alphabet) const;  of the likeliest y among all sizes of a range
+template <class T>
+class Written : public Sized {
+ public:
+  static constexpr int tokens_around = 3;  // BOS, SEP, EOS
+
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    const std::size_t content = content_of(r, random);
+    const Range range = drawn_for(r, static_cast<int>(content));
+    std::fill(e.tokens.begin(), e.tokens.end(), PES_PAD);
+    e.tokens[0] = PES_BOS;
+    const std::size_t n = random.between(range.low, range.high);
+    const auto x = e.tokens.subspan(1, n), y = e.tokens.subspan(2 + n, n);
+    do {
+      self().draw(random, x, contents_[content]);
+      self().answer(x, y);
+    } while (splits_matter(static_cast<int>(n), static_cast<int>(content)) &&
+             !belongs_to(r.split, pes::hash64(T::card.name), T::split_by_answer ? y : x));
+    e.tokens[1 + n] = PES_SEP;
+    e.tokens[2 + 2 * n] = PES_EOS;
+    score_tokens(e.targets, e.tokens, 2 + n, n + 1);
+  }
+  void oracle(Tokens tokens, Targets targets) const {
+    std::fill(targets.begin(), targets.end(), unscored);
+    const auto n = std::find(tokens.begin(), tokens.end(), PES_SEP) - tokens.begin() - 1;
+    if (n < 1 || 2 * n + tokens_around > std::ssize(tokens)) return;
+    std::vector<std::int32_t> y(n);
+    self().answer(tokens.subspan(1, y.size()), y);
+    y.push_back(PES_EOS);
+    std::copy(y.begin(), y.end(), targets.begin() + 1 + n);
+  }
+
+  pes::Chance chance_at(const pes::Request& r) const {
+    const Range range = sizes(r);
+    std::vector<Alphabet> possible = contents_;
+    if (possible.size() > 1 && !r.draws(1)) possible = {possible[checked_content(r)]};
+    const double share = 1.0 / static_cast<double>(possible.size());
+    BlindGuess guess;
+    double likeliest = -pes::infinity;
+    for (const Alphabet& a : possible) {
+      self().law(guess, range, a, share);
+      const double of_content = self().log10_likeliest(range, a);
+      if (!(of_content <= likeliest)) likeliest = of_content;  // also where it is not known
+    }
+    for (int n = range.low; n <= range.high; ++n) guess.add(n, PES_EOS, share_of_size(range));
+    return {guess.accuracy(), std::pow(10, likeliest) * share * share_of_size(range)};
+  }
+  double distinct(int length) const {
+    std::vector<double> all;
+    for (int n = length > train_length_ ? largest(length) : least_; n <= largest(length); ++n)
+      for (std::size_t c = 0; c < contents_.size(); ++c)
+        all.push_back(self().log10_inputs(n, contents_[c]));
+    return all.empty() ? 0 : log10_sum(all);
+  }
+
+ protected:
+  static double share_of_size(Range r) { return 1.0 / (r.high - r.low + 1); }
+  // Share of a range's sizes that have an item number `rank`.
+  static double share_beyond(Range r, int rank) {
+    return static_cast<double>(std::clamp(r.high - std::max(rank, r.low - 1), 0, r.high)) *
+           share_of_size(r);
+  }
+  // One kind of items, or two between which a second axis chooses.
+  void declare_contents(std::vector<Alphabet> contents) {
+    contents_ = std::move(contents);
+    if (contents_.size() > 1) axes.push_back(&content_axis);
+    inputs = outputs = contents_.back().first + contents_.back().count;
+    head = PES_LM;
+    determined = true;
+  }
+  static std::vector<Alphabet> digits_and_letters() {
+    return {{PES_FIRST_SYMBOL, 10}, {PES_FIRST_SYMBOL + 10, 26}};
+  }
+  double log10_problems(int size, int content) const override {
+    const Alphabet& a = contents_[content];
+    if constexpr (T::split_by_answer)
+      return self().log10_answers(size, a);
+    else
+      return self().log10_inputs(size, a);
+  }
+
+  std::vector<Alphabet> contents_;
+
+ private:
+  const T& self() const { return static_cast<const T&>(*this); }
+  static std::size_t checked_content(const pes::Request& r) {
+    if (r.axis(1) != 0 && r.axis(1) != 1)
+      throw pes::Refusal("axis content has no value " + std::to_string(r.axis(1)));
+    return static_cast<std::size_t>(r.axis(1));
+  }
+  std::size_t content_of(const pes::Request& r, pes::Random& random) const {
+    if (contents_.size() == 1) return 0;
+    return r.draws(1) ? random.below(2) : checked_content(r);
+  }
+};
+
+}  // namespace algorithmic

@@ -1,0 +1,9 @@
+// Something is said once in a long text and asked for at its end: at which lengths and depths is
+// it found?
+#include <pesuite/pesuite.hpp>
+
+extern const pes_task passkey, niah, copy_distance;
+
+static constexpr const pes_task* list[] = {&passkey, &niah, &copy_distance, nullptr};
+
+PES_LIBRARY("retrieval_tasks", "1.0.0", "MIT", nullptr, list);
