@@ -2,9 +2,12 @@
 set encoding utf8
 
 # In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
-left = 96; top = 44; panel_width = 520; panel_height = 350
+top = 44
+if (!exists("left")) { left = 96 }
+if (!exists("panel_width")) { panel_width = 520 }
+if (!exists("panel_height")) { panel_height = 350 }
 bottom = 48 + 19 * x_lines
-legend_height = 23 * (n + 2)
+if (!exists("legend_height")) { legend_height = 23 * (n + 2) }
 height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
 width = left + panel_width + 24 + legend_width
 # noenhanced: names of encodings may hold _ ^ @ and are shown as they are

@@ -31,14 +31,23 @@ int report_verb(const std::vector<std::string>& words) {
   Arguments a("report RUN [flags]",
               "Writes tables (Markdown, CSV) and figures (SVG with data and script) of a run from "
               "its records alone.");
-  a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results");
+  a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results")(
+      "expect", po::value<std::vector<std::string>>()->composing(),
+      "a hypothesis to judge beside those of the suite, e.g. 'nll(A, 4x) < nll(B, 4x)'")(
+      "json", po::bool_switch(),
+      "verdicts on hypotheses as JSON on stdout, and nothing else there");
   a.positional("run");
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
-  const ReportResult r = write_report(find_run(a.text("run"), a.text("out")));
-  fmt::print("{}\nwrote {} and {} figures beside it\n", r.headline, r.file.string(),
-             r.figures.size());
+  const fs::path run = find_run(a.text("run"), a.text("out"));
+  const ReportResult r = write_report(run, a.texts("expect"));
   for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
+  if (a.flag("json")) {
+    fmt::print("{}\n", r.verdicts.dump(1));
+    return 0;
+  }
+  fmt::print("{}\n{}\nwrote {} and {} figures beside it\n", r.headline, r.findings, r.file.string(),
+             r.figures.size());
   return 0;
 }
 

@@ -222,7 +222,7 @@ Json read_json(const fs::path& file, RunData& run) {
 }
 
 // What a plan says about how a task was trained.
-std::string training_of(const Json& config) {
+std::string training_of(const Json& config, bool tuned) {
   const Json* train = field(config, "train");
   if (train == nullptr || !train->is_object()) return "";
   const Json* optimizer = field(*train, "optimizer");
@@ -230,8 +230,9 @@ std::string training_of(const Json& config) {
   std::string out =
       fmt::format("{} steps of {} sequences", integer(*train, "steps"), integer(*train, "batch"));
   if (optimizer != nullptr)
-    out += fmt::format(", {} at learning rate {}", text(*optimizer, "name"),
-                       format_number(number(*optimizer, "lr")));
+    out += fmt::format(", {} at {}", text(*optimizer, "name"),
+                       tuned ? "the learning rate chosen for each encoding"
+                             : "learning rate " + format_number(number(*optimizer, "lr")));
   if (schedule != nullptr) out += fmt::format(" ({} schedule)", text(*schedule, "kind"));
   return out;
 }
@@ -268,7 +269,7 @@ void use_plan(const Json& plan, RunData& run) {
         continue;
       index_of(t.seeds, seed->get<std::uint64_t>());
       index_of(t.encodings, index_of(run.encodings, text(c, "encoding")));
-      if (t.training.empty()) t.training = training_of(*config);
+      if (t.training.empty()) t.training = training_of(*config, run.tuning.is_object());
     }
   }
   run.expressions.resize(run.encodings.size());
@@ -356,8 +357,10 @@ RunData read_run(const fs::path& folder) {
   const Json suite = read_suite(folder / "suite.resolved.toml", run);
   const Json plan = read_json(folder / "plan.json", run);
   run.environment = read_json(folder / "env.json", run);
+  run.tuning = read_json(folder / "tuning.json", run);
   run.suite = text(suite, "name");
   run.about = text(suite, "about");
+  if (const Json* h = field(suite, "hypothesis"); h != nullptr) run.hypotheses = *h;
   Order order(suite, plan);
   run.encodings = order.encodings;
   Sorter sorter(run);

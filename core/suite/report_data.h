@@ -90,6 +90,8 @@ struct RunData {
   std::string last_record;             // time stamp
   Json environment;                    // env.json; null where there is none
   std::size_t cells = 0, planned = 0;  // with records; in the plan, 0 where there is none
+  Json tuning;                         // tuning.json: learning rates tried and chosen; or null
+  Json hypotheses;                     // [[hypothesis]] of the suite as JSON; null for none
   std::vector<std::string> notes;
 
   bool several_models() const { return models.size() > 1; }

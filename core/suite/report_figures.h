@@ -6,6 +6,7 @@
 
 #include "suite/figure.h"
 #include "suite/report_data.h"
+#include "suite/report_findings.h"
 
 namespace pesuite {
 
@@ -18,5 +19,13 @@ std::vector<Figure> position_figures(const RunData&, const TaskData&, const std:
 std::vector<Figure> curve_figures(const RunData&, const TaskData&);
 // Accuracy of problems by setting.
 std::vector<Figure> accuracy_figures(const RunData&, const TaskData&);
+// Accuracy by length and by each axis of at least three values, a panel an encoding.
+std::vector<Figure> map_figures(const RunData&, const TaskData&);
+// Every seed's accuracy at every length, from three seeds on.
+std::vector<Figure> strip_figures(const RunData&, const TaskData&);
+// Training length against evaluation length, where tasks differ in the training length alone.
+std::vector<Figure> ladder_figures(const RunData&);
+// Mean ranks with the critical difference; performance profiles.
+std::vector<Figure> across_figures(const RunData&, const Across&);
 
 }  // namespace pesuite

@@ -80,24 +80,22 @@ void add_ticks(Settings& s, const char* axis, const Ticks& ticks) {
   s.number(fmt::format("{}_lines", axis), static_cast<double>(lines));
 }
 
-void add_series(Settings& s, const RunData& run, const TaskData& t, const Lines* lines) {
-  std::vector<std::string> ids, labels, seeds;
+void add_styles(Settings& s, const RunData& run, const std::vector<std::size_t>& encodings,
+                const std::vector<std::string>& given) {
+  std::vector<std::string> ids, labels = given;
   std::size_t widest = 15;  // "training length"
-  for (const std::size_t e : t.encodings) {
-    ids.push_back(run.encodings[e]);
-    labels.push_back(legend(run, t, e, lines));
-    widest = std::max(widest, display_width(labels.back()));
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    ids.push_back(run.encodings[encodings[i]]);
+    if (given.empty()) labels.push_back(shorten(ids.back(), 26));
+    widest = std::max(widest, display_width(labels[i]));
   }
   constexpr double sample = 56, character = 8.2;  // pixels
-  for (const std::uint64_t seed : t.seeds) seeds.push_back(std::to_string(seed));
   s.number("n", static_cast<double>(ids.size()));
   s.texts("id", ids);
   s.texts("label", labels);
   s.number("legend_width", std::ceil(sample + character * static_cast<double>(widest)));
-  s.number("seeds", static_cast<double>(seeds.size()));
-  s.texts("seed", seeds);
-  for (std::size_t i = 0; i < t.encodings.size(); ++i) {
-    const SeriesStyle style = series_style(t.encodings[i]);
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    const SeriesStyle style = series_style(encodings[i]);
     const auto line = [&](std::size_t number, const std::string& colour, const char* sizes) {
       s.line(fmt::format("set style line {} lc rgb \"{}\" pt {} dt {} {}", number, colour,
                          style.marker, style.dash, sizes));
@@ -105,6 +103,15 @@ void add_series(Settings& s, const RunData& run, const TaskData& t, const Lines*
     line(i + 1, style.colour, "lw 2 ps 0.8");
     line(i + 101, faint(style.colour), "lw 1 ps 0.5");
   }
+}
+
+void add_series(Settings& s, const RunData& run, const TaskData& t, const Lines* lines) {
+  std::vector<std::string> labels, seeds;
+  for (const std::size_t e : t.encodings) labels.push_back(legend(run, t, e, lines));
+  for (const std::uint64_t seed : t.seeds) seeds.push_back(std::to_string(seed));
+  add_styles(s, run, t.encodings, labels);
+  s.number("seeds", static_cast<double>(seeds.size()));
+  s.texts("seed", seeds);
 }
 
 void add_y_axis(Settings& s, const Range& range, bool logarithmic) {

@@ -50,7 +50,10 @@ struct Lines {
 using Ticks = std::vector<std::pair<double, std::string>>;  // a text may have several lines
 void add_ticks(Settings&, const char* axis, const Ticks&);
 
-// Ids, labels and line styles of the encodings of a task. Style i belongs to its i-th encoding and
+// Ids, labels and line styles of encodings; style i belongs to the i-th of them.
+void add_styles(Settings&, const RunData&, const std::vector<std::size_t>& encodings,
+                const std::vector<std::string>& labels = {});
+// The same, and the seeds, for the encodings of a task. Style i belongs to its i-th encoding and
 // looks as series_style() of that encoding's place in the suite; style 100 + i is the same, faint.
 // The labels count seeds that have no line, or none that ends where it should.
 void add_series(Settings&, const RunData&, const TaskData&, const Lines* = nullptr);

@@ -40,6 +40,8 @@ Spread in_row(const TaskData&, std::size_t encoding, const std::vector<SeedValue
 TableFile length_table(const RunData&, const TaskData&, const std::string& protocol);
 // Problems: accuracy with chance and interval, loss and their change, by setting.
 TableFile problem_table(const RunData&, const TaskData&);
+// What changes with length: use of context, effective length, seeds, accuracy along axes.
+TableFile generalisation_table(const RunData&, const TaskData&);
 TableFile cost_table(const RunData&);
 TableFile failure_table(const RunData&);  // no blocks where nothing failed
 

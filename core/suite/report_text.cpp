@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "suite/contest.h"
 #include "suite/report_tables.h"
 
 namespace pesuite {
@@ -77,8 +78,7 @@ std::string seeds_sentence(const RunData& run) {
            "encodings "
            "(below about 2 % of perplexity, on the published scale) are ties.";
   return fmt::format(
-      "Read encodings whose ranges over seeds overlap as ties; {} seeds cannot tell small gaps "
-      "from chance.",
+      "Encodings are compared seed by seed; what {} seeds cannot tell apart is called a tie.",
       run.seeds.size());
 }
 
@@ -98,51 +98,13 @@ std::string task_sentence(const RunData& run, const TaskData& t) {
   return out + ".";
 }
 
-namespace {
-
-// Whether a cell scores at the training length as one that learned its task does.
-bool learned(const TaskData& t, const CellData& c, double best) {
-  if (t.corpus) {
-    const Place p = whole("nll", t.protocols[0], t.train_length);
-    const Number* nats = c.find(p);
-    const Number* optimum = c.find(whole("optimum", t.protocols[0], t.train_length));
-    return nats != nullptr && nats->value <= 1.05 * (optimum != nullptr ? optimum->value : best);
-  }
-  bool any = false;
-  for (const Setting& s : t.settings) {
-    if (!s.trained || s.length != t.train_length) continue;
-    const double accuracy = accuracy_of(c, {&s, "", ""}).value;
-    if (!(accuracy >= 0.95)) return false;
-    any = true;
-  }
-  return any;
-}
-
-}  // namespace
-
 std::string trained_sentence(const RunData& run, const TaskData& t) {
   if (!t.corpus && !t.problem) return "";
-  double best = std::numeric_limits<double>::infinity();
-  if (t.corpus)
-    for (const auto& [key, cell] : t.cells)
-      if (const Number* n = cell.find(whole("nll", t.protocols[0], t.train_length)); n != nullptr)
-        best = std::min(best, n->value);
   std::vector<std::string> not_learned;
-  for (const std::size_t e : t.encodings) {
-    double good = 0, all = 0;
-    for (const std::uint64_t seed : t.seeds) {
-      const CellData* c = t.cell(e, seed);
-      if (c == nullptr || (c->status != "ok" && c->status != "diverged"))
-        continue;  // never got there
-      good += learned(t, *c, best) ? 1 : 0;
-      ++all;
-    }
-    if (good < 0.8 * all) not_learned.push_back(run.encodings[e]);
-  }
+  for (const std::size_t e : t.encodings)
+    if (learned(t, e) == Learned::no) not_learned.push_back(run.encodings[e]);
   if (not_learned.empty()) return "";
-  const std::string criterion = t.problem          ? "accuracy of 95 %"
-                                : t.has("optimum") ? "nats within 5 % of the optimum"
-                                                   : "nats within 5 % of the best here";
+  const std::string criterion = learned_criterion(t);
   if (not_learned.size() == t.encodings.size())
     return fmt::format(
         "**No encoding learned the task at the training length** (wanted: {} in 80 % of the "

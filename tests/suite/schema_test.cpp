@@ -123,13 +123,17 @@ train = {lr = 100, optimizer = {weight_decay = 100}, schedule = {kind = "constan
 lengths = ["1x", "2x"]
 protocol = ["non_overlapping", "sliding(4)", "last(4)"]
 examples = 4
+[[hypothesis]]
+expect = "nll(none, 2x, task=toylag) < 9"
+[[hypothesis]]
+expect = "nll(none, 2x, task=toylag) < nll('learned(rows=8)', 2x, task=toylag)"
 )toml";
 
 TEST(Schemas, AgreeWithTheFilesOfARun) {
   const fs::path folder = fs::path(::testing::TempDir()) / "pesuite_schema_test";
   fs::remove_all(folder);
   write_file_atomic(folder / "tiny.toml", tiny_suite);
-  const Ended run = Command(folder, {"run", "tiny.toml", "--no-report", "--out", "out"}).wait();
+  const Ended run = Command(folder, {"run", "tiny.toml", "--out", "out"}).wait();
   EXPECT_EQ(run.code, static_cast<int>(Exit::cells_failed))
       << run.err;  // longer than the table of 8
   const fs::path results = fs::directory_iterator(folder / "out/runs")->path();
@@ -143,6 +147,10 @@ TEST(Schemas, AgreeWithTheFilesOfARun) {
   }
   EXPECT_THAT(statuses, ::testing::IsSupersetOf({"ok", "diverged"}));
   EXPECT_THAT(parts, ::testing::ElementsAre("eval", "fail", "trai"));
+
+  const Plain verdicts = load(results / "hypotheses.json");
+  EXPECT_EQ(Schema("hypotheses.schema.json").problems(verdicts), "") << verdicts;
+  EXPECT_EQ(verdicts.at("hypotheses").size(), 2u);
 
   EXPECT_EQ(Schema("env.schema.json").problems(load(results / "env.json")), "");
   const Schema plan("plan.schema.json");
@@ -195,6 +203,7 @@ model = {one = {preset = "micro"}}
 encoding = [{id = "one", expr = "none"}]
 task = [{id = "one", task = "toylag"}]
 eval = [{task = "one"}]
+hypothesis = [{id = "one", expect = "nll(one) < 9"}]
 )");
   const Plain schema = load_schema("suite.schema.json");
   int keys = 0;
@@ -218,7 +227,9 @@ TEST(SuiteSchema, KnowsEveryKeyThatTheProgramReads) {
   std::set<std::string> known;
   walk(schema, schema, "",
        [&](const std::string& path) { known.insert(path.substr(path.rfind('.') + 1)); });
-  const std::string source = read_file(fs::path(PESUITE_TEST_DIR) / "../core/suite/suite.cpp");
+  const fs::path folder = fs::path(PESUITE_TEST_DIR) / "../core/suite";
+  const std::string source =
+      read_file(folder / "suite.cpp") + read_file(folder / "hypothesis.cpp");
   const std::regex read(
       R"re((?:\b\w\.(?:text|flag|integer|number|choice|table|named_table|find|has)s?|positive|read_\w+)\((?:\w, )?"(\w+)")re");
   int keys = 0;

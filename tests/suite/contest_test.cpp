@@ -1,0 +1,189 @@
+// Who beats whom: the gate, ties, what diverged, one seed, ranks over tasks, and the sentences.
+#include "suite/contest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <pesuite/random.hpp>
+
+#include "suite/length_metrics.h"
+#include "suite/report_findings.h"
+#include "tests/suite/run_data.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// a and b are alike, c is worse by `gap` at 4x; seeds move all by the same, and each a little.
+MadeUp three(std::size_t seeds, double gap, double noise = 0.002) {
+  MadeUp m({"a", "b", "c"});
+  TaskData& t = m.corpus("corpus", {64, 256});
+  for (std::uint64_t s = 0; s < seeds; ++s)
+    for (std::size_t e = 0; e < 3; ++e) {
+      const double own = noise * pes::Random(1, pes::purpose("seeds"), 10 * s + e).normal();
+      m.nats(t, e, s, 64, 0.03 + own / 100);
+      m.nats(t, e, s, 256, 0.1 + 0.05 * static_cast<double>(s) + own + (e == 2 ? gap : 0));
+    }
+  return m;
+}
+
+const Contest& at(const std::vector<Contest>& all, int length) {
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const Contest& c) { return c.ground.length == length; });
+}
+
+TEST(Contest, CallsADifferenceThatPairsOfSeedsShow) {
+  const MadeUp m = three(3, 0.3);
+  const auto all = contests(m.run.tasks[0]);
+  const Contest& c = at(all, 256);
+  EXPECT_EQ(c.duel(0, 2)->verdict, Verdict::first);
+  EXPECT_EQ(c.duel(1, 2)->verdict, Verdict::first);
+  EXPECT_NEAR(c.duel(0, 2)->difference, -0.3, 0.01);
+  EXPECT_NE(c.duel(0, 1)->verdict, Verdict::first);
+  EXPECT_NE(c.duel(0, 1)->verdict, Verdict::second);
+  std::vector<double> ranks(3);
+  for (std::size_t i = 0; i < 3; ++i) ranks[c.ranked[i]] = c.ranks[i];
+  EXPECT_THAT(ranks, ElementsAre(1.5, 1.5, 3));
+  const auto said = task_findings(m.run, m.run.tasks[0], all);
+  EXPECT_THAT(said.back(), AllOf(HasSubstr("beats c by 0."), HasSubstr("Ranks: ")));
+}
+
+TEST(Contest, CallsNothingThatIsSmallerThanWhatMatters) {
+  const MadeUp m = three(5, 0.01, 0.0001);
+  const Contest c = at(contests(m.run.tasks[0]), 256);
+  EXPECT_LT(c.duel(0, 2)->adjusted, 0.05);
+  EXPECT_EQ(c.duel(0, 2)->verdict, Verdict::equivalent) << "within 0.02 nats, and shown to be";
+}
+
+TEST(Contest, PrintsBesideATieWhatCouldHaveBeenSeen) {
+  const MadeUp m = three(3, 0.05, 0.08);
+  const auto all = contests(m.run.tasks[0]);
+  const Contest& c = at(all, 256);
+  EXPECT_EQ(c.duel(0, 2)->verdict, Verdict::tie);
+  EXPECT_GT(c.duel(0, 2)->resolvable, 0.05);
+  const Duel& d = *c.duel(0, 2);
+  EXPECT_EQ(d.needed > 3, std::abs(d.difference) >= 0.02) << "seeds for what matters";
+  const auto said = task_findings(m.run, m.run.tasks[0], all);
+  EXPECT_THAT(said.back(), AllOf(HasSubstr("no difference between the 3 encodings is resolvable "
+                                           "with 3 seeds"),
+                                 HasSubstr("smallest that could have been called")));
+}
+
+TEST(Contest, CallsNothingFromOneSeed) {
+  const MadeUp m = three(1, 5);
+  const Contest c = at(contests(m.run.tasks[0]), 256);
+  EXPECT_EQ(c.unranked_because, "one seed is no test");
+}
+
+TEST(Contest, RanksOnlyWhatLearnedItsTask) {
+  MadeUp m({"good", "fair", "never"});
+  TaskData& t = m.problem("copy", {64, 128});
+  for (std::uint64_t s = 0; s < 5; ++s) {
+    m.accuracy(t, 0, s, 64, 1), m.accuracy(t, 0, s, 128, 0.9 + 0.001 * static_cast<double>(s));
+    m.accuracy(t, 1, s, 64, s == 0 ? 0.5 : 0.99), m.accuracy(t, 1, s, 128, 0.4);
+    m.accuracy(t, 2, s, 64, s < 2 ? 0.5 : 1), m.accuracy(t, 2, s, 128, 0.99);
+  }
+  EXPECT_EQ(learned(t, 1), Learned::yes) << "4 of 5 seeds are 80 %";
+  EXPECT_EQ(learned(t, 2), Learned::no);
+  const auto all = contests(t);
+  EXPECT_THAT(at(all, 128).ranked, ElementsAre(0, 1));
+  EXPECT_THAT(at(all, 128).encodings, ElementsAre(0, 1, 2)) << "shown all the same";
+  EXPECT_THAT(at(all, 64).ranked, ::testing::SizeIs(3)) << "in distribution all are compared";
+  EXPECT_EQ(at(all, 128).duel(0, 1)->verdict, Verdict::first);
+  EXPECT_THAT(task_findings(m.run, t, all)[0], HasSubstr("Not ranked beyond the training length"));
+}
+
+TEST(Contest, RanksNothingAtChance) {
+  MadeUp m({"a", "b"});
+  TaskData& t = m.problem("sum", {64, 128});
+  for (std::uint64_t s = 0; s < 3; ++s)
+    for (std::size_t e = 0; e < 2; ++e)
+      m.accuracy(t, e, s, 64, 1), m.accuracy(t, e, s, 128, e == 0 ? 0.101 : 0.095);
+  EXPECT_EQ(at(contests(t), 128).unranked_because, "every interval holds the chance level");
+}
+
+TEST(Contest, CountsDivergedSeedsAsWorstAndCrashedOnesNotAtAll) {
+  MadeUp m = three(6, 0.0);
+  TaskData& t = m.run.tasks[0];
+  for (std::uint64_t s = 0; s < 6; ++s) {
+    t.cells[{2, s}].evals[whole("regret", "last(32)", 256)].value = INFINITY;
+    t.cells[{2, s}].evals[whole("nll", "last(32)", 256)].value = INFINITY;
+  }
+  Contest c = hold(at(contests(t), 256).ground);
+  EXPECT_EQ(c.duel(0, 2)->infinite, 6u);
+  EXPECT_STREQ(c.duel(0, 2)->test, "sign test");
+  EXPECT_NEAR(c.duel(0, 2)->p, 2 / 64.0, 1e-12);
+  t.cells[{0, 5}] = {};
+  m.diverge(t, 0, 5, "crash");
+  c = hold(c.ground);
+  EXPECT_EQ(c.duel(0, 2)->seeds, 5u) << "a crash says nothing about the encoding";
+  t.cells[{0, 5}].status = "diverged";
+  const auto values = scores(c.ground, 0);
+  EXPECT_TRUE(std::isinf(values[5].value));
+}
+
+TEST(Contest, UsesTheBootstrapFromTenSeedsOn) {
+  const MadeUp m = three(10, 0.3);
+  const Contest c = at(contests(m.run.tasks[0]), 256);
+  EXPECT_STREQ(c.duel(0, 2)->test, "paired bootstrap");
+  EXPECT_EQ(c.duel(0, 2)->verdict, Verdict::first);
+}
+
+TEST(Across, RanksOverTasksWithTheCriticalDifference) {
+  MadeUp m({"a", "b", "c"});
+  for (int i = 0; i < 12; ++i) m.problem("t" + std::to_string(i), {64, 128});
+  for (TaskData& t : m.run.tasks)
+    for (std::uint64_t s = 0; s < 3; ++s)
+      for (std::size_t e = 0; e < 3; ++e) {
+        m.accuracy(t, e, s, 64, 1);
+        m.accuracy(t, e, s, 128,
+                   0.9 - 0.3 * static_cast<double>(e) + 0.004 * static_cast<double>(s % 2));
+      }
+  std::vector<std::vector<Contest>> all;
+  for (const TaskData& t : m.run.tasks) all.push_back(contests(t));
+  const Across a = across_tasks(m.run, all);
+  EXPECT_EQ(a.tasks.size(), 12u);
+  ASSERT_EQ(a.standings.size(), 3u);
+  EXPECT_EQ(a.standings[0].encoding, 0u);
+  EXPECT_EQ(a.standings[0].rank, 1);
+  EXPECT_NEAR(a.standings[1].reciprocal, 0.5, 1e-12);
+  EXPECT_NEAR(a.standings[0].score, (0.9013 - 0.1) / 0.9, 2e-3);
+  EXPECT_NEAR(a.critical, 2.343 * std::sqrt(12 / 72.0), 1e-3);
+  EXPECT_EQ(a.groups.size(), 3u);
+  EXPECT_THAT(across_findings(m.run, a)[0], HasSubstr("**a** has the best mean rank"));
+}
+
+// -------------------------------------------------------------------- metrics over lengths
+
+TEST(LengthMetrics, SayHowMuchOfTheContextIsUsed) {
+  MadeUp m({"a"});
+  TaskData& t = m.corpus("corpus", {64, 256});
+  m.nats(t, 0, 1, 64, 0.1, 2.0);
+  m.nats(t, 0, 1, 256, 0.15, 1.9);  // nats 2.1 -> 2.05; the optimum gains 0.1
+  const CellData& c = *t.cell(0, 1);
+  EXPECT_NEAR(context_use(t, c, "last(32)", 256), 0.5, 1e-12);
+  EXPECT_NEAR(extrapolation_ratio(t, c, "last(32)", 256), std::exp(-0.05), 1e-12);
+  EXPECT_TRUE(std::isnan(context_use(t, c, "last(32)", 64))) << "nothing to gain there";
+}
+
+TEST(LengthMetrics, FollowTheCurveFromTheTrainingLengthOn) {
+  MadeUp m({"a"});
+  TaskData& t = m.problem("copy", {32, 64, 128, 512});
+  m.accuracy(t, 0, 1, 32, 0.2), m.accuracy(t, 0, 1, 64, 1), m.accuracy(t, 0, 1, 128, 0.96);
+  m.accuracy(t, 0, 1, 512, 0.3);
+  const LengthCurve c = length_curve(t, *t.cell(0, 1), "");
+  EXPECT_EQ(c.points.size(), 3u);
+  EXPECT_EQ(effective_length(c), 128);
+  EXPECT_EQ(half_life(c, 64), 8);
+  EXPECT_NEAR(area_under_curve(c), (0.98 * 1 + 0.63 * 2) / 3, 1e-12);
+  EXPECT_EQ(effective_length({false, 0.1, {{64, 0.5}, {128, 1}}}), 0) << "not even there";
+  EXPECT_EQ(effective_length({true, 0, {{64, 0.1}, {128, 0.11}, {256, 0.2}}}), 128);
+}
+
+}  // namespace
+}  // namespace pesuite::testing
