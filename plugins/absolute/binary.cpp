@@ -13,7 +13,9 @@ struct Binary : Digits {
        .bibtex =
            "@misc{peexplorer, title={pe-explorer: src/encodings/binary.py}, author={{h3nock}}, "
            "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
-       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED});
+       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
+       .cost = "none",
+       .use_if = "the question is whether a model can read a position from its bits"});
   Binary(const pes_model& m, const pes::Values& v) : Digits(m, v, 2, false) {}
 };
 

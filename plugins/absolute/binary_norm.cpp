@@ -13,7 +13,9 @@ struct BinaryNorm : Digits {
        .bibtex =
            "@misc{peexplorer, title={pe-explorer: src/encodings/binary.py}, author={{h3nock}}, "
            "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
-       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED});
+       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
+       .cost = "none",
+       .use_if = "bits are to weigh the same whether they are 0 or 1"});
   BinaryNorm(const pes_model& m, const pes::Values& v) : Digits(m, v, 2, true) {}
 };
 

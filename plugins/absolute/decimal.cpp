@@ -13,7 +13,9 @@ struct Decimal : Digits {
        .bibtex =
            "@misc{peexplorer, title={pe-explorer: src/encodings/decimal.py}, author={{h3nock}}, "
            "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
-       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED});
+       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
+       .cost = "none",
+       .use_if = "the question is whether a model can read a position from its digits"});
   Decimal(const pes_model& m, const pes::Values& v) : Digits(m, v, 10, false) {}
 };
 

@@ -13,7 +13,9 @@ struct DecimalNorm : Digits {
        .bibtex =
            "@misc{peexplorer, title={pe-explorer: src/encodings/decimal.py}, author={{h3nock}}, "
            "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
-       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED});
+       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
+       .cost = "none",
+       .use_if = "digits are to be of the size of embeddings"});
   DecimalNorm(const pes_model& m, const pes::Values& v) : Digits(m, v, 10, true) {}
 };
 

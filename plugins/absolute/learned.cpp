@@ -21,7 +21,12 @@ struct Learned : pes::Encoding {
        .paper = "Gehring et al. 2017, arXiv:1705.03122; Devlin et al. 2018, arXiv:1810.04805",
        .bibtex = "@inproceedings{gehring2017convolutional, title={Convolutional Sequence to "
                  "Sequence Learning}, author={Gehring, Jonas and Auli, Michael and Grangier, David "
-                 "and Yarats, Denis and Dauphin, Yann N.}, booktitle={ICML}, year={2017}}"});
+                 "and Yarats, Denis and Dauphin, Yann N.}, booktitle={ICML}, year={2017}}",
+       .cost = "none",
+       .rating = "poor (Nexus guide)",
+       .extension = "none",
+       .use_if = "an architecture such as GPT-2 or BERT is followed|deployment is exactly as long "
+                 "as training|a vector for each position is affordable"});
 
   int width, train_length;
   std::int64_t count;

@@ -19,7 +19,9 @@ struct SinOnly : pes::Encoding {
        .bibtex = "@misc{peexplorer, title={pe-explorer: src/encodings/sinonly.py}, "
                  "author={{h3nock}}, "
                  "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
-       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED});
+       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
+       .cost = "none",
+       .use_if = "the question is what the cosines of a sinusoidal table are good for"});
 
   int width;
   double base;

@@ -26,7 +26,13 @@ struct Sinusoidal : pes::Encoding {
                  "author={Vaswani, Ashish and Shazeer, Noam and Parmar, Niki and Uszkoreit, Jakob "
                  "and Jones, Llion and Gomez, Aidan N. and Kaiser, Lukasz and Polosukhin, Illia}, "
                  "booktitle={NeurIPS}, year={2017}}",
-       .claims = PES_UNBOUNDED});
+       .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
+       .cost = "none",
+       .rating = "good (Nexus guide)",
+       .extension = "limited",
+       .use_if = "an encoder-decoder in the manner of the first Transformer is built|positions "
+                 "should be given by a formula that can be read|deployment is no longer than "
+                 "training|no parameters may be added"});
 
   int width;
   double base, exponent_step;  // of r

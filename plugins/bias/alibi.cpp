@@ -29,7 +29,12 @@ struct Alibi : pes::Encoding {
                  "Linear Biases Enables Input Length Extrapolation}, author={Press, Ofir and "
                  "Smith, Noah A. and Lewis, Mike}, booktitle={ICLR}, year={2022}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_MONOTONE_DECAY |
-                 PES_UNBOUNDED});
+                 PES_UNBOUNDED,
+       .cost = "minimal",
+       .rating = "excellent (Press et al. 2021)",
+       .extension = "unlimited (Nexus guide)",
+       .use_if = "deployment is longer than training and nothing is trained for it|nothing may be "
+                 "learned|what is near matters most"});
 
   std::vector<double> slopes;
   double shorten;
@@ -52,6 +57,8 @@ struct Alibi : pes::Encoding {
               ? published_slope(h, count, largest)
               : std::exp2(-largest * static_cast<double>(h + 1) / static_cast<double>(count));
     if (v.flag("learned")) log_factor = param("log_factor", {m.heads, 1}, pes::constant(0));
+    if (chosen.below == 1)
+      throw pes::Refusal("option 'random_distances' wants 0, or 2 and more: they come from 1 on");
     if (chosen.below > 0) --chosen.below;  // drawn from 0 .. below - 2, distances are one more
   }
   void begin(const pes::Step& s) {

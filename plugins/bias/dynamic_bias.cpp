@@ -20,7 +20,10 @@ struct DynamicBias : pes::Encoding {
                  "Transformer Hinging on Cross-scale Attention}, author={Wang, Wenxiao and Yao, Lu "
                  "and Chen, Long and Lin, Binbin and Cai, Deng and He, Xiaofei and Liu, Wei}, "
                  "booktitle={ICLR}, year={2022}}",
-       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "low",
+       .use_if = "the bias should be a learned function of distance|deployment is near the "
+                 "training length"});
 
   std::int64_t width, depth;
   bool logarithm;

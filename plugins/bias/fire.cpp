@@ -31,7 +31,12 @@ struct Fire : pes::Encoding {
                  "and Guruganesh, Guru and Ainslie, Joshua and Ontanon, Santiago and Zaheer, "
                  "Manzil and Sanghai, Sumit and Yang, Yiming and Kumar, Sanjiv and Bhojanapalli, "
                  "Srinadh}, booktitle={ICLR}, year={2024}}",
-       .claims = PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "low",
+       .rating = "excellent (Nexus guide)",
+       .extension = "unlimited (Nexus guide)",
+       .use_if = "deployment is longer than training|the bias should be a learned function of "
+                 "distance and not a table|a small network in each step is affordable"});
 
   std::int64_t heads, width, layers, mlps, outputs;  // outputs of each MLP
   double threshold;

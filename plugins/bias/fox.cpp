@@ -19,7 +19,11 @@ struct Fox : pes::Encoding {
        .bibtex = "@inproceedings{lin2025forgetting, title={Forgetting Transformer: Softmax "
                  "Attention with a Forget Gate}, author={Lin, Zhixuan and Nikishin, Evgenii and "
                  "He, Xu Owen and Courville, Aaron}, booktitle={ICLR}, year={2025}}",
-       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "low",
+       .rating = "good (Lin et al. 2025)",
+       .use_if = "content should decide what is forgotten|recency matters and its pace differs "
+                 "from text to text"});
 
   std::int64_t heads;
   pes::Param w_f, b_f;

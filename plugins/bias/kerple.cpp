@@ -20,7 +20,11 @@ struct Kerple : pes::Encoding {
        .bibtex = "@inproceedings{chi2022kerple, title={KERPLE: Kernelized Relative Positional "
                  "Embedding for Length Extrapolation}, author={Chi, Ta-Chung and Fan, Ting-Han and "
                  "Ramadge, Peter J. and Rudnicky, Alexander I.}, booktitle={NeurIPS}, year={2022}}",
-       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_MONOTONE_DECAY | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_MONOTONE_DECAY | PES_UNBOUNDED,
+       .cost = "low",
+       .rating = "good (Chi et al. 2022)",
+       .use_if = "how fast scores fall with distance should be learned, with two numbers a "
+                 "head|deployment is longer than training"});
 
   bool power, nemo;
   double floor_value;

@@ -19,7 +19,11 @@ struct Sandwich : pes::Encoding {
                  "Extrapolation via the Lens of Receptive Field Analysis}, author={Chi, Ta-Chung "
                  "and Fan, Ting-Han and Rudnicky, Alexander I. and Ramadge, Peter J.}, "
                  "booktitle={ACL}, year={2023}}",
-       .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "minimal",
+       .rating = "good (Chi et al. 2022)",
+       .use_if = "deployment is longer than training|a bias should fall like products of sinusoids "
+                 "do|nothing may be learned"});
 
   std::int64_t heads, half;
   bool nemo;

@@ -29,7 +29,12 @@ struct T5 : pes::Encoding {
                  "with a Unified Text-to-Text Transformer}, author={Raffel, Colin and Shazeer, "
                  "Noam and Roberts, Adam and Lee, Katherine and Narang, Sharan and Matena, Michael "
                  "and Zhou, Yanqi and Li, Wei and Liu, Peter J.}, journal={JMLR}, year={2020}}",
-       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "low",
+       .rating = "good (Nexus guide)",
+       .extension = "moderate (Nexus guide)",
+       .use_if = "biases by distance should be learned, head by head|training shows many "
+                 "lengths|an encoder-decoder in the manner of T5 is built"});
 
   int buckets, max_distance, train_length, heads, one_way;
   bool scale_one, bidirectional;

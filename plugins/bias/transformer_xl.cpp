@@ -22,14 +22,18 @@ struct TransformerXl : pes::Encoding {
                  "Models beyond a Fixed-Length Context}, author={Dai, Zihang and Yang, Zhilin and "
                  "Yang, Yiming and Carbonell, Jaime and Le, Quoc V. and Salakhutdinov, Ruslan}, "
                  "booktitle={ACL}, year={2019}}",
-       .claims = PES_RELATIVE | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_UNBOUNDED,
+       .cost = "moderate",
+       .rating = "good (Dai et al. 2019)",
+       .use_if = "content should decide which distances matter|a second product of queries with "
+                 "positions is affordable"});
 
   std::int64_t heads, head_dim, width, layers, own;  // own: layers with biases of their own
   double base;
   bool ahead, remaining;
   pes::Param u, v, w_r;
   pes::Table sines;
-  pes::Tensor keys;  // [L, H, T, D] by distance
+  pes::Tensor places, keys;  // [1, T]; [L, H, T, D] by distance
 
   TransformerXl(const pes_model& m, const pes::Values& o)
       : heads(m.heads),
@@ -51,10 +55,12 @@ struct TransformerXl : pes::Encoding {
           std::pow(base, -2.0 * static_cast<double>(c % half) / static_cast<double>(width));
       return c < half ? std::sin(angle) : std::cos(angle);
     });
+    places = s.table({1, s.length}, [](auto, auto n) { return static_cast<double>(n); });
     pes::Tensor r = s.upload({s.length, width}, all);
     if (remaining)
-      r = rows(r, s.table({s.length},
-                          [&](auto, auto n) { return static_cast<double>(s.length - 1 - n); }));
+      r = pes::rows(r, s.table({s.length}, [&](auto, auto n) {
+        return static_cast<double>(s.length - 1 - n);
+      }));
     r = reshape(matmul(r, s[w_r]), {layers, s.length, heads, head_dim});
     keys = permute(r, {0, 2, 1, 3});
   }
@@ -66,13 +72,12 @@ struct TransformerXl : pes::Encoding {
     a.rewrite = true;
   }
   void rewrite(const pes::Step& s, pes::Scores& b) const {
-    const std::int64_t seen = b.scores.extent(3);
+    const std::int64_t rows = b.scores.extent(2), seen = b.scores.extent(3);
     const pes::Tensor q = b.q + (of(s, v, b.layer) - of(s, u, b.layer));
     const pes::Tensor near = slice(slice(keys, 0, b.layer, 1), 2, 0, seen);
     const pes::Tensor by_distance = matmul(q, near, true) * b.scale;  // [B, H, rows, S]
-    const pes::Tensor distance = s.table({b.scores.extent(2), seen}, [&](auto i, auto j) {
-      return static_cast<double>(std::max<std::int64_t>(0, b.first + i - j));
-    });
+    const pes::Tensor query = reshape(slice(places, 1, b.first, rows), {rows, 1});
+    const pes::Tensor distance = relu(query - slice(places, 1, 0, seen));  // [rows, S]
     b.scores = b.scores + take(by_distance, distance);
   }
 };

@@ -25,7 +25,12 @@ struct Cope : pes::Encoding {
        .bibtex = "@article{golovneva2024contextual, title={Contextual Position Encoding: Learning "
                  "to Count What's Important}, author={Golovneva, Olga and Wang, Tianlu and Weston, "
                  "Jason and Sukhbaatar, Sainbayar}, journal={arXiv:2405.18719}, year={2024}}",
-       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "moderate",
+       .rating = "excellent (Nexus guide)",
+       .use_if =
+           "position should count what matters, words or lines rather than tokens|the text is "
+           "structured, as code and markup are|a second pass over the scores is affordable"});
 
   std::int64_t count, heads, groups, head_dim, width, train_length;
   bool scale_head, values;

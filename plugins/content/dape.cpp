@@ -28,7 +28,11 @@ struct Dape : pes::Encoding {
                  "Length Extrapolation}, author={Zheng, Chuanyang and Gao, Yihang and Shi, Han and "
                  "Huang, Minbin and Li, Jingyao and Xiong, Jing and Ren, Xiaozhe and Ng, Michael "
                  "and Jiang, Xin and Li, Zhenguo and Li, Yu}, booktitle={NeurIPS}, year={2024}}",
-       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "moderate",
+       .rating = "good (Zheng et al. 2024)",
+       .use_if =
+           "a fixed bias should adapt to content|a small network on every score is affordable"});
 
   std::int64_t heads, width;
   bool linear;

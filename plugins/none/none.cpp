@@ -14,7 +14,13 @@ struct None : pes::Encoding {
            "Length Generalization in Transformers}, author={Kazemnejad, Amirhossein and "
            "Padhi, Inkit and Natesan Ramamurthy, Karthikeyan and Das, Payel and Reddy, Siva}, "
            "booktitle={NeurIPS}, year={2023}}",
-       .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "none",
+       .rating = "good (Kazemnejad et al. 2023, algorithmic tasks)",
+       .extension = "limited",
+       .use_if =
+           "the mask is causal, which alone gives order|nothing may be added, neither parameters "
+           "nor work|layers without an encoding are to alternate with layers that have one"});
   None(const pes_model&, const pes::Values&) {}
 };
 

@@ -28,7 +28,11 @@ struct Pope : pes::Encoding {
                  "Polar Coordinate Positional Embeddings}, author={Gopalakrishnan, Anand and "
                  "Csord{\\'a}s, R{\\'o}bert and Schmidhuber, J{\\\"u}rgen and Mozer, Michael C.}, "
                  "journal={arXiv:2509.10534}, year={2025}}",
-       .claims = PES_RELATIVE | PES_UNBOUNDED});
+       .claims = PES_RELATIVE | PES_UNBOUNDED,
+       .cost = "minimal",
+       .rating = "excellent (Gopalakrishnan et al. 2025)",
+       .use_if = "a decoder is trained from the start|where a token stands must not mix with what "
+                 "it says|deployment is longer than training"});
 
   std::int64_t features, heads;
   double base;

@@ -19,6 +19,9 @@ struct MultiscaleRope : rotary::Rotary<MultiscaleRope> {
        .taxonomy = "relative, fixed, multiplicative",
        .used_in = "Nexus",
        .paper = "none; code: github.com/kvnyu24/Nexus",
+       .bibtex = "@misc{nexus, title={Nexus: nexus/components/embeddings/multiscale_rope.py}, "
+                 "author={{kvnyu24}}, "
+                 "howpublished={\\url{https://github.com/kvnyu24/Nexus}}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
        .rating = "good (Nexus guide)",

@@ -175,6 +175,18 @@ TEST(PathAttention, IsTheProductOfItsReflections) {
     }
 }
 
+// Where the same token comes again and again, all w are parallel; the series of (1 + L)^-1 then has
+// terms that fp32 cannot hold.
+TEST(PathAttention, KeepsItsDigitsWhereTokensRepeat) {
+  Scores s("path_attention", 2);
+  std::vector<Values> inputs = s.inputs();
+  for (std::size_t n = 0; n < inputs[3].data.size(); ++n) inputs[3].data[n] = inputs[3].data[n % W];
+  const auto of = [&](const char* backend) {
+    return run(*open_backend(backend, {}), inputs, s.attention(), false).y;
+  };
+  expect_close(of("cpu"), of("reference"), 2e-5, "attention");
+}
+
 TEST(Fire, PerHeadIsOneNetworkForEachHead) {
   Scores s("fire(mlp=per_head, width=5, threshold=20)");
   const int T = s.T;
@@ -254,6 +266,7 @@ TEST(Alibi, RefusesListsThatAreNoDistances) {
     return "";
   };
   EXPECT_THAT(refusal("alibi(heads=5)"), ::testing::HasSubstr("at most the model's 4 heads"));
+  EXPECT_THAT(refusal("alibi(random_distances=1)"), ::testing::HasSubstr("0, or 2 and more"));
   EXPECT_THAT(refusal("alibi(distances=[1, 2.5])"), ::testing::HasSubstr("whole numbers"));
   EXPECT_THAT(refusal("alibi(distances=[1, 2])"), ::testing::HasSubstr("69 numbers of the 2"));
   EXPECT_THAT(refusal("alibi(distances=[3], random_distances=9)"),

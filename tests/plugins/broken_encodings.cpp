@@ -92,12 +92,43 @@ struct Gate : pes::Encoding {
     c.scores = c.scores + s[weight] * cumsum(sigmoid(c.scores) * c.visible, -1, true);
   }
 };
+// Sound alone, in each other's way together.
+struct Warm : Base {
+  static constexpr pes_card card = pes::card<Warm>("warm", "doubles the scale of q.k");
+  using Base::Base;
+  void attend(const pes::Step&, pes::Attention& a) const { a.scale *= 2; }
+};
+struct Cool : Base {  // only beyond the training length, as temperatures do
+  static constexpr pes_card card = pes::card<Cool>("cool", "halves the scale past training");
+  int train_length;
+  Cool(const pes_model& m, const pes::Values& v) : Base(m, v), train_length(m.train_length) {}
+  void attend(const pes::Step& s, pes::Attention& a) const {
+    if (s.length > train_length) a.scale /= 2;
+  }
+};
+struct Wide : Base {
+  static constexpr pes_card card = pes::card<Wide>("wide", "doubles the features of q and k");
+  using Base::Base;
+  void attend(const pes::Step&, pes::Attention& a) const {
+    a.q = concat(a.q, a.q, -1);
+    a.k = concat(a.k, a.k, -1);
+  }
+};
+struct Queries : Base {
+  static constexpr pes_card card = pes::card<Queries>("queries", "doubles q");
+  using Base::Base;
+  void attend(const pes::Step&, pes::Attention& a) const { a.q = a.q * 2.0; }
+};
 
 constexpr const pes_encoding* encodings[] = {
-    &pes::encoding<CrashInCreate>, &pes::encoding<CrashInAttend>, &pes::encoding<ExitInAttend>,
-    &pes::encoding<Refuses>,       &pes::encoding<WrongShape>,    &pes::encoding<WrongSlot>,
-    &pes::encoding<Throws>,        &pes::encoding<Sleeps>,        &pes::encoding<Hoards>,
-    &pes::encoding<Explodes>,      &pes::encoding<Gate>,          nullptr};
+    &pes::encoding<CrashInCreate>, &pes::encoding<CrashInAttend>,
+    &pes::encoding<ExitInAttend>,  &pes::encoding<Refuses>,
+    &pes::encoding<WrongShape>,    &pes::encoding<WrongSlot>,
+    &pes::encoding<Throws>,        &pes::encoding<Sleeps>,
+    &pes::encoding<Hoards>,        &pes::encoding<Explodes>,
+    &pes::encoding<Gate>,          &pes::encoding<Warm>,
+    &pes::encoding<Cool>,          &pes::encoding<Wide>,
+    &pes::encoding<Queries>,       nullptr};
 
 }  // namespace
 
