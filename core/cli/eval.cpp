@@ -31,6 +31,19 @@ std::vector<int> lengths_of(const Arguments& a, int train_length) {
   return {out.begin(), out.end()};
 }
 
+// What the checkpoint is evaluated with.
+std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellConfig& cell) {
+  if (!a.has("encoding")) return cell.evaluation.empty() ? encoding_of(cell) : cell.evaluation;
+  const std::string text = a.text("encoding");
+  const EncodingExpression x = parse_encoding(text);
+  if (!x.switches.empty() || !x.evaluation.empty())
+    fail(Exit::usage,
+         "--encoding '{}': a checkpoint has been trained; give what to evaluate it with, such as "
+         "'{}'",
+         text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
+  return to_text(x, full_terms(catalog, text));
+}
+
 std::string number_or_dash(double x, int digits) {
   return std::isnan(x) ? "-" : format_fixed(x, digits);
 }
@@ -80,6 +93,8 @@ int eval_verb(const std::vector<std::string>& words) {
       "max-length", po::value<int>(), "double from the training length up to this")(
       "protocol", po::value<std::vector<std::string>>()->composing(),
       "of corpora: non_overlapping, sliding(64), last(64)")(
+      "encoding", po::value<std::string>(),
+      "encodings to swap in, e.g. 'rope(base=50000) + alibi' (default: those that trained)")(
       "task", po::value<std::string>(),
       "another task of the same alphabet, e.g. \"text(path='other')\"")(
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(
@@ -95,6 +110,7 @@ int eval_verb(const std::vector<std::string>& words) {
 
   EvalConfig config;
   config.train_length = cell.train.length;
+  config.longest_trained = longest_trained(cell);
   config.lengths = lengths_of(a, cell.train.length);
   config.examples = a.count("examples", 1);
   const int longest = std::max(cell.max_length, config.lengths.back());
@@ -114,13 +130,9 @@ int eval_verb(const std::vector<std::string>& words) {
   const int threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
   const auto backend =
       open_backend(cell.backend, {.threads = threads, .precision = cell.precision});
+  const std::string encoding = encoding_for(a, catalog, cell);
   // tables are as long as they were trained
-  Model model(
-      *backend, cell.model,
-      Encoding(catalog, parse_expression(cell.encoding),
-               {cell.model.layers, cell.model.heads, cell.model.groups(), cell.model.head_dim(),
-                cell.model.width, cell.train.length, cell.max_length}),
-      cell.seed);
+  Model model(*backend, model_of(cell), make_encoding(catalog, encoding, cell), cell.seed);
   const std::int64_t steps = load_weights(file, model);
   std::vector<Observation> all;
   for (const int length : config.lengths)
@@ -130,7 +142,7 @@ int eval_verb(const std::vector<std::string>& words) {
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
   } else {
-    fmt::print("{} on {}, trained at {} tokens\n\n", cell.encoding, task.text(), cell.train.length);
+    fmt::print("{} on {}, trained at {} tokens\n\n", encoding, task.text(), cell.train.length);
     print_table(all);
   }
   return 0;

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "model/card.h"
 #include "model/library.h"
 #include "model/options.h"
 #include "model/preset.h"
@@ -18,66 +19,6 @@ namespace {
 
 std::string or_dash(const char* text) {
   return text == nullptr || *text == 0 ? "-" : text;
-}
-
-Json options_json(const pes_card& card) {
-  Json out = Json::array();
-  for (const pes_option* o : options_of(card)) {
-    Json j = {
-        {"name", o->name}, {"type", type_name(o->type)}, {"default", o->value}, {"help", o->help}};
-    if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS) {
-      j["low"] = o->low;
-      j["high"] = std::isfinite(o->high) ? Json(o->high) : Json("inf");
-    }
-    if (o->type == PES_CHOICE) j["choices"] = split(o->choices, '|');
-    out.push_back(std::move(j));
-  }
-  return out;
-}
-
-std::vector<std::string> claims_of(const pes_card& card) {
-  static constexpr std::pair<std::uint32_t, const char*> names[] = {
-      {PES_RELATIVE, "relative"},
-      {PES_PARAMETER_FREE, "parameter-free"},
-      {PES_NORM_PRESERVING, "norm-preserving"},
-      {PES_MONOTONE_DECAY, "monotone decay"},
-      {PES_UNBOUNDED, "unbounded"}};
-  std::vector<std::string> out;
-  for (const auto& [bit, name] : names)
-    if ((card.claims & bit) != 0) out.emplace_back(name);
-  return out;
-}
-
-std::vector<std::string> hooks_of(const pes_encoding& e) {
-  std::vector<std::string> out;
-  if (e.embed != nullptr) out.emplace_back("embedding");
-  if (e.attend != nullptr) out.emplace_back("attention");
-  if (e.rewrite != nullptr) out.emplace_back("scores");
-  return out;
-}
-
-Json card_json(const pes_card& c, const Library& library) {
-  Json j = {{"name", c.name},
-            {"summary", c.summary},
-            {"version", c.version},
-            {"taxonomy", c.taxonomy},
-            {"options", options_json(c)},
-            {"library",
-             {{"name", library.entry().name},
-              {"version", library.entry().version},
-              {"licence", library.entry().licence},
-              {"file", library.path().string()}}}};
-  if (c.used_in != nullptr) j["used_in"] = c.used_in;
-  if (c.paper != nullptr) j["paper"] = c.paper;
-  if (c.bibtex != nullptr) j["bibtex"] = c.bibtex;
-  return j;
-}
-
-Json encoding_json(const pes_encoding& e, const Library& l) {
-  Json j = card_json(*e.card, l);
-  j["claims"] = claims_of(*e.card);
-  j["acts_on"] = hooks_of(e);
-  return j;
 }
 
 void print_card(const pes_card& c, const Library& library,
@@ -96,16 +37,7 @@ void print_card(const pes_card& c, const Library& library,
     fmt::print("\nno options\n");
     return;
   }
-  std::vector<std::vector<std::string>> table = {{"option", "type", "default", "range", "help"}};
-  for (const pes_option* o : options) {
-    std::string range = "";
-    if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS)
-      range = fmt::format("{} .. {}", format_number(o->low), format_number(o->high));
-    if (o->type == PES_CHOICE) range = join(split(o->choices, '|'), " ");
-    table.push_back({o->name, std::string(type_name(o->type)), *o->value == 0 ? "''" : o->value,
-                     range, o->help});
-  }
-  fmt::print("\n{}", plain_table(table));
+  fmt::print("\n{}", plain_table(option_rows(c)));
 }
 
 Json model_json(const Preset& p) {
@@ -196,14 +128,22 @@ std::string kind_of(const Arguments& a) {
        did_you_mean(kind, kinds));
 }
 
-int info_encoding(const std::string& name, const Catalog& catalog, bool json) {
+int info_encoding(const std::string& name, const Catalog& catalog, bool json, bool markdown) {
   const auto found = catalog.encoding(name);
+  const pes_card& c = *found.descriptor->card;
+  const auto row = [](const char* key, const std::string& value) -> std::vector<std::string> {
+    return {key, or_dash(value.c_str())};
+  };
   if (json) {
     print_json(encoding_json(*found.descriptor, *found.library));
+  } else if (markdown) {
+    fmt::print("{}", card_markdown(*found.descriptor));
   } else {
-    print_card(*found.descriptor->card, *found.library,
-               {{"claims", or_dash(join(claims_of(*found.descriptor->card), ", ").c_str())},
-                {"acts on", or_dash(join(hooks_of(*found.descriptor), ", ").c_str())}});
+    print_card(c, *found.library,
+               {row("claims", join(claims_of(c), ", ")),
+                row("acts on", join(places_of(*found.descriptor), ", ")), row("cost", cost_of(c)),
+                row("rating", rating_of(c)), row("extension", extension_of(c)),
+                row("takes over", join(extends_of(c), ", "))});
   }
   return 0;
 }
@@ -298,6 +238,7 @@ int info_verb(const std::vector<std::string>& words) {
   a.flags()("json", po::bool_switch(), "as JSON")("example", po::bool_switch(),
                                                   "tasks: show an example")(
       "length", po::value<int>()->default_value(32), "tokens of the example");
+  a.flags()("markdown", po::bool_switch(), "encodings: as it stands in the page");
   a.positional("kind");
   a.positional("name");
   if (!a.parse(words)) return 0;
@@ -308,7 +249,7 @@ int info_verb(const std::vector<std::string>& words) {
   if (kind == "suite") return info_suite(name, a.flag("json"));
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
   report_problems(catalog);
-  if (kind == "encoding") return info_encoding(name, catalog, a.flag("json"));
+  if (kind == "encoding") return info_encoding(name, catalog, a.flag("json"), a.flag("markdown"));
   return info_task(name, catalog, a.flag("json"), a.flag("example"), a.count("length", 1));
 }
 

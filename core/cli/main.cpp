@@ -47,9 +47,11 @@ constexpr Verb verbs[] = {
     {"list", "list encodings, tasks, models or suites", cli::list_verb},
     {"info", "the card of one of them: options, defaults, claims, source", cli::info_verb},
     {"task", "check a task: oracle, shortcuts, chance, determinism", cli::task_verb},
+    {"guide", "which encoding to use, taxonomy, extension, pitfalls", cli::guide_verb},
     {"plugin", "tools for plugins: encodings against golden vectors", cli::plugin_verb},
     {"bench", "time training, evaluation, attention and encodings on this machine",
      cli::bench_verb},
+    {"docs", "bring the documentation up to date with the libraries", cli::docs_verb},
     {"version", "version and build; --abi: of the plugin interface", version_verb},
     {"test", "run the tests (from a build tree)", test_verb},
 };

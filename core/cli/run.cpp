@@ -6,9 +6,11 @@
 #include <cmath>
 #include <csignal>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "suite/report.h"
+#include "suite/tune.h"
 
 namespace pesuite::cli {
 
@@ -42,6 +44,56 @@ SuiteChoices choices(const Arguments& a) {
       c.seeds.push_back(seed);
     }
   return c;
+}
+
+int stop_code(const RunResult& r) {
+  if (r.stopped_by == SIGINT) return static_cast<int>(Exit::interrupted);
+  if (r.stopped_by == SIGTERM) return static_cast<int>(Exit::terminated);
+  return r.stopped_by != 0 ? static_cast<int>(Exit::preempted) : 0;
+}
+
+// Tries the learning rates that are not tried yet and puts the best into the suite. An exit code
+// other than 0 when a signal ended it.
+int tune(Suite& suite, const RunOptions& options, std::vector<ChosenRate>& chosen) {
+  std::vector<std::pair<double, RunData>> tried;
+  for (const double rate : tuning_rates(suite)) {
+    const Suite one = tuning_suite(suite, rate);
+    const Plan plan = make_plan(one, options.plugin_path, Store(options.out / "store"));
+    const RunResult r = run_suite(one, plan, options);
+    if (const int stopped = stop_code(r); stopped != 0) return stopped;
+    tried.emplace_back(rate, read_run(r.folder));
+  }
+  chosen = choose_rates(tried);
+  use_rates(suite, chosen);
+  if (options.progress != ProgressMode::none && options.progress != ProgressMode::json)
+    for (const ChosenRate& c : chosen)
+      fmt::print(stderr, "{} on {}: learning rate {}{}\n", c.encoding, c.task, c.rate,
+                 c.at_edge ? ", at the edge of the grid" : "");
+  return 0;
+}
+
+// Tables or JSON of what a suite will run; first what tunes it, where that is not done.
+void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json) {
+  const Store store(options.out / "store");
+  const int jobs = options.jobs > 0 ? options.jobs : default_jobs(suite.threads);
+  std::vector<ChosenRate> chosen;
+  const std::vector<double> rates = tuning_rates(suite);
+  const bool tuned = rates.empty() || load_rates(suite, options.out, chosen);
+  use_rates(suite, chosen);
+  Plan plan = make_plan(suite, options.plugin_path, store, problems);
+  if (!tuned)
+    plan.notes.push_back(
+        fmt::format("learning rates are chosen first, from {} each with seeds of their own; these "
+                    "cells will have the rates chosen",
+                    counted(rates.size(), "rate")));
+  for (const double rate : tuned || json ? std::vector<double>() : rates)
+    fmt::print("learning rate {}\n\n{}\n", rate,
+               plan_table(make_plan(tuning_suite(suite, rate), options.plugin_path, store), jobs));
+  if (json)
+    fmt::print("{}\n", to_json(plan, suite).dump(1));
+  else
+    fmt::print("{}", plan_table(plan, jobs));
+  for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", p);
 }
 
 }  // namespace
@@ -81,14 +133,20 @@ int run_verb(const std::vector<std::string>& words) {
     fail(Exit::usage, "--resume is '{}'; known are auto and never", resume);
 
   Problems problems;
-  const Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
-  const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
+  Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
   if (a.flag("dry-run")) {
-    fmt::print("{}",
-               plan_table(plan, options.jobs > 0 ? options.jobs : default_jobs(suite.threads)));
+    print_plan(suite, options, problems, false);
     return 0;
   }
+  std::vector<ChosenRate> chosen;
+  if (!tuning_rates(suite).empty()) {
+    make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);  // is it sound?
+    if (const int stopped = tune(suite, options, chosen); stopped != 0) return stopped;
+  }
+  const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);
+  if (!chosen.empty())
+    write_file_atomic(r.folder / "tuning.json", to_json(suite, chosen).dump(1) + "\n");
   const std::string folder = r.folder.string();
   const bool quiet =
       options.progress == ProgressMode::none || options.progress == ProgressMode::json;
@@ -105,7 +163,7 @@ int run_verb(const std::vector<std::string>& words) {
     const ReportResult report = write_report(r.folder);
     if (!quiet) {
       fmt::print(stderr, "\n");
-      fmt::print("{}", report.headline);
+      fmt::print("{}\n{}", report.headline, report.findings);
       std::fflush(stdout);
     }
   }
@@ -119,9 +177,7 @@ int run_verb(const std::vector<std::string>& words) {
     if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
     if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
   }
-  if (r.stopped_by == SIGINT) return static_cast<int>(Exit::interrupted);
-  if (r.stopped_by == SIGTERM) return static_cast<int>(Exit::terminated);
-  if (r.stopped_by != 0) return static_cast<int>(Exit::preempted);
+  if (const int stopped = stop_code(r); stopped != 0) return stopped;
   return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : 0;
 }
 
@@ -135,15 +191,11 @@ int plan_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
   Problems problems;
-  const Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
-  const Plan plan =
-      make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
-  const int jobs = a.count("jobs") > 0 ? a.count("jobs") : default_jobs(suite.threads);
-  if (a.flag("json"))
-    fmt::print("{}\n", to_json(plan, suite).dump(1));
-  else
-    fmt::print("{}", plan_table(plan, jobs));
-  for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", p);
+  Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
+  RunOptions options;
+  options.out = a.text("out"), options.jobs = a.count("jobs");
+  options.plugin_path = a.plugin_path();
+  print_plan(suite, options, problems, a.flag("json"));
   return 0;
 }
 

@@ -70,7 +70,7 @@ class Bench {
   }
   // Nats a target; of problems whose nats mean nothing, the share of errors.
   double loss(const std::string& encoding) {
-    Model model(*backend_, cell_.model, Encoding(catalog_, parse_expression(encoding), shape()),
+    Model model(*backend_, model_of(cell_), Encoding(catalog_, parse_expression(encoding), shape()),
                 cell_.seed);
     const std::int64_t steps = load_weights(file_, model);
     for (const Observation& o : evaluate(model, *task_, config_, length_, cell_.seed, steps))
@@ -105,8 +105,8 @@ std::string file_text(const SearchRule& rule, const SearchResult& r, const Bench
   std::string text = fmt::format(
       "# {} for '{}', found by pesuite search on a model of '{}' trained at {} tokens with '{}'\n"
       "# {:.6f} nats at {} tokens; it began with",
-      rule.list, rule.encoding, bench.cell().task, bench.cell().train.length, bench.cell().encoding,
-      r.best.loss, bench.length());
+      rule.list, rule.encoding, bench.cell().task, bench.cell().train.length,
+      encoding_of(bench.cell()), r.best.loss, bench.length());
   for (const auto& t : r.from) text += fmt::format("\n#   {:.6f} {}", t.loss, t.expression);
   text += fmt::format("\n{} = {}\n", rule.factor, r.factor);
   for (const double x : r.list) text += fmt::format("{}\n", x);
@@ -155,8 +155,8 @@ int search_verb(const std::vector<std::string>& words) {
     return true;
   };
   const SearchResult r = search(
-      catalog, rule, wanted, parse_expression(bench.cell().encoding), bench.shape(), bench.length(),
-      evolution_of(a), a.get<std::uint64_t>("seed"),
+      catalog, rule, wanted, parse_expression(encoding_of(bench.cell())), bench.shape(),
+      bench.length(), evolution_of(a), a.get<std::uint64_t>("seed"),
       [&](const std::string& encoding) { return bench.loss(encoding); }, heard);
   write_file_atomic(out, file_text(rule, r, bench));
   if (a.flag("json"))

@@ -49,7 +49,7 @@ Expression task_of(const Arguments& a) {
   return parse_expression(a.text("task", "ledger"), "task");
 }
 
-TrainConfig training(const Arguments& a, const Preset& p, const ModelConfig& model, int length) {
+TrainSettings training(const Arguments& a, const Preset& p) {
   TrainSettings t;
   const bool study = a.has("model-size") && p.tokens > 0;  // sizes with token budgets
   t.optimizer.lr = a.get<double>("lr", study ? p.lr : 3e-4);
@@ -77,9 +77,7 @@ TrainConfig training(const Arguments& a, const Preset& p, const ModelConfig& mod
   t.eval_every = every("eval-interval");
   t.checkpoint_every = every("save-interval");
   t.keep_periodic = 1 << 20;  // all of them, as the studies do
-  TrainConfig c = t.resolve(length, forward_flops(model, length));
-  if (study) c.schedule.warmup = std::min<std::int64_t>(2000, c.schedule.warmup);
-  return c;
+  return t;
 }
 
 }  // namespace
@@ -123,6 +121,7 @@ int train_verb(const std::vector<std::string>& words) {
   suite.encodings = {{name, canonical_encoding(name), "--encoding"}};
   SuiteTask task;
   task.id = "task", task.expression = task_of(a), task.train_length = length, task.where = "--task";
+  task.train = training(a, p);
   suite.tasks = {task};
   suite.models = {{size, size, p.config, length, "--model-size"}};
   suite.seeds = {a.get<std::uint64_t>("seed")};
@@ -133,9 +132,12 @@ int train_verb(const std::vector<std::string>& words) {
   o.out = a.text("output-dir");
   Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
   o.cell = plan.cells.at(0).config;
-  const int documents = o.cell.train.validation_examples;
-  o.cell.train = training(a, p, o.cell.model, length);
-  o.cell.train.validation_examples = std::min(documents, o.cell.train.validation_examples);
+  if (task.train.schedule == ScheduleKind::wsd) {  // of the presets with token budgets
+    const auto limit = [](Schedule& s) { s.warmup = std::min<std::int64_t>(2000, s.warmup); };
+    limit(o.cell.train.schedule);
+    for (SwitchConfig& s : o.cell.switches)
+      if (s.schedule_start == 0) limit(s.schedule);
+  }
   o.size = size;
   o.encoding_name = file_name(name);
   o.budget = format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));

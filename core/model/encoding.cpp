@@ -123,6 +123,10 @@ void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   }
 }
 
+void Encoding::rewrite_with(double scale) const {
+  step_->layers.back().scale = scale;
+}
+
 Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, Tensor k,
                          Tensor visible, std::int64_t first) {
   const Layer& layer = *static_cast<const Layer*>(self);

@@ -44,6 +44,8 @@ class Encoding {
 
   const pes_card& card() const { return *encoding_->card; }
   const std::string& text() const { return text_; }  // name with its non-default options
+  int layers() const { return layers_; }             // of the model it was created for
+  bool embeds() const { return encoding_->embed != nullptr; }
   const Library& library() const { return *library_; }
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
   void init(std::size_t parameter, std::uint64_t seed, std::span<float> out) const;
@@ -55,6 +57,8 @@ class Encoding {
   Tensor embed(Tape&, Tensor x) const;
   // Lets the encoding act on one layer's q, k, scale and slots; x is the layer's input.
   void attend(Tape&, int layer, Tensor x, Attention&) const;
+  // The scale that its last attend() led to after other encodings had acted on the layer.
+  void rewrite_with(double scale) const;
 
  private:
   // What hooks see of the step. Lives on the heap, since the tape's closures point to it.

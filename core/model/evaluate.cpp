@@ -129,11 +129,19 @@ StepInfo step_info(int size, int length, std::uint64_t seed, std::int64_t steps)
   return s;
 }
 
-// Runs requests of one length through the model in passes; body(request's number, place in it,
-// nats, whether the best class is right, optimum or NaN) for each scored target.
+struct Scored {         // one target
+  std::size_t request;  // running number
+  int place;            // in its window
+  std::int32_t target;
+  double nats, optimum;  // optimum: NaN where it is not known
+  bool correct;          // the best class is right
+  std::int32_t rank;     // among the task's candidates, 1 at best; 0: not ranked
+};
+
+// Runs requests of one length through the model in passes; body(Scored) for each scored target.
 template <class F>
-void score_all(Model& model, const Task& task, int length, std::uint64_t seed, std::int64_t steps,
-               const std::vector<Task::Request>& requests, bool optimum,
+void score_all(const Scorer& model, const Task& task, int length, std::uint64_t seed,
+               std::int64_t steps, const std::vector<Task::Request>& requests,
                const std::function<void(double)>& progress, F body) {
   const auto n = static_cast<std::size_t>(length);
   const auto pass = static_cast<std::size_t>(pass_size(length));
@@ -142,19 +150,19 @@ void score_all(Model& model, const Task& task, int length, std::uint64_t seed, s
     Batch b;
     b.size = static_cast<int>(size);
     b.length = length;
+    b.candidate_first = task.info().candidate_first, b.candidates = task.info().candidates;
     b.tokens.resize(size * n);
     b.targets.resize(size * n);
-    if (optimum) b.optimum.resize(size * n);
+    b.optimum.resize(size * n);
     for (std::size_t i = 0; i < size; ++i)
       task.sample(requests[done + i], std::span(b.tokens).subspan(i * n, n),
-                  std::span(b.targets).subspan(i * n, n),
-                  optimum ? std::span(b.optimum).subspan(i * n, n) : std::span<double>());
-    const Scores scores = model.score(b, step_info(b.size, length, seed, steps));
+                  std::span(b.targets).subspan(i * n, n), std::span(b.optimum).subspan(i * n, n));
+    const Scores scores = model(b, step_info(b.size, length, seed, steps));
     for (std::size_t k = 0; k < scores.nats.size(); ++k) {
       const auto place = static_cast<std::size_t>(scores.place[k]);
-      body(done + place / n, static_cast<int>(place % n), scores.nats[k],
-           scores.best[k] == b.targets[place], b.targets[place],
-           optimum ? b.optimum[place] : Observation::none);
+      body(Scored{done + place / n, static_cast<int>(place % n), b.targets[place], scores.nats[k],
+                  b.optimum[place], scores.best[k] == b.targets[place],
+                  scores.rank.empty() ? 0 : scores.rank[k]});
     }
     if (progress) progress(static_cast<double>(done + size) / static_cast<double>(requests.size()));
   }
@@ -162,35 +170,42 @@ void score_all(Model& model, const Task& task, int length, std::uint64_t seed, s
 
 // ---------------------------------------------------------------------------------- corpora
 
+// What a group of targets costs beyond the least that anybody can pay, and that least.
+void describe_regret(const std::vector<Sums>& units, const char* unit, const std::string& split,
+                     const Json& coords, std::vector<Observation>& out) {
+  Sums all;
+  for (const Sums& u : units) all += u;
+  if (!std::isfinite(all.optimum)) return;
+  Observation o = observation("regret", unit, "lower", split, coords);
+  const Clustered m = mean(units, [](const Sums& s) { return s.nats - s.optimum; });
+  o.value = m.value, o.standard_error = m.standard_error;
+  o.n = static_cast<std::int64_t>(units.size());
+  o.sum = all.nats - all.optimum, o.count = all.count;
+  o.settle();
+  out.push_back(o);
+  o = observation("optimum", unit, "none", split, coords);
+  o.value = all.optimum / static_cast<double>(all.count);
+  o.n = static_cast<std::int64_t>(units.size());
+  o.sum = all.optimum, o.count = all.count;
+  out.push_back(std::move(o));
+}
+
 // nll, regret and bits per byte of one group of targets.
 void describe(const std::vector<Sums>& documents, const std::string& split, const Json& coords,
               bool text, std::vector<Observation>& out) {
   Sums all;
   for (const Sums& d : documents) all += d;
   if (all.count == 0) return;
-  const auto add = [&](const char* metric, const char* unit, auto sum, double total) {
-    Observation o = observation(metric, unit, "lower", split, coords);
-    const Clustered m = mean(documents, sum);
-    o.value = m.value, o.standard_error = m.standard_error;
-    o.n = static_cast<std::int64_t>(documents.size());
-    o.sum = total, o.count = all.count;
-    o.settle();
-    out.push_back(std::move(o));
-  };
-  add(
-      "nll", "nats/token", [](const Sums& s) { return s.nats; }, all.nats);
-  if (std::isfinite(all.optimum)) {
-    add(
-        "regret", "nats/token", [](const Sums& s) { return s.nats - s.optimum; },
-        all.nats - all.optimum);
-    Observation o = observation("optimum", "nats/token", "none", split, coords);
-    o.value = all.optimum / static_cast<double>(all.count);
-    o.n = static_cast<std::int64_t>(documents.size());
-    o.sum = all.optimum, o.count = all.count;
-    out.push_back(std::move(o));
-  }
+  Observation o = observation("nll", "nats/token", "lower", split, coords);
+  const Clustered m = mean(documents, [](const Sums& d) { return d.nats; });
+  o.value = m.value, o.standard_error = m.standard_error;
+  o.n = static_cast<std::int64_t>(documents.size());
+  o.sum = all.nats, o.count = all.count;
+  o.settle();
+  out.push_back(o);
+  describe_regret(documents, "nats/token", split, coords, out);
   if (text && all.bytes > 0) {
-    Observation o = observation("bpb", "bits/byte", "lower", split, coords);
+    o = observation("bpb", "bits/byte", "lower", split, coords);
     o.value = all.nats / all.bytes / std::numbers::ln2;
     o.n = static_cast<std::int64_t>(documents.size());
     o.count = all.count;
@@ -199,8 +214,8 @@ void describe(const std::vector<Sums>& documents, const std::string& split, cons
   }
 }
 
-void evaluate_corpus(Model& model, const Task& task, const EvalConfig& c, const Protocol& protocol,
-                     int length, std::uint64_t seed, std::int64_t steps,
+void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
+                     const Protocol& protocol, int length, std::uint64_t seed, std::int64_t steps,
                      const std::function<void(double)>& progress, std::vector<Observation>& out) {
   const std::vector<Window> windows = windows_of(c, protocol, length);
   std::vector<Task::Request> requests;
@@ -215,22 +230,20 @@ void evaluate_corpus(Model& model, const Task& task, const EvalConfig& c, const 
   std::vector<Sums> all(documents);
   std::vector<std::vector<Sums>> buckets;
   const std::int32_t* bytes = task.info().token_bytes;
-  score_all(model, task, length, seed, steps, requests, true, progress,
-            [&](std::size_t w, int place, double nats, bool correct, std::int32_t target,
-                double optimum) {
-              if (place < windows[w].first_scored) return;
-              const Sums one{nats, optimum, correct ? 1.0 : 0.0,
-                             bytes == nullptr ? 0.0 : bytes[target], 1};
-              const auto d = static_cast<std::size_t>(windows[w].document);
-              all[d] += one;
-              const auto b =
-                  static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(place + 1))) - 1;
-              while (buckets.size() <= b) buckets.emplace_back(documents);
-              buckets[b][d] += one;
-            });
+  score_all(model, task, length, seed, steps, requests, progress, [&](const Scored& t) {
+    const Window& w = windows[t.request];
+    if (t.place < w.first_scored) return;
+    const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0,
+                   bytes == nullptr ? 0.0 : bytes[t.target], 1};
+    const auto d = static_cast<std::size_t>(w.document);
+    all[d] += one;
+    const auto b = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(t.place + 1))) - 1;
+    while (buckets.size() <= b) buckets.emplace_back(documents);
+    buckets[b][d] += one;
+  });
   Json coords = {
       {"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
-  const std::string split = length <= c.train_length ? "id" : "ood";
+  const std::string split = c.trained_on(length) ? "id" : "ood";
   describe(all, split, coords, bytes != nullptr, out);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     coords["pos_lo"] = 1 << b;  // tokens of context
@@ -260,7 +273,61 @@ Observation accuracy(const std::vector<Sums>& examples, const char* metric,
   return o;
 }
 
-void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
+// Of examples with several targets: is all of it right?
+std::vector<Sums> whole(const std::vector<Sums>& examples) {
+  std::vector<Sums> out;
+  for (const Sums& s : examples)
+    if (s.count > 0)
+      out.push_back({0, 0, s.correct == static_cast<double>(s.count) ? 1.0 : 0.0, 0, 1});
+  return out;
+}
+
+// How the right answer ranks among the task's candidates: first, and one over its rank.
+struct Ranks {
+  std::vector<Sums> first, reciprocal;  // a unit an example; `correct` holds the sum
+  explicit Ranks(std::size_t examples) : first(examples), reciprocal(examples) {}
+  void add(const Scored& t) {
+    if (t.rank < 1) return;
+    first[t.request] += {0, 0, t.rank == 1 ? 1.0 : 0.0, 0, 1};
+    reciprocal[t.request] += {0, 0, 1.0 / t.rank, 0, 1};
+  }
+  void describe(int candidates, const std::string& split, const Json& coords,
+                std::vector<Observation>& out) const {
+    std::int64_t count = 0;
+    for (const Sums& s : first) count += s.count;
+    if (count == 0) return;
+    out.push_back(accuracy(first, "candidate_acc", split, coords, 1.0 / candidates));
+    if (count > std::ssize(first))
+      out.push_back(accuracy(whole(first), "candidate_em", split, coords, Observation::none));
+    Observation o = observation("mrr", "reciprocal rank", "higher", split, coords);
+    const Clustered m = mean(reciprocal, [](const Sums& s) { return s.correct; });
+    o.value = m.value, o.standard_error = m.standard_error;
+    o.n = std::ssize(first), o.count = count, o.sum = m.value * static_cast<double>(count);
+    o.chance = 0;
+    for (int r = candidates; r >= 1; --r) o.chance += 1.0 / r / candidates;
+    out.push_back(std::move(o));
+  }
+};
+
+// Where a problem is evaluated, and whether training has it.
+struct Setting {
+  Json coords;
+  bool trained;
+};
+Setting setting(const Task& task, const EvalConfig& c, const std::vector<double>& axes,
+                int length) {
+  Setting s{{{"train_len", c.train_length}, {"eval_len", length}}, c.trained_on(length)};
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (std::isnan(axes[a])) continue;
+    const Axis& axis = task.axes()[a];
+    s.coords[axis.name] = axes[a];
+    const auto at = std::find(axis.values.begin(), axis.values.end(), axes[a]);
+    s.trained &= at - axis.values.begin() < axis.trained;
+  }
+  return s;
+}
+
+void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c,
                       const std::vector<double>& axes, int length, std::uint64_t seed,
                       std::int64_t steps, const std::function<void(double)>& progress,
                       std::vector<Observation>& out) {
@@ -273,23 +340,16 @@ void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
   }
   const auto n = static_cast<std::size_t>(c.examples);
   std::vector<Sums> all(n), seen(n), unseen(n);
-  score_all(model, task, length, seed, steps, requests, false, progress,
-            [&](std::size_t i, int place, double nats, bool correct, std::int32_t, double) {
-              const Sums one{nats, 0, correct ? 1.0 : 0.0, 0, 1};
-              all[i] += one;
-              (place < c.train_length ? seen : unseen)[i] += one;
-            });
-  bool trained = length <= c.train_length;
-  Json coords = {{"train_len", c.train_length}, {"eval_len", length}};
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    if (std::isnan(axes[a])) continue;
-    const Axis& axis = task.axes()[a];
-    coords[axis.name] = axes[a];
-    const auto at = std::find(axis.values.begin(), axis.values.end(), axes[a]);
-    trained &= at - axis.values.begin() < axis.trained;
-  }
+  Ranks ranks(n);
+  score_all(model, task, length, seed, steps, requests, progress, [&](const Scored& t) {
+    const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0, 0, 1};
+    all[t.request] += one;
+    (c.trained_on(t.place + 1) ? seen : unseen)[t.request] += one;
+    ranks.add(t);
+  });
+  auto [coords, trained] = setting(task, c, axes, length);
   const std::string split = trained ? "id" : "ood";
-  const double chance = task.chance(length);
+  const Task::Chance chance = task.chance(requests.at(0));
   std::int64_t count = 0;
   for (const Sums& s : all) count += s.count;
   if (count == 0) fail(Exit::data, "task '{}' scores nothing at length {}", task.text(), length);
@@ -300,20 +360,16 @@ void evaluate_problem(Model& model, const Task& task, const EvalConfig& c,
   o.n = c.examples, o.count = count, o.sum = m.value * static_cast<double>(count);
   o.settle();
   out.push_back(std::move(o));
-  out.push_back(accuracy(all, "acc", split, coords, chance));
-  if (count > c.examples) {  // several targets an example: all of them right
-    std::vector<Sums> exact;
-    for (const Sums& s : all)
-      if (s.count > 0)
-        exact.push_back({0, 0, s.correct == static_cast<double>(s.count) ? 1.0 : 0.0, 0, 1});
-    out.push_back(accuracy(exact, "em", split, coords, Observation::none));
-  }
-  if (length <= c.train_length) return;
+  describe_regret(all, "nats/target", split, coords, out);
+  out.push_back(accuracy(all, "acc", split, coords, chance.accuracy));
+  if (count > c.examples) out.push_back(accuracy(whole(all), "em", split, coords, chance.exact));
+  ranks.describe(task.info().candidates, split, coords, out);
+  if (c.trained_on(length)) return;
   for (const auto& [name, part] : {std::pair{"seen", &seen}, std::pair{"unseen", &unseen}}) {
     if (std::all_of(part->begin(), part->end(), [](const Sums& s) { return s.count == 0; }))
       continue;
     coords["bucket"] = name;
-    out.push_back(accuracy(*part, "acc", split, coords, chance));
+    out.push_back(accuracy(*part, "acc", split, coords, chance.accuracy));
   }
 }
 
@@ -376,8 +432,8 @@ double tokens_read(const EvalConfig& c, const Task& task, int length) {
   return tokens;
 }
 
-std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConfig& c, int length,
-                                  std::uint64_t seed, std::int64_t steps,
+std::vector<Observation> evaluate(const Scorer& model, const Task& task, const EvalConfig& c,
+                                  int length, std::uint64_t seed, std::int64_t steps,
                                   const std::function<void(double)>& progress) {
   std::vector<Observation> out;
   const auto part = [&](std::size_t i, std::size_t of) {
@@ -394,9 +450,18 @@ std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConf
     for (std::size_t i = 0; i < points.size(); ++i)
       evaluate_problem(model, task, c, points[i], length, seed, steps, part(i, points.size()), out);
   }
-  Observation o = observation("untrained", "share", "none", length <= c.train_length ? "id" : "ood",
+  return out;
+}
+
+std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConfig& c, int length,
+                                  std::uint64_t seed, std::int64_t steps,
+                                  const std::function<void(double)>& progress) {
+  const auto score = [&](const Batch& b, const StepInfo& s) { return model.score(b, s); };
+  std::vector<Observation> out = evaluate(score, task, c, length, seed, steps, progress);
+  Observation o = observation("untrained", "share", "none", c.trained_on(length) ? "id" : "ood",
                               {{"train_len", c.train_length}, {"eval_len", length}});
-  o.value = model.encoding().untrained(length);
+  const bool later = length > c.train_length && c.trained_on(length);  // than encodings know
+  o.value = later ? 0 : model.encoding().untrained(length);
   out.push_back(std::move(o));
   return out;
 }

@@ -2,6 +2,7 @@
 // chance and intervals for problems.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ struct EvalConfig {
   int examples = 64;                // documents, or examples at each length and axis value
   std::vector<EvalAxis> axes;       // problems: the grid; axes not named are drawn
   int train_length = 0;
+  int longest_trained = 0;  // where training went on at another length than it began with
+  bool trained_on(int length) const { return length <= std::max(train_length, longest_trained); }
   pes_split split = PES_SPLIT_TEST;
 };
 
@@ -48,8 +51,15 @@ int reach(const EvalConfig&);
 // Tokens that an evaluation reads, for plans.
 double tokens_read(const EvalConfig&, const Task&, int length);
 
+// Whoever answers a batch as Model::score does: one that knows the right answers, for example.
+using Scorer = std::function<Scores(const Batch&, const StepInfo&)>;
+
 // Observations of one length. `seed` chooses the examples; `steps` is how long the model was
 // trained, for encodings that change on the way; `progress` hears the share done.
+std::vector<Observation> evaluate(const Scorer&, const Task&, const EvalConfig&, int length,
+                                  std::uint64_t seed, std::int64_t steps,
+                                  const std::function<void(double)>& progress = {});
+// The same of a model, and what of its encoding was never trained at this length.
 std::vector<Observation> evaluate(Model&, const Task&, const EvalConfig&, int length,
                                   std::uint64_t seed, std::int64_t steps,
                                   const std::function<void(double)>& progress = {});

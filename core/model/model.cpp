@@ -64,7 +64,7 @@ struct Model::Buffers {
   std::vector<double> places;
 };
 
-Model::Model(Backend& backend, const ModelConfig& config, Encoding encoding, std::uint64_t seed)
+Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, std::uint64_t seed)
     : backend_(backend),
       config_(config),
       encoding_(std::move(encoding)),
@@ -249,7 +249,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
     if (tape_.shape(a.q)[-1] != config_.head_dim())
       fail(Exit::usage,
            "qk_norm = 'after' needs heads of the model's size; encoding '{}' widens them",
-           encoding_.card().name);
+           encoding_.text());
     norm_q_and_k();
   }
   path_ = std::max(path_, path_of(a));
@@ -310,9 +310,47 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
     scores.best.resize(b.scored.size());
     backend_.download(scores.nats.data(), tape_.view(nats));
     backend_.download_tokens(scores.best, static_cast<std::int32_t*>(b.best));
+    if (batch.candidates > 0 && !learn) rank(batch, h, scores);
     if (learn) tape_.backward();
   }
   return scores;
+}
+
+// Asks the classifier for each candidate in turn, as if it were the target: h [scored, W].
+void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
+  const auto candidate_of = [&](std::size_t k) {  // 0 .. candidates - 1, or outside
+    return batch.targets[static_cast<std::size_t>(scores.place[k])] - batch.candidate_first;
+  };
+  scores.rank.assign(scores.place.size(), 0);
+  std::vector<std::size_t> asked;
+  std::vector<double> rows;  // of h
+  for (std::size_t k = 0; k < scores.place.size(); ++k)
+    if (candidate_of(k) >= 0 && candidate_of(k) < batch.candidates) {
+      asked.push_back(k);
+      rows.push_back(static_cast<double>(k));
+    }
+  if (asked.empty()) return;
+  const auto count = static_cast<std::int64_t>(asked.size());
+  const Tensor x = ops::rows(tape_, h, tape_.constant({count}, rows.data()));  // [count, W]
+  const Tensor nats = tape_.make({count}, false);
+  if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
+  Buffers& b = *buffers_;
+  std::vector<std::vector<double>> cost(static_cast<std::size_t>(batch.candidates));
+  for (std::int32_t c = 0; c < batch.candidates; ++c) {
+    const std::vector<std::int32_t> targets(asked.size(), batch.candidate_first + c);
+    backend_.upload_tokens(static_cast<std::int32_t*>(b.targets), targets);
+    backend_.classify(tape_.out(nats), static_cast<std::int32_t*>(b.best), {}, {}, {},
+                      tape_.view(x), tape_.view(leaf(head_)), tape_.view(leaf(head_bias_)),
+                      static_cast<std::int32_t*>(b.targets), 0);
+    cost[static_cast<std::size_t>(c)].resize(asked.size());
+    backend_.download(cost[static_cast<std::size_t>(c)].data(), tape_.view(nats));
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const double own = cost[static_cast<std::size_t>(candidate_of(asked[i]))][i];
+    // what is not a number is no better than anything
+    scores.rank[asked[i]] = static_cast<std::int32_t>(
+        std::count_if(cost.begin(), cost.end(), [&](const auto& of) { return !(of[i] > own); }));
+  }
 }
 
 Scores Model::score(const Batch& batch, const StepInfo& s) {

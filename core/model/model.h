@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "model/encoding.h"
+#include "model/composition.h"
 #include "tensor/tape.h"
 
 namespace pesuite {
@@ -56,6 +56,8 @@ struct Batch {
   int size = 0, length = 0;
   std::vector<std::int32_t> tokens, targets;  // [size, length]; target -1: not scored
   std::vector<double> optimum;                // [size, length], or empty
+  // score() ranks targets among candidate_first .. + candidates - 1 against all of these
+  std::int32_t candidate_first = 0, candidates = 0;
 };
 
 // One number a scored target, in the order of the batch.
@@ -63,12 +65,15 @@ struct Scores {
   std::vector<double> nats;
   std::vector<std::int32_t> best;   // most likely class
   std::vector<std::int64_t> place;  // index into the batch
+  // Candidates that are no less likely than the target, itself counted: 1 where it is the
+  // likeliest. 0 where the target is no candidate. Empty without candidates.
+  std::vector<std::int32_t> rank;
 };
 
 class Model {
  public:
   // Start values follow from `seed` and the parameter's name alone.
-  Model(Backend&, const ModelConfig&, Encoding, std::uint64_t seed);
+  Model(Backend&, const ModelConfig&, Composition, std::uint64_t seed);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -77,7 +82,7 @@ class Model {
   void restart(std::uint64_t seed);
 
   const ModelConfig& config() const { return config_; }
-  const Encoding& encoding() const { return encoding_; }
+  const Composition& encoding() const { return encoding_; }
   Backend& backend() { return backend_; }
   std::vector<Parameter>& parameters() { return parameters_; }
   std::int64_t count() const;                   // all learnable numbers
@@ -98,6 +103,7 @@ class Model {
   };
   int add(std::string name, const Shape& shape, bool decay);
   Scores run(const Batch&, const StepInfo&, double weight, bool learn);
+  void rank(const Batch&, Tensor h, Scores&);
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }
@@ -111,7 +117,7 @@ class Model {
 
   Backend& backend_;
   ModelConfig config_;
-  Encoding encoding_;
+  Composition encoding_;
   Tape tape_;
   std::vector<Parameter> parameters_;
   std::vector<Layer> layers_;

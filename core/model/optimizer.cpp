@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace pesuite {
 
 std::string_view schedule_name(ScheduleKind kind) {
@@ -15,6 +18,21 @@ std::string_view schedule_name(ScheduleKind kind) {
     case ScheduleKind::wsd: return "wsd";
   }
   return "";
+}
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> out;
+  for (const ScheduleKind k : {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine,
+                               ScheduleKind::inverse_sqrt, ScheduleKind::wsd})
+    out.emplace_back(schedule_name(k));
+  return out;
+}
+ScheduleKind schedule_kind(std::string_view name) {
+  const std::vector<std::string> names = schedule_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    fail(Exit::usage, "there is no schedule '{}'{}", name, did_you_mean(name, names));
+  return static_cast<ScheduleKind>(found - names.begin());
 }
 
 double schedule_factor(const Schedule& s, std::int64_t step, std::int64_t steps) {

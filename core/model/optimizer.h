@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct Schedule {
 // Factor of the learning rate in step 0 .. steps-1.
 double schedule_factor(const Schedule&, std::int64_t step, std::int64_t steps);
 std::string_view schedule_name(ScheduleKind);
+std::vector<std::string> schedule_names();     // in the order of the kinds
+ScheduleKind schedule_kind(std::string_view);  // Error (usage) when it is none of them
 
 class Optimizer {
  public:

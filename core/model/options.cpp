@@ -115,4 +115,15 @@ std::string expression_text(const pes_card& card, std::span<const std::string> v
   return inside.empty() ? card.name : fmt::format("{}({})", card.name, inside);
 }
 
+std::string full_text(const pes_card& card, const Options& given, std::string_view what) {
+  const std::vector<std::string> values = resolve_options(card, given, what);
+  std::string inside;
+  const auto options = options_of(card);
+  for (std::size_t i = 0; i < options.size(); ++i)
+    inside += fmt::format("{}{}={}{}{}", i > 0 ? ", " : "", options[i]->name,
+                          options[i]->type == PES_TEXT ? "'" : "", values[i],
+                          options[i]->type == PES_TEXT ? "'" : "");
+  return inside.empty() ? card.name : fmt::format("{}({})", card.name, inside);
+}
+
 }  // namespace pesuite

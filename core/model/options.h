@@ -23,5 +23,7 @@ std::vector<std::string> resolve_options(const pes_card& card, const Options& gi
 
 // "rope(base=500000)": the name with those options that differ from their defaults.
 std::string expression_text(const pes_card& card, std::span<const std::string> values);
+// The name with all its options; errors as those of resolve_options().
+std::string full_text(const pes_card& card, const Options& given, std::string_view what);
 
 }  // namespace pesuite

@@ -27,6 +27,11 @@ Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_lengt
         (created_.head == PES_LM && created_.inputs != created_.outputs))
       fail(Exit::plugin, "{} declares {} inputs and {} outputs, which cannot be", what,
            created_.inputs, created_.outputs);
+    if (created_.candidates < 0 || created_.candidate_first < 0 ||
+        created_.candidate_first > created_.outputs - created_.candidates ||
+        (created_.candidates > 0 && created_.head != PES_LM))
+      fail(Exit::plugin, "{} declares {} candidates from token {}, which are not in its alphabet",
+           what, created_.candidates, created_.candidate_first);
     if (created_.axes != nullptr)
       for (const pes_axis* const* a = created_.axes; *a != nullptr; ++a) {
         Axis axis{(*a)->name,   (*a)->unit ? (*a)->unit : "", (*a)->help ? (*a)->help : "", {}, {},
@@ -60,17 +65,25 @@ Task::~Task() {
   if (created_.self != nullptr) task_->destroy(created_.self);
 }
 
-void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
-                  std::span<double> optimum) const {
-  PES_CHECK(tokens.size() == static_cast<std::size_t>(r.length) && targets.size() == tokens.size());
+template <class F>  // F: of a pes_request
+auto Task::with(const Request& r, F body) const {
   PES_CHECK(r.axes.empty() || r.axes.size() == axes_.size());
   const std::vector<double> drawn(axes_.size(), std::numeric_limits<double>::quiet_NaN());
   const double* axes = r.axes.empty() ? drawn.data() : r.axes.data();
   const pes_request request{sizeof(pes_request), r.split, r.seed, r.index, r.length, r.start, axes};
+  return body(request);
+}
+
+void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
+                  std::span<double> optimum) const {
+  PES_CHECK(tokens.size() == static_cast<std::size_t>(r.length) && targets.size() == tokens.size());
   pes_example example{sizeof(pes_example), tokens.data(), targets.data(),
                       optimum.empty() ? nullptr : optimum.data()};
   char error[PES_ERROR_SIZE] = "no reason given";
-  if (!task_->sample(created_.self, &request, &example, error))
+  const bool made = with(r, [&](const pes_request& request) {
+    return task_->sample(created_.self, &request, &example, error);
+  });
+  if (!made)
     fail(Exit::data, "task '{}', example {} of length {}: {}", text_, r.index, r.length, error);
   for (std::size_t t = 0; t < tokens.size(); ++t)
     if (tokens[t] < 0 || tokens[t] >= created_.inputs || targets[t] < -1 ||
@@ -88,6 +101,17 @@ void Task::oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> 
 }
 double Task::chance(std::int32_t length) const {
   return task_->chance == nullptr ? std::nan("") : task_->chance(created_.self, length);
+}
+bool Task::has_chance_at() const {
+  return PES_HAS(task_, chance_at) && task_->chance_at != nullptr;
+}
+Task::Chance Task::chance(const Request& r) const {
+  if (!has_chance_at()) return {chance(r.length), std::nan("")};
+  return with(r, [&](const pes_request& request) {
+    Chance c{std::nan(""), std::nan("")};
+    task_->chance_at(created_.self, &request, &c.accuracy, &c.exact);
+    return c;
+  });
 }
 double Task::distinct(std::int32_t length) const {
   return !PES_HAS(task_, distinct) || task_->distinct == nullptr

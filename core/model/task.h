@@ -34,6 +34,10 @@ class Task {
   const std::string& text() const { return text_; }  // name with its non-default options
   const std::vector<Axis>& axes() const { return axes_; }
   bool is_corpus() const { return created_.document > 0; }
+  bool ranks(std::int32_t target) const {  // is it one of the task's candidates?
+    return target >= created_.candidate_first &&
+           target - created_.candidate_first < created_.candidates;
+  }
 
   struct Request {
     pes_split split = PES_SPLIT_TRAIN;
@@ -48,10 +52,18 @@ class Task {
               std::span<double> optimum = {}) const;
   bool has_oracle() const { return task_->oracle != nullptr; }
   void oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const;
-  double chance(std::int32_t length) const;    // NaN where unknown
+  double chance(std::int32_t length) const;  // NaN where unknown
+  struct Chance {
+    double accuracy, exact;  // of targets, of whole examples; NaN where unknown
+  };
+  Chance chance(const Request&) const;         // at its length and axes
+  bool has_chance_at() const;                  // does it know more than chance(length)?
   double distinct(std::int32_t length) const;  // log10; NaN where unknown
 
  private:
+  template <class F>
+  auto with(const Request&, F body) const;
+
   const pes_task* task_;
   pes_task_created created_{};
   std::string text_;

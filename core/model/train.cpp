@@ -70,12 +70,18 @@ class Run {
         optimizer_(model.backend(), config.optimizer) {}
 
   TrainOutcome go() {
+    save_branch();
     while (state_.step < config_.steps && !state_.diverged) {
+      if (state_.step >= watch_.until) {
+        save(paths_.last);
+        return TrainOutcome::paused;
+      }
       step();
       if (state_.diverged) break;
       const bool last = state_.step == config_.steps;
       if (last || due(config_.log_every)) log_training();
       if (last || due(config_.eval_every)) validate();
+      save_branch();
       if (watch_.stop != nullptr && watch_.stop->load() && !last) {
         save(paths_.last);
         return TrainOutcome::stopped;
@@ -124,13 +130,14 @@ class Run {
       nats += sum(scores.nats);
       state_.correct += static_cast<double>(correct_answers(passes[i], scores));
     }
-    const double norm = optimizer_.update(
-        model_.parameters(), schedule_factor(config_.schedule, state_.step, config_.steps),
-        state_.step);
+    const double norm = optimizer_.update(model_.parameters(), rate_factor(state_.step),
+                                          state_.step - config_.optimizer_start);
     const double loss = nats / static_cast<double>(scored);
     ++state_.step;
     state_.cursor += config_.batch;
     state_.tokens += config_.tokens_per_step();
+    state_.flops += 3 * forward_flops(model_.config(), config_.length) *
+                    static_cast<double>(config_.tokens_per_step());
     state_.nats += nats;
     state_.scored += scored;
     state_.norm += norm;
@@ -151,18 +158,19 @@ class Run {
                        const char* split, double value) {
     Observation o;
     o.metric = metric, o.unit = unit, o.direction = direction, o.split = split, o.value = value;
-    o.coords["train_len"] = config_.length;
+    o.coords["train_len"] = config_.first_length();
     o.step = state_.step;
     o.tokens = state_.tokens;
-    o.flops = flops();
+    o.flops = state_.flops;
     o.seconds = state_.seconds;
     o.settle();
     state_.observations.push_back(std::move(o));
     return state_.observations.back();
   }
   const char* unit() const { return task_.info().document > 0 ? "nats/token" : "nats/target"; }
-  double flops() const {
-    return 3 * forward_flops(model_.config(), config_.length) * static_cast<double>(state_.tokens);
+  double rate_factor(std::int64_t step) const {
+    return schedule_factor(config_.schedule, step - config_.schedule_start,
+                           config_.steps - config_.schedule_start);
   }
   void log(const std::string& line) const {
     if (watch_.log) watch_.log(line);
@@ -171,8 +179,7 @@ class Run {
   void log_training() {
     const double loss = state_.nats / static_cast<double>(state_.scored);
     const auto steps = static_cast<double>(state_.logged_steps);
-    const double lr =
-        config_.optimizer.lr * schedule_factor(config_.schedule, state_.step - 1, config_.steps);
+    const double lr = config_.optimizer.lr * rate_factor(state_.step - 1);
     Observation& o = observe("nll", unit(), "lower", "train", loss);
     o.sum = state_.nats;
     o.count = state_.scored;
@@ -222,6 +229,10 @@ class Run {
     save_checkpoint(path, model_, state_, identity_);
     log(fmt::format("step {} | wrote {}", state_.step, path.filename().string()));
   }
+  void save_branch() {
+    const auto at = paths_.branches.find(state_.step);
+    if (at != paths_.branches.end() && !fs::exists(at->second)) save(at->second);
+  }
   void save_periodic() {
     save(paths_.last);
     if (config_.keep_periodic == 0 || !paths_.periodic || config_.checkpoint_every == 0) return;
@@ -260,20 +271,12 @@ Json to_json(const TrainState& s) {
   Json observations = Json::array();
   for (const Observation& o : s.observations) observations.push_back(to_json(o));
   const auto finite = [](double x) { return std::isfinite(x) ? x : 0; };  // JSON has no other
-  Json j = {{"step", s.step},
-            {"tokens", s.tokens},
-            {"cursor", s.cursor},
-            {"seconds", s.seconds},
-            {"best_step", s.best_step},
-            {"nats", finite(s.nats)},
-            {"correct", s.correct},
-            {"norm", finite(s.norm)},
-            {"scored", s.scored},
-            {"clipped", s.clipped},
-            {"logged_steps", s.logged_steps},
-            {"diverged", s.diverged},
-            {"reason", s.reason},
-            {"observations", std::move(observations)}};
+  Json j = {
+      {"step", s.step},         {"tokens", s.tokens},   {"cursor", s.cursor},
+      {"flops", s.flops},       {"seconds", s.seconds}, {"best_step", s.best_step},
+      {"nats", finite(s.nats)}, {"correct", s.correct}, {"norm", finite(s.norm)},
+      {"scored", s.scored},     {"clipped", s.clipped}, {"logged_steps", s.logged_steps},
+      {"diverged", s.diverged}, {"reason", s.reason},   {"observations", std::move(observations)}};
   if (s.best_step >= 0) j["best"] = s.best;
   return j;
 }
@@ -281,6 +284,7 @@ Json to_json(const TrainState& s) {
 TrainState state_from_json(const Json& j) {
   TrainState s;
   s.step = j.at("step"), s.tokens = j.at("tokens"), s.cursor = j.at("cursor");
+  s.flops = j.value("flops", 0.0);
   s.seconds = j.at("seconds"), s.best_step = j.at("best_step");
   if (j.contains("best")) s.best = j.at("best");
   s.nats = j.at("nats"), s.correct = j.at("correct"), s.norm = j.at("norm");
@@ -350,6 +354,10 @@ static TrainState read_state(const SafetensorsReader& file, const fs::path& path
   }
 }
 
+TrainState checkpoint_state(const fs::path& path) {
+  return read_state(open_checkpoint(path), path);
+}
+
 std::int64_t load_weights(const fs::path& path, Model& model) {
   const SafetensorsReader file = open_checkpoint(path);
   for (Parameter& p : model.parameters())
@@ -357,18 +365,43 @@ std::int64_t load_weights(const fs::path& path, Model& model) {
   return read_state(file, path).step;
 }
 
-void load_checkpoint(const fs::path& path, Model& model, TrainState& state,
-                     const std::string& identity) {
-  const SafetensorsReader file = open_checkpoint(path);
+static TrainState open_state(const SafetensorsReader& file, const fs::path& path,
+                             const std::string& identity) {
   if (metadata(file, path, "run") != identity)
     fail(Exit::data, "{} belongs to another run: its configuration or its seed differs",
          path.string());
-  state = read_state(file, path);
+  return read_state(file, path);
+}
+
+void load_checkpoint(const fs::path& path, Model& model, TrainState& state,
+                     const std::string& identity) {
+  const SafetensorsReader file = open_checkpoint(path);
+  state = open_state(file, path, identity);
   for (Parameter& p : model.parameters()) {
     model.backend().upload({p.value, p.shape}, file.read(p.name, p.shape).data());
     model.backend().upload({p.m, p.shape}, file.read("optimizer.m." + p.name, p.shape).data());
     model.backend().upload({p.v, p.shape}, file.read("optimizer.v." + p.name, p.shape).data());
   }
+}
+
+void branch_checkpoint(const fs::path& path, Model& model, TrainState& state,
+                       const std::string& identity, bool reset) {
+  const SafetensorsReader file = open_checkpoint(path);
+  state = open_state(file, path, identity);
+  for (Parameter& p : model.parameters()) {
+    const auto found = file.tensors().find(p.name);
+    if (found == file.tensors().end() || found->second.shape != p.shape.extents()) continue;
+    const auto pass = [&](void* to, const std::string& name) {
+      model.backend().upload({to, p.shape}, file.read(name, p.shape).data());
+    };
+    pass(p.value, p.name);
+    if (reset) continue;
+    pass(p.m, "optimizer.m." + p.name);
+    pass(p.v, "optimizer.v." + p.name);
+  }
+  // the lowest loss so far was another encoding's
+  state.best = std::numeric_limits<double>::infinity();
+  state.best_step = -1;
 }
 
 }  // namespace pesuite

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
+#include <map>
 
 #include "model/model.h"
 #include "model/observation.h"
@@ -23,9 +25,14 @@ struct TrainConfig {
   int validation_examples = 128;
   int keep_periodic = 0;  // periodic checkpoints that stay beside the last one
   bool keep_best = true;
+  // after a switch to another encoding these are not as at the start
+  std::int64_t schedule_start = 0;   // step that the learning rate's schedule counts from
+  std::int64_t optimizer_start = 0;  // step at which the moments were zero
+  int began_length = 0;              // length that training began with; 0: as now
 
   int pass_size() const;  // examples of a pass
   std::int64_t tokens_per_step() const { return std::int64_t{batch} * length; }
+  int first_length() const { return began_length > 0 ? began_length : length; }
 };
 
 // All that a run needs to go on bit for bit as if it had never stopped, beside the parameters and
@@ -34,6 +41,7 @@ struct TrainState {
   std::int64_t step = 0;                                  // updates done
   std::int64_t tokens = 0;                                // read
   std::int64_t cursor = 0;                                // next training example
+  double flops = 0;                                       // spent, three forward passes a step
   double seconds = 0;                                     // spent on steps
   double best = std::numeric_limits<double>::infinity();  // lowest validation nats
   std::int64_t best_step = -1;
@@ -49,23 +57,30 @@ struct TrainState {
 // configuration as text; loading another run's file, or a damaged one, is an Error (data).
 void save_checkpoint(const fs::path&, Model&, const TrainState&, const std::string& identity);
 void load_checkpoint(const fs::path&, Model&, TrainState&, const std::string& identity);
-// Weights alone, for evaluation; the steps they were trained. And the identity that the file
-// carries.
+// What another training left, to go on from under another encoding: parameters and moments pass
+// over by name and shape, the others keep their start values; with `reset` no moment passes.
+void branch_checkpoint(const fs::path&, Model&, TrainState&, const std::string& identity,
+                       bool reset);
+// Weights alone, for evaluation; the steps they were trained.
 std::int64_t load_weights(const fs::path&, Model&);
+// What a file carries: the identity it was saved with, and its state.
 std::string checkpoint_identity(const fs::path&);
+TrainState checkpoint_state(const fs::path&);
 
 struct TrainPaths {  // empty: not written
   fs::path last, best;
   std::function<fs::path(std::int64_t step)> periodic;
+  std::map<std::int64_t, fs::path> branches = {};  // by step: where other trainings go on from
 };
 
 struct TrainWatch {
   const std::atomic<bool>* stop = nullptr;  // true: write a checkpoint and return
-  std::function<void(const TrainState&, double loss)> progress;  // after each step
-  std::function<void(const std::string& line)> log;              // human-readable lines
+  std::int64_t until = std::numeric_limits<std::int64_t>::max();  // this many steps: the same
+  std::function<void(const TrainState&, double loss)> progress;   // after each step
+  std::function<void(const std::string& line)> log;               // human-readable lines
 };
 
-enum class TrainOutcome { finished, stopped, diverged };
+enum class TrainOutcome { finished, paused, stopped, diverged };  // paused: at `until`
 
 // Goes on from `state` (fresh, or loaded together with the model's parameters).
 TrainOutcome train(Model&, const Task&, const TrainConfig&, std::uint64_t seed,

@@ -1,10 +1,10 @@
 #include "suite/cell.h"
 
-#include <cmath>
+#include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/isolate.h"
 #include "base/text.h"
 
 namespace pesuite {
@@ -21,6 +21,19 @@ E named(const Json& j, const char* const (&names)[N]) {
   for (std::size_t i = 0; i < N; ++i)
     if (j == names[i]) return static_cast<E>(i);
   fail(Exit::data, "a stored configuration holds {}, which this pesuite does not know", j.dump());
+}
+
+Json to_json(const Schedule& s) {
+  return {{"kind", schedule_name(s.kind)},
+          {"warmup", s.warmup},
+          {"decay", s.decay},
+          {"floor", s.floor}};
+}
+Schedule schedule_from_json(const Json& j) {
+  Schedule s;
+  s.kind = schedule_kind(j.at("kind").get<std::string>());
+  s.warmup = j.at("warmup"), s.decay = j.at("decay"), s.floor = j.at("floor");
+  return s;
 }
 
 }  // namespace
@@ -74,11 +87,7 @@ Json to_json(const TrainConfig& c) {
             {"eps", o.eps},
             {"weight_decay", o.weight_decay},
             {"clip", o.clip}}},
-          {"schedule",
-           {{"kind", schedule_name(c.schedule.kind)},
-            {"warmup", c.schedule.warmup},
-            {"decay", c.schedule.decay},
-            {"floor", c.schedule.floor}}},
+          {"schedule", to_json(c.schedule)},
           {"dropout_steps", c.dropout_steps},
           {"log_every", c.log_every},
           {"eval_every", c.eval_every},
@@ -97,13 +106,7 @@ TrainConfig train_from_json(const Json& j) {
   c.optimizer.beta1 = o.at("betas").at(0), c.optimizer.beta2 = o.at("betas").at(1);
   c.optimizer.eps = o.at("eps"), c.optimizer.weight_decay = o.at("weight_decay");
   c.optimizer.clip = o.at("clip");
-  const Json& s = j.at("schedule");
-  for (const ScheduleKind kind :
-       {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine,
-        ScheduleKind::inverse_sqrt, ScheduleKind::wsd})
-    if (s.at("kind") == schedule_name(kind)) c.schedule.kind = kind;
-  c.schedule.warmup = s.at("warmup"), c.schedule.decay = s.at("decay");
-  c.schedule.floor = s.at("floor");
+  c.schedule = schedule_from_json(j.at("schedule"));
   c.dropout_steps = j.at("dropout_steps"), c.log_every = j.at("log_every");
   c.eval_every = j.at("eval_every"), c.checkpoint_every = j.at("checkpoint_every");
   c.validation_examples = j.at("validation_examples");
@@ -140,30 +143,64 @@ CellEval eval_from_json(const Json& j) {
   return e;
 }
 
+namespace {
+
+Json to_json(const SwitchConfig& s) {
+  return {{"step", s.step},
+          {"encoding", s.encoding},
+          {"optimizer", s.reset_optimizer ? "reset" : "keep"},
+          {"qk_norm", qk_norms[static_cast<int>(s.qk_norm)]},
+          {"train_len", s.length},
+          {"batch", s.batch},
+          {"micro_batch", s.micro_batch},
+          {"lr", s.lr},
+          {"schedule", to_json(s.schedule)},
+          {"schedule_start", s.schedule_start}};
+}
+SwitchConfig switch_from_json(const Json& j) {
+  SwitchConfig s;
+  s.step = j.at("step"), s.encoding = j.at("encoding");
+  s.reset_optimizer = j.at("optimizer") == "reset";
+  s.qk_norm = named<QkNorm>(j.at("qk_norm"), qk_norms);
+  s.length = j.at("train_len"), s.batch = j.at("batch"), s.micro_batch = j.at("micro_batch");
+  s.lr = j.at("lr"), s.schedule = schedule_from_json(j.at("schedule"));
+  s.schedule_start = j.at("schedule_start");
+  return s;
+}
+
+}  // namespace
+
 Json to_json(const CellConfig& c) {
-  return {{"schema", "pesuite.cell/1"},
-          {"numerics_epoch", numerics_epoch},
-          {"encoding", c.encoding},
-          {"encoding_identity", c.encoding_identity},
-          {"task", c.task},
-          {"task_identity", c.task_identity},
-          {"max_len", c.max_length},
-          {"model", to_json(c.model)},
-          {"train", to_json(c.train)},
-          {"seed", c.seed},
-          {"backend", c.backend},
-          {"precision", precision_name(c.precision)}};
+  Json j = {{"schema", "pesuite.cell/1"},
+            {"numerics_epoch", numerics_epoch},
+            {"encoding", c.encoding},
+            {"encoding_identity", c.encoding_identity},
+            {"task", c.task},
+            {"task_identity", c.task_identity},
+            {"max_len", c.max_length},
+            {"model", to_json(c.model)},
+            {"train", to_json(c.train)},
+            {"seed", c.seed},
+            {"backend", c.backend},
+            {"precision", precision_name(c.precision)}};
+  for (const SwitchConfig& s : c.switches) j["switches"].push_back(to_json(s));
+  if (!c.evaluation.empty()) j["evaluation"] = c.evaluation;
+  return j;
 }
 
 CellConfig cell_from_json(const Json& j) {
   CellConfig c;
   c.encoding = j.at("encoding"), c.task = j.at("task"), c.max_length = j.at("max_len");
-  c.encoding_identity = j.at("encoding_identity").get<std::map<std::string, std::string>>();
+  c.encoding_identity =
+      j.at("encoding_identity").get<std::map<std::string, std::map<std::string, std::string>>>();
   c.task_identity = j.at("task_identity").get<std::map<std::string, std::string>>();
   c.model = model_from_json(j.at("model"));
   c.train = train_from_json(j.at("train"));
   c.seed = j.at("seed"), c.backend = j.at("backend");
   c.precision = parse_precision(j.at("precision").get<std::string>());
+  for (const Json& s : j.value("switches", Json::array()))
+    c.switches.push_back(switch_from_json(s));
+  c.evaluation = j.value("evaluation", std::string());
   return c;
 }
 
@@ -177,7 +214,8 @@ std::string cell_id(const CellConfig& c) {
 std::string series_id(const CellConfig& c) {
   Json j = to_json(c);
   j.erase("seed");
-  for (const char* identity : {"encoding_identity", "task_identity"}) j[identity].erase("build");
+  j["task_identity"].erase("build");
+  for (auto& [name, identity] : j["encoding_identity"].items()) identity.erase("build");
   return sha256(canonical(j)).substr(0, 16);
 }
 
@@ -185,187 +223,82 @@ std::string part_id(const CellEval& e) {
   return sha256(canonical(to_json(e))).substr(0, 8);
 }
 
-// ---------------------------------------------------------------------------------- the work
+// ------------------------------------------------------------------------- stages of training
 
 namespace {
 
-void write_observations(const fs::path& path, const std::vector<Observation>& all,
-                        const Model& model) {
-  std::string text;
-  const std::string now = utc_timestamp();
-  for (const Observation& o : all) {
-    Json j = to_json(o);
-    j["path"] = path_name(model.path());
-    j["ts"] = now;
-    text += j.dump() + "\n";
-  }
-  write_file_atomic(path, text);
+// Identities of the encodings that occur, and of no others.
+void forget_unused(CellConfig& c) {
+  std::set<std::string> used;
+  const auto add = [&](const std::string& sum) {
+    if (!sum.empty())
+      for (const std::string& name : names_of(parse_encoding(sum).first)) used.insert(name);
+  };
+  add(c.encoding);
+  for (const SwitchConfig& s : c.switches) add(s.encoding);
+  add(c.evaluation);
+  std::erase_if(c.encoding_identity, [&](const auto& i) { return !used.contains(i.first); });
 }
-
-class Work {
- public:
-  Work(const CellConfig& cell, const std::vector<CellEval>& evals, const Store& store,
-       const std::vector<std::string>& plugin_path, int threads, const CellWatch& watch)
-      : cell_(cell),
-        evals_(evals),
-        store_(store),
-        watch_(watch),
-        id_(cell_id(cell)),
-        catalog_(open_catalog(plugin_search_path(plugin_path))),
-        task_(catalog_, parse_expression(cell.task, "task"), cell.train.length, cell.max_length,
-              evals.empty() ? 0 : evals.front().reach),
-        backend_(open_backend(cell.backend, {.threads = threads, .precision = cell.precision})),
-        model_(
-            *backend_, cell.model,
-            Encoding(catalog_, parse_expression(cell.encoding),
-                     {cell.model.layers, cell.model.heads, cell.model.groups(),
-                      cell.model.head_dim(), cell.model.width, cell.train.length, cell.max_length}),
-            cell.seed) {
-    const double token = forward_flops(cell.model, cell.train.length);
-    train_work_ = 3 * token * static_cast<double>(cell.train.steps * cell.train.tokens_per_step());
-    for (const CellEval& e : evals_)
-      eval_work_.push_back(tokens_read(e.config, task_, e.length) *
-                           forward_flops(cell.model, e.length));
-    total_work_ = train_work_;
-    for (const double w : eval_work_) total_work_ += w;
-  }
-
-  CellOutcome go() {
-    log(fmt::format("cell {}: {} on {}, seed {}; {} parameters, {} of them the encoding's; {}", id_,
-                    cell_.encoding, cell_.task, cell_.seed, model_.count(), model_.encoding_count(),
-                    backend_->description()));
-    if (task_.info().note != nullptr) log(task_.info().note);
-    const TrainOutcome trained = train_or_load();
-    if (trained == TrainOutcome::stopped) return CellOutcome::stopped;
-    double done = train_work_;
-    for (std::size_t i = 0; i < evals_.size(); ++i) {
-      if (watch_.stop != nullptr && watch_.stop->load()) return CellOutcome::stopped;
-      evaluate_part(evals_[i], trained == TrainOutcome::diverged, done, eval_work_[i]);
-      done += eval_work_[i];
-    }
-    return trained == TrainOutcome::diverged ? CellOutcome::diverged : CellOutcome::done;
-  }
-
- private:
-  void log(const std::string& line) const {
-    if (watch_.log) watch_.log(line);
-  }
-  void progress(CellProgress p) const {
-    if (watch_.progress) watch_.progress(p);
-  }
-
-  TrainOutcome train_or_load() {
-    TrainState& state = trained_;
-    const fs::path last = store_.checkpoint(id_);
-    // without its weights a finished training is of no use: it is done again
-    const bool trained = fs::exists(store_.training(id_)) && fs::exists(last);
-    if (fs::exists(last)) {
-      try {
-        load_checkpoint(last, model_, state, cell_identity(cell_));
-        if (!trained) log(fmt::format("going on from step {}", state.step));
-      } catch (const Error& e) {
-        if (trained) throw;
-        log(fmt::format("starting over: {}", e.what()));
-        fail_over(state);
-      }
-    }
-    if (trained) return state.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
-    TrainPaths paths;
-    paths.last = last;
-    paths.best = store_.best(id_);
-    paths.periodic = [&](std::int64_t step) {
-      return store_.cell(id_) / "ckpt" / fmt::format("step_{}.safetensors", step);
-    };
-    TrainWatch watch;
-    watch.stop = watch_.stop;
-    watch.log = watch_.log;
-    watch.progress = [&](const TrainState& s, double loss) {
-      const double share = static_cast<double>(s.step) / static_cast<double>(cell_.train.steps);
-      progress({"train", s.step, cell_.train.steps, loss, static_cast<double>(s.tokens) / s.seconds,
-                share * train_work_ / total_work_});
-    };
-    const TrainOutcome outcome =
-        train(model_, task_, cell_.train, cell_.seed, cell_identity(cell_), paths, watch, state);
-    if (outcome == TrainOutcome::stopped) return outcome;
-    add_costs(state);
-    write_observations(store_.training(id_), state.observations, model_);
-    return outcome;
-  }
-
-  // A checkpoint that could not be read may have filled parts of the model: make it new.
-  void fail_over(TrainState& state) {
-    state = {};
-    std::error_code ignored;
-    fs::remove(store_.checkpoint(id_), ignored);
-    model_.restart(cell_.seed);
-  }
-
-  void add_costs(TrainState& state) const {
-    const auto add = [&](const char* metric, const char* unit, const char* direction,
-                         double value) {
-      Observation o;
-      o.metric = metric, o.unit = unit, o.direction = direction, o.split = "train", o.value = value;
-      o.coords["train_len"] = cell_.train.length;
-      o.step = state.step, o.tokens = state.tokens, o.seconds = state.seconds;
-      state.observations.push_back(std::move(o));
-    };
-    add("parameters", "count", "none", static_cast<double>(model_.count()));
-    add("encoding_parameters", "count", "none", static_cast<double>(model_.encoding_count()));
-    add("tokens_per_s", "tokens/s", "higher", static_cast<double>(state.tokens) / state.seconds);
-    add("peak_memory", "bytes", "lower", peak_memory());
-  }
-
-  void evaluate_part(const CellEval& e, bool diverged, double done, double work) {
-    const fs::path path = store_.evaluation(id_, part_id(e));
-    if (fs::exists(path)) return;
-    std::vector<Observation> found;
-    if (diverged) {
-      Observation o;
-      o.metric = "nll", o.unit = e.config.protocols.empty() ? "nats/target" : "nats/token";
-      o.direction = "lower", o.status = "diverged";
-      o.split = e.length <= e.config.train_length ? "id" : "ood";
-      o.coords = {{"train_len", e.config.train_length}, {"eval_len", e.length}};
-      found.push_back(std::move(o));
-    } else {
-      found =
-          evaluate(model_, task_, e.config, e.length, cell_.seed, trained_.step, [&](double share) {
-            progress({fmt::format("eval {}", e.length), cell_.train.steps, cell_.train.steps, 0, 0,
-                      (done + share * work) / total_work_});
-          });
-    }
-    for (Observation& o : found) {
-      o.step = trained_.step;
-      o.tokens = trained_.tokens;
-      o.flops =
-          train_work_ * static_cast<double>(trained_.step) / static_cast<double>(cell_.train.steps);
-      o.seconds = trained_.seconds;
-    }
-    for (const Observation& o : found)
-      if (!o.coords.contains("pos_lo") && (o.metric == "nll" || o.metric == "acc"))
-        log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
-    write_observations(path, found, model_);
-  }
-
-  const CellConfig& cell_;
-  const std::vector<CellEval>& evals_;
-  const Store& store_;
-  const CellWatch& watch_;
-  std::string id_;
-  Catalog catalog_;
-  Task task_;
-  std::unique_ptr<Backend> backend_;
-  Model model_;
-  TrainState trained_;
-  double train_work_ = 0, total_work_ = 0;
-  std::vector<double> eval_work_;
-};
 
 }  // namespace
 
-CellOutcome run_cell(const CellConfig& cell, const std::vector<CellEval>& evals, const Store& store,
-                     const std::vector<std::string>& plugin_path, int threads,
-                     const CellWatch& watch) {
-  return Work(cell, evals, store, plugin_path, threads, watch).go();
+CellConfig training_of(const CellConfig& cell) {
+  CellConfig c = cell;
+  c.evaluation.clear();
+  forget_unused(c);
+  return c;
+}
+CellConfig trunk_of(const CellConfig& cell) {
+  PES_CHECK(!cell.switches.empty());
+  CellConfig c = cell;
+  c.switches.pop_back();
+  return training_of(c);
+}
+
+const std::string& encoding_of(const CellConfig& c) {
+  return c.switches.empty() ? c.encoding : c.switches.back().encoding;
+}
+ModelConfig model_of(const CellConfig& c) {
+  ModelConfig m = c.model;
+  if (!c.switches.empty()) m.qk_norm = c.switches.back().qk_norm;
+  return m;
+}
+TrainConfig train_of(const CellConfig& c) {
+  TrainConfig t = c.train;
+  t.began_length = t.length;
+  for (const SwitchConfig& s : c.switches) {
+    t.length = s.length, t.batch = s.batch, t.micro_batch = s.micro_batch;
+    t.optimizer.lr = s.lr, t.schedule = s.schedule, t.schedule_start = s.schedule_start;
+    if (s.reset_optimizer) t.optimizer_start = s.step;
+  }
+  return t;
+}
+std::int64_t first_step(const CellConfig& c) {
+  return c.switches.empty() ? 0 : c.switches.back().step;
+}
+int longest_trained(const CellConfig& c) {
+  int longest = c.train.length;
+  for (const SwitchConfig& s : c.switches) longest = std::max(longest, s.length);
+  return longest;
+}
+double train_flops(const CellConfig& c) {
+  double flops = 0;
+  std::int64_t end = c.train.steps;
+  for (CellConfig stage = c;; stage = trunk_of(stage)) {
+    const TrainConfig t = train_of(stage);
+    flops += 3 * forward_flops(model_of(stage), t.length) *
+             static_cast<double>((end - first_step(stage)) * t.tokens_per_step());
+    end = first_step(stage);
+    if (stage.switches.empty()) return flops;
+  }
+}
+
+Composition make_encoding(const Catalog& catalog, const std::string& expression,
+                          const CellConfig& c) {
+  const ModelConfig& m = c.model;
+  return {catalog,
+          parse_encoding(expression).first,
+          {m.layers, m.heads, m.groups(), m.head_dim(), m.width, c.train.length, c.max_length}};
 }
 
 }  // namespace pesuite

@@ -1,9 +1,7 @@
 // A cell: one (encoding, task, model, seed) with everything filled in, as JSON whose hash is the
-// cell's id; and the work of one process that trains and evaluates it.
+// cell's id; and the store of results.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,7 +13,7 @@
 namespace pesuite {
 
 // Changed when the same configuration gives other numbers on purpose; breaks all series.
-inline constexpr int numerics_epoch = 2;
+inline constexpr int numerics_epoch = 3;
 
 Json to_json(const ModelConfig&);
 ModelConfig model_from_json(const Json&);
@@ -32,15 +30,30 @@ struct CellEval {
 Json to_json(const CellEval&);
 CellEval eval_from_json(const Json&);
 
-// Everything that a cell's numbers follow from.
+// From `step` on training goes on under another encoding, with everything that holds then.
+struct SwitchConfig {
+  std::int64_t step = 0;  // training steps done before it
+  std::string encoding;   // sum or pattern with all options
+  bool reset_optimizer = false;
+  QkNorm qk_norm = QkNorm::off;
+  int length = 0, batch = 0, micro_batch = 0;
+  double lr = 0;
+  Schedule schedule;
+  std::int64_t schedule_start = 0;
+};
+
+// Everything that a cell's numbers follow from. Encodings are sums or patterns with all options.
 struct CellConfig {
-  std::string encoding;                                  // expression with all its options
-  std::map<std::string, std::string> encoding_identity;  // version, library, build
+  std::string encoding;                // that training begins with
+  std::vector<SwitchConfig> switches;  // in the order of their steps
+  std::string evaluation;              // swapped in for evaluation; "": the last of training
+  // of each of its encodings by name: version, library, build
+  std::map<std::string, std::map<std::string, std::string>> encoding_identity;
   std::string task;
   std::map<std::string, std::string> task_identity;  // version, library, build, digest
   int max_length = 0;                                // longest sequence that it will see
-  ModelConfig model;
-  TrainConfig train;
+  ModelConfig model;                                 // at the start
+  TrainConfig train;                                 // at the start
   std::uint64_t seed = 0;
   std::string backend = "cpu";
   Precision precision = Precision::fp32;
@@ -52,6 +65,21 @@ std::string cell_identity(
 std::string cell_id(const CellConfig&);    // 16 hexadecimal digits
 std::string series_id(const CellConfig&);  // the same without seed and builds
 std::string part_id(const CellEval&);      // of one evaluation, 8 digits
+
+// What a cell trains, which those that differ in evaluation alone share: itself without
+// `evaluation`. And the training that it branches off from at its last switch; not for a cell
+// without switches.
+CellConfig training_of(const CellConfig&);
+CellConfig trunk_of(const CellConfig&);
+// What holds after the last switch.
+const std::string& encoding_of(const CellConfig&);
+ModelConfig model_of(const CellConfig&);
+TrainConfig train_of(const CellConfig&);
+std::int64_t first_step(const CellConfig&);  // of its own: the last switch's, or 0
+int longest_trained(const CellConfig&);      // tokens
+double train_flops(const CellConfig&);       // of all its training, that of its trunks included
+// The encodings of a sum or pattern, for the cell's model.
+Composition make_encoding(const Catalog&, const std::string& sum, const CellConfig&);
 
 // Where the results of cells lie: a folder each, named by the id, the same for every suite.
 class Store {
@@ -66,6 +94,13 @@ class Store {
   fs::path checkpoint(const std::string& id) const {
     return cell(id) / "ckpt" / "last.safetensors";
   }
+  fs::path branch(const std::string& id, std::int64_t step) const {
+    return cell(id) / "ckpt" / fmt::format("branch_{}.safetensors", step);
+  }
+  // Without its weights a finished training is of no use.
+  bool trained(const std::string& id) const {
+    return fs::exists(training(id)) && fs::exists(checkpoint(id));
+  }
   fs::path best(const std::string& id) const { return cell(id) / "ckpt" / "best.safetensors"; }
   fs::path status(const std::string& id) const { return cell(id) / "status.json"; }
   fs::path log(const std::string& id) const { return cell(id) / "log.txt"; }
@@ -73,25 +108,5 @@ class Store {
  private:
   fs::path root_;
 };
-
-struct CellProgress {
-  std::string phase;  // "train" or "eval 1024"
-  std::int64_t step = 0, steps = 0;
-  double loss = 0, tokens_per_second = 0;
-  double share = 0;  // of the whole cell, by FLOPs
-};
-
-struct CellWatch {
-  const std::atomic<bool>* stop = nullptr;
-  std::function<void(const CellProgress&)> progress;
-  std::function<void(const std::string&)> log;
-};
-
-enum class CellOutcome { done, diverged, stopped };
-
-// Trains what is not trained, from its checkpoint where there is one, and evaluates what is not
-// evaluated. Results appear in the store file by file, each whole or not at all.
-CellOutcome run_cell(const CellConfig&, const std::vector<CellEval>&, const Store&,
-                     const std::vector<std::string>& plugin_path, int threads, const CellWatch&);
 
 }  // namespace pesuite

@@ -18,7 +18,12 @@ namespace {
 // The settings that S1 compares before it reuses a run's folder.
 Json critical(const CellConfig& c) {
   const Json m = to_json(c.model);
-  Json out = {{"train_len", c.train.length}, {"encoding", c.encoding}, {"task", c.task}};
+  const Json cell = to_json(c);
+  Json out = {{"train_len", c.train.length},
+              {"encoding", c.encoding},
+              {"switches", cell.value("switches", Json::array())},
+              {"evaluation", c.evaluation},
+              {"task", c.task}};
   for (const char* key :
        {"width", "layers", "heads", "ff_width", "vocabulary", "tie_embedding", "dropout"})
     out[key] = m.at(key);
@@ -62,46 +67,51 @@ class Session {
         catalog_(open_catalog(plugin_search_path(o.plugin_path))),
         task_(catalog_, parse_expression(o.cell.task, "task"), o.cell.train.length,
               o.cell.max_length),
-        backend_(open_backend(o.cell.backend, {.threads = o.threads})),
-        model_(*backend_, o.cell.model,
-               Encoding(catalog_, parse_expression(o.cell.encoding),
-                        {o.cell.model.layers, o.cell.model.heads, o.cell.model.groups(),
-                         o.cell.model.head_dim(), o.cell.model.width, o.cell.train.length,
-                         o.cell.max_length}),
-               o.cell.seed) {}
+        backend_(open_backend(o.cell.backend, {.threads = o.threads})) {
+    stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
+    while (!stages_.front().switches.empty())
+      stages_.insert(stages_.begin(), trunk_of(stages_.front()));
+  }
 
   int go() {
     open_log();
-    write_config();
     TrainState state;
+    std::size_t stage = 0;
     const fs::path latest = file("latest");
     if (fs::exists(latest)) {
-      load_checkpoint(latest, model_, state, cell_identity(o_.cell));
+      const std::string identity = checkpoint_identity(latest);
+      while (stage + 1 < stages_.size() && cell_identity(stages_[stage]) != identity) ++stage;
+      begin(stages_[stage]);
+      load_checkpoint(latest, *model_, state, cell_identity(stages_[stage]));
       if (state.step == o_.cell.train.steps) {
         log(fmt::format("{} is trained already ({} steps); nothing to do", folder_.string(),
                         state.step));
         return 0;
       }
       log(fmt::format("Resuming from step {}", state.step));
+    } else {
+      begin(stages_[0]);
     }
+    write_config();
     logged_ = state.observations.size();
-    log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}", model_.count(),
-                    model_.encoding_count(), backend_->description()));
+    log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}", model_->count(),
+                    model_->encoding_count(), backend_->description()));
     if (task_.info().note != nullptr) log(task_.info().note);
-    TrainPaths paths{latest, file("best"),
-                     [&](std::int64_t step) { return file(fmt::format("step_{}", step)); }};
-    TrainWatch watch;
-    watch.stop = &stop;
-    watch.log = [&](const std::string& line) { log(line); };
-    watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };
-    const TrainOutcome outcome = train(model_, task_, o_.cell.train, o_.cell.seed,
-                                       cell_identity(o_.cell), paths, watch, state);
+    TrainOutcome outcome = train_stage(stage, state);
+    while (outcome == TrainOutcome::paused) {
+      const CellConfig& next = stages_[stage + 1];
+      const SwitchConfig& s = next.switches.back();
+      log(fmt::format("step {} | switching to {}", s.step, s.encoding));
+      begin(next);
+      branch_checkpoint(latest, *model_, state, cell_identity(stages_[stage]), s.reset_optimizer);
+      outcome = train_stage(++stage, state);
+    }
     collect_metrics(state);
     if (outcome == TrainOutcome::stopped) {
       log("Stopped; --resume goes on from here");
       return 128 + stopped_by;
     }
-    save_checkpoint(file("final"), model_, state, cell_identity(o_.cell));
+    save_checkpoint(file("final"), *model_, state, cell_identity(stages_[stage]));
     link_names();
     log(fmt::format(
         "Training completed in {}{}", format_seconds(state.seconds),
@@ -113,6 +123,25 @@ class Session {
   }
 
  private:
+  void begin(const CellConfig& stage) {
+    model_.reset();
+    model_ = std::make_unique<Model>(
+        *backend_, model_of(stage), make_encoding(catalog_, encoding_of(stage), stage), stage.seed);
+  }
+  // Up to the next switch, or to the end.
+  TrainOutcome train_stage(std::size_t stage, TrainState& state) {
+    TrainPaths paths;
+    paths.last = file("latest");
+    paths.best = file("best");
+    paths.periodic = [&](std::int64_t step) { return file(fmt::format("step_{}", step)); };
+    TrainWatch watch;
+    watch.stop = &stop;
+    if (stage + 1 < stages_.size()) watch.until = first_step(stages_[stage + 1]);
+    watch.log = [&](const std::string& line) { log(line); };
+    watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };
+    return train(*model_, task_, train_of(stages_[stage]), o_.cell.seed,
+                 cell_identity(stages_[stage]), paths, watch, state);
+  }
   fs::path file(const std::string& name) const { return folder_ / (name + ".safetensors"); }
   fs::path log_file(const char* kind, const char* ending) const {
     return o_.out / "logs" / fmt::format("{}_{}_{}.{}", kind, o_.encoding_name, stamp_, ending);
@@ -138,9 +167,9 @@ class Session {
                          {"max_steps", o_.cell.train.steps},
                          {"model_config", to_json(o_.cell.model)},
                          {"model_info",
-                          {{"total_parameters", model_.count()},
-                           {"trainable_parameters", model_.count()},
-                           {"model_size_mb", static_cast<double>(model_.count()) * 4 / 1048576}}},
+                          {{"total_parameters", model_->count()},
+                           {"trainable_parameters", model_->count()},
+                           {"model_size_mb", static_cast<double>(model_->count()) * 4 / 1048576}}},
                          {"cell", to_json(o_.cell)}};
     write_file_atomic(log_file("config", "json"), config.dump(2) + "\n");
   }
@@ -178,7 +207,8 @@ class Session {
   Catalog catalog_;
   Task task_;
   std::unique_ptr<Backend> backend_;
-  Model model_;
+  std::vector<CellConfig> stages_;  // one more switch each
+  std::unique_ptr<Model> model_;    // of the present stage
   Json metrics_ = Json::array();
   std::size_t logged_ = 0;
 };

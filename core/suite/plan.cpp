@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
-#include "model/safetensors.h"
+#include "suite/trainings.h"
 
 namespace pesuite {
 
@@ -43,23 +43,20 @@ Json ask(const std::function<Json()>& question) {
   }
 }
 
-std::string full_text(const pes_card& card, const Options& given, std::string_view what) {
-  const std::vector<std::string> values = resolve_options(card, given, what);
-  std::string inside;
-  const auto options = options_of(card);
-  for (std::size_t i = 0; i < options.size(); ++i)
-    inside += fmt::format("{}{}={}{}{}", i > 0 ? ", " : "", options[i]->name,
-                          options[i]->type == PES_TEXT ? "'" : "", values[i],
-                          options[i]->type == PES_TEXT ? "'" : "");
-  return inside.empty() ? card.name : fmt::format("{}({})", card.name, inside);
-}
-
 class Planner {
  public:
   Planner(const Suite& suite, const std::vector<std::string>& plugin_path, Problems problems)
       : suite_(suite),
         catalog_(open_catalog(plugin_search_path(plugin_path))),
-        problems_(std::move(problems)) {}
+        problems_(std::move(problems)) {
+    for (const SuiteEncoding& e : suite_.encodings) {
+      try {
+        for (const Switch& s : parse_encoding(e.expression).switches)
+          longest_switch_ = std::max(longest_switch_, static_cast<int>(s.length.value_or(0)));
+      } catch (const Error&) {  // reported with the encoding's other problems
+      }
+    }
+  }
 
   Plan plan(const Store& store) {
     Plan plan;
@@ -86,10 +83,14 @@ class Planner {
     problems_.throw_if_any();
     if (plan.cells.empty()) fail(Exit::usage, "no cell is left: the filters exclude all of them");
     plan.rate = measured_rate();
-    for (PlannedCell& c : plan.cells) {
-      refresh(c, store);
-      estimate(c, plan.rate);
-    }
+    share_trainings(plan);
+    std::vector<PlannedCell> all = plan.cells;
+    all.insert(all.end(), plan.trunks.begin(), plan.trunks.end());
+    refresh_all(all, store);
+    for (PlannedCell& c : all) estimate(c, plan.rate);
+    const auto trunks = all.begin() + static_cast<std::ptrdiff_t>(plan.cells.size());
+    plan.cells.assign(all.begin(), trunks);
+    plan.trunks.assign(trunks, all.end());
     return plan;
   }
 
@@ -129,12 +130,9 @@ class Planner {
       }
     };
     for (const SuiteEncoding& e : suite_.encodings)
-      check(e.where, [&] { encoding_text(parse_expression(e.expression)); });
+      check(e.where,
+            [&] { to_text(parse_encoding(e.expression), full_terms(catalog_, e.expression)); });
     for (const SuiteTask& t : suite_.tasks) check(t.where, [&] { task_text(t.expression); });
-  }
-  std::string encoding_text(const Expression& x) const {
-    return full_text(*catalog_.encoding(x.name).descriptor->card, x.options,
-                     "encoding '" + x.name + "'");
   }
   std::string task_text(const Expression& x) const {
     return full_text(*catalog_.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
@@ -197,17 +195,68 @@ class Planner {
     const std::string key = fmt::format("encoding {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
                                         m.groups(), m.width, train_length, max_length);
     return once(key, e.where, {{"parameters", 0}}, [&](Json& facts) {
-      const Expression x = parse_expression(e.expression);
-      facts = {{"text", encoding_text(x)}, {"identity", identity_of(catalog_.encoding(x.name))}};
+      const EncodingExpression x = parse_encoding(e.expression);
+      const TermText full = full_terms(catalog_, e.expression);
+      facts = {{"text", to_text(x, full)},   {"first", to_text(x.first, full)},
+               {"switches", Json::array()},  {"evaluation", to_text(x.evaluation, full)},
+               {"identity", Json::object()}, {"written", to_text(x)}};
+      std::vector<const Sum*> sums = {&x.first};
+      for (const Switch& s : x.switches) {
+        facts["switches"].push_back(to_text(s.to, full));
+        sums.push_back(&s.to);
+      }
+      if (!x.evaluation.empty()) sums.push_back(&x.evaluation);
+      for (const Sum* sum : sums) {
+        for (const std::string& name : names_of(*sum))
+          facts["identity"][name] = identity_of(catalog_.encoding(name));
+        if (const std::string note = unused_layers(*sum, m.layers); !note.empty())
+          facts["note"] = note;
+      }
       facts.update(ask([&]() -> Json {
-        const Encoding encoding(
-            catalog_, x,
-            {m.layers, m.heads, m.groups(), m.head_dim(), m.width, train_length, max_length});
-        std::int64_t n = 0;
-        for (const auto& p : encoding.parameters()) n += p.shape.count();
-        return {{"parameters", n}};
+        return {{"parameters", probe(x, sums,
+                                     {m.layers, m.heads, m.groups(), m.head_dim(), m.width,
+                                      train_length, max_length})}};
       }));
     });
+  }
+  // Creates all encodings of an expression; returns the parameters of those that train last.
+  std::int64_t probe(const EncodingExpression& x, const std::vector<const Sum*>& sums,
+                     const ModelShape& shape) const {
+    std::vector<Encoding::ParameterSpec> trained;
+    for (const Sum* sum : sums) {
+      Composition encoding(catalog_, *sum, shape);
+      rehearse(encoding, shape);
+      if (sum != &x.evaluation) {
+        trained = encoding.parameters();
+        continue;
+      }
+      for (const Encoding::ParameterSpec& p : encoding.parameters())
+        if (std::none_of(trained.begin(), trained.end(),
+                         [&](const auto& t) { return t.name == p.name && t.shape == p.shape; }))
+          fail(
+              Exit::usage,
+              "encoding '{}': what '=>' swaps in learns '{}' {}, which the training before it does "
+              "not have; let it train, as in {} -> {} @ 90%",
+              x.source, p.name, p.shape.text(), to_text(*sums[sums.size() - 2]), to_text(*sum));
+    }
+    std::int64_t n = 0;
+    for (const auto& p : trained) n += p.shape.count();
+    return n;
+  }
+  static std::string unused_layers(const Sum& s, int layers) {
+    for (const Sum::Factor& f : s.factors)
+      if (f.pattern.size() > static_cast<std::size_t>(layers))
+        return fmt::format("the pattern names {} layers, the model has {}: the rest never acts",
+                           f.pattern.size(), layers);
+    return "";
+  }
+  // Finds what collides. What else goes wrong is a failure of the cell, not of the suite.
+  static void rehearse(Composition& encoding, const ModelShape& shape) {
+    try {  // on the backend without threads, which a forked process may not start
+      encoding.rehearse(*open_backend("reference", {}), shape);
+    } catch (const Error& e) {
+      if (e.code() != Exit::plugin) throw;
+    }
   }
 
   std::vector<int> lengths_of(const EvalSettings& e, int train_length) const {
@@ -256,7 +305,8 @@ class Planner {
   bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m,
             Plan& plan) {
     const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
-    int max_length = train_length, reached = 0;
+    // of all encodings, so that those that train alike have the same trunk
+    int max_length = std::max(train_length, longest_switch_), reached = 0;
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
@@ -282,8 +332,13 @@ class Planner {
         plan.notes.push_back(fmt::format("{}: {}", *id, note));
 
     CellConfig& config = c.config;
-    config.encoding = encoding.at("text");
-    config.encoding_identity = encoding.at("identity").get<std::map<std::string, std::string>>();
+    c.expression = encoding.value("text", e.expression);
+    c.encoding_text = encoding.value("written", e.expression);
+    c.reach = reached;
+    config.encoding = encoding.value("first", e.expression);
+    config.evaluation = encoding.value("evaluation", std::string());
+    config.encoding_identity =
+        encoding.at("identity").get<std::map<std::string, std::map<std::string, std::string>>>();
     config.task = task.at("text");
     config.task_identity = task.at("identity").get<std::map<std::string, std::string>>();
     if (const std::string digest = task.at("digest"); !digest.empty())
@@ -291,13 +346,25 @@ class Planner {
     config.max_length = max_length;
     config.model = model;
     config.train = t.train.resolve(train_length, forward_flops(model, train_length));
+    if (const auto chosen = suite_.rates.find({e.id, t.id, m.id}); chosen != suite_.rates.end())
+      config.train.optimizer.lr = chosen->second;
     config.train.validation_examples =
         available(config.train.validation_examples, task, PES_SPLIT_VALIDATION, t.id, plan);
+    try {
+      config.switches =
+          resolve_switches(parse_encoding(e.expression), t.train, config.train, model);
+      for (std::size_t i = 0; i < config.switches.size(); ++i)
+        config.switches[i].encoding = encoding.at("switches").at(i);
+    } catch (const Error& error) {
+      if (noted_.insert(e.where + error.what()).second)
+        problems_.add(e.where, error.what(), error.code());
+      return false;
+    }
     config.seed = c.seed;
     config.backend = suite_.backend == "auto" ? "cpu" : suite_.backend;
     config.precision = suite_.precision;
-    c.parameters =
-        static_cast<double>(parameter_count(model)) + encoding.at("parameters").get<double>();
+    c.parameters = static_cast<double>(parameter_count(model_of(config))) +
+                   encoding.at("parameters").get<double>();
     c.encoding_parameters = encoding.at("parameters").get<double>();
     for (const auto& [settings, lengths] : evals) {
       if (task.contains("crashed")) break;
@@ -317,6 +384,7 @@ class Planner {
     std::set<std::string> parts;
     std::erase_if(c.evals, [&](const CellEval& x) { return !parts.insert(part_id(x)).second; });
     c.id = cell_id(config);
+    c.training = cell_id(training_of(config));
     c.series = series_id(config);
     return true;
   }
@@ -366,10 +434,12 @@ class Planner {
   }
 
   static void estimate(PlannedCell& c, double rate) {
-    const ModelConfig& m = c.config.model;
-    const TrainConfig& t = c.config.train;
-    c.train_flops =
-        3 * forward_flops(m, t.length) * static_cast<double>(t.steps * t.tokens_per_step());
+    const ModelConfig m = model_of(c.config);
+    const TrainConfig t = train_of(c.config);
+    const std::int64_t first = first_step(c.config), last = last_step(c);
+    c.train_flops = !c.trains ? 0
+                              : 3 * forward_flops(m, t.length) *
+                                    static_cast<double>((last - first) * t.tokens_per_step());
     for (const CellEval& e : c.evals) {
       // as tokens_read(), for which no task is at hand: a window a document for each longest length
       int longest = 0;
@@ -394,11 +464,11 @@ class Planner {
         static_cast<double>(t.pass_size()) * t.length *
         (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
     c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
-    const double left =
-        c.state == PlannedCell::State::planned ? c.train_flops
-        : c.state == PlannedCell::State::begun
-            ? c.train_flops * (1 - static_cast<double>(c.step) / static_cast<double>(t.steps))
-            : 0;
+    const double left = c.state == PlannedCell::State::planned ? c.train_flops
+                        : c.state == PlannedCell::State::begun
+                            ? c.train_flops * (1 - static_cast<double>(c.step - first) /
+                                                       static_cast<double>(last - first))
+                            : 0;
     const double evals = c.evals.empty() ? 0
                                          : c.eval_flops * static_cast<double>(c.missing_evals) /
                                                static_cast<double>(c.evals.size());
@@ -410,6 +480,7 @@ class Planner {
   Problems problems_;
   std::map<std::string, Json> answers_;
   std::set<std::string> noted_, checked_;
+  int longest_switch_ = 0;  // tokens
 };
 
 }  // namespace
@@ -418,7 +489,10 @@ Coordinates PlannedCell::coordinates() const {
   return {{"encoding", encoding}, {"task", task}, {"model", model}, {"seed", std::to_string(seed)}};
 }
 std::string PlannedCell::label() const {
-  return fmt::format("{}·{}·{}·s{}", encoding, task, model, seed);
+  return fmt::format("{}·{}·{}·s{}{}", encoding, task, model, seed, is_trunk ? " (trunk)" : "");
+}
+std::int64_t last_step(const PlannedCell& c) {
+  return c.is_trunk ? c.until : c.config.train.steps;
 }
 
 std::string_view state_name(PlannedCell::State s) {
@@ -448,23 +522,27 @@ void refresh(PlannedCell& c, const Store& store) {
     }
   }
   const std::string state = status.is_object() ? status.value("state", std::string()) : "";
-  if (fs::exists(store.training(c.id)) && c.missing_evals == 0) {
-    c.state = state == "diverged" ? PlannedCell::State::diverged : PlannedCell::State::done;
+  const bool trained = fs::exists(store.training(c.training));
+  const bool diverged = trained && state == "diverged";  // and will not come to further branches
+  const bool branched =
+      diverged || std::all_of(c.branches.begin(), c.branches.end(), [&](std::int64_t step) {
+        return fs::exists(store.branch(c.training, step));
+      });
+  if ((trained || c.is_trunk) && c.missing_evals == 0 && branched) {
+    c.state = diverged ? PlannedCell::State::diverged : PlannedCell::State::done;
   } else if (state == "failed") {
     c.state = PlannedCell::State::failed;
     c.reason = fmt::format("{}: {}", status.value("kind", std::string()),
                            status.value("reason", std::string()));
-  } else if (fs::exists(store.checkpoint(c.id))) {
+  } else if (fs::exists(store.checkpoint(c.training)) && (c.trains || trained)) {
     c.state = PlannedCell::State::begun;
     c.step = c.config.train.steps;
-    if (!fs::exists(store.training(c.id))) {
-      try {
-        const SafetensorsReader file(store.checkpoint(c.id));
-        c.step = Json::parse(file.metadata().at("state")).at("step");
-      } catch (const std::exception&) {
-        c.state = PlannedCell::State::planned;  // the worker will say what is wrong with it
-        c.step = 0;
-      }
+    if (trained) return;
+    try {
+      c.step = checkpoint_state(store.checkpoint(c.training)).step;
+    } catch (const Error&) {
+      c.state = PlannedCell::State::planned;  // the worker will say what is wrong with it
+      c.step = 0;
     }
   }
 }
@@ -472,69 +550,6 @@ void refresh(PlannedCell& c, const Store& store) {
 Plan make_plan(const Suite& suite, const std::vector<std::string>& plugin_path, const Store& store,
                Problems problems) {
   return Planner(suite, plugin_path, std::move(problems)).plan(store);
-}
-
-std::string plan_table(const Plan& plan, int jobs) {
-  std::vector<std::vector<std::string>> rows = {
-      {"cell", "parameters", "of the encoding", "steps", "FLOPs", "time", "memory", "state"}};
-  double seconds = 0, flops = 0;
-  std::map<PlannedCell::State, int> states;
-  for (const PlannedCell& c : plan.cells) {
-    std::string state(state_name(c.state));
-    if (c.state == PlannedCell::State::begun)
-      state += fmt::format(" (step {} of {})", c.step, c.config.train.steps);
-    rows.push_back(
-        {c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
-         std::to_string(c.config.train.steps), format_count(c.train_flops + c.eval_flops),
-         c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory), state});
-    seconds += c.seconds;
-    flops += c.train_flops + c.eval_flops;
-    ++states[c.state];
-  }
-  std::string out = plain_table(rows);
-  out += fmt::format("\n{}, {} FLOPs; ", counted(plan.cells.size(), "cell"), format_count(flops));
-  std::vector<std::string> parts;
-  for (const auto& [state, n] : states) parts.push_back(fmt::format("{} {}", n, state_name(state)));
-  out += join(parts, ", ");
-  if (seconds > 0)
-    out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
-                       format_seconds(seconds / jobs), jobs, plan.rate / 1e9);
-  out += "\n";
-  for (const std::string& n : plan.notes) out += "note: " + n + "\n";
-  return out;
-}
-
-Json to_json(const Plan& plan, const Suite& suite) {
-  Json cells = Json::array();
-  for (const PlannedCell& c : plan.cells) {
-    Json evals = Json::array();
-    for (const CellEval& e : c.evals) {
-      Json j = to_json(e);
-      j["part"] = part_id(e);
-      evals.push_back(std::move(j));
-    }
-    cells.push_back({{"cell", c.id},
-                     {"series", c.series},
-                     {"encoding", c.encoding},
-                     {"task", c.task},
-                     {"model", c.model},
-                     {"seed", c.seed},
-                     {"state", state_name(c.state)},
-                     {"step", c.step},
-                     {"parameters", c.parameters},
-                     {"encoding_parameters", c.encoding_parameters},
-                     {"train_flops", c.train_flops},
-                     {"eval_flops", c.eval_flops},
-                     {"seconds", c.seconds},
-                     {"memory", c.memory},
-                     {"config", to_json(c.config)},
-                     {"evals", evals}});
-  }
-  return {{"schema", "pesuite.plan/1"},
-          {"suite", suite.name},
-          {"rate", plan.rate},
-          {"notes", plan.notes},
-          {"cells", cells}};
 }
 
 }  // namespace pesuite

@@ -16,7 +16,18 @@ struct PlannedCell {
   std::uint64_t seed = 0;
   CellConfig config;
   std::vector<CellEval> evals;
+  int reach = 0;              // of all its evaluations, see CellEval
+  std::string encoding_text;  // the expression as it was written
+  std::string expression;     // the same with all options
   std::string id, series;
+  std::string training;  // id of what it trains, see training_of()
+
+  // Of its training, see trainings.h.
+  bool is_trunk = false;               // no cell of the suite: others branch off from it
+  std::int64_t until = 0;              // a trunk: its last step
+  bool trains = true;                  // itself; false: another cell has the same training
+  std::ptrdiff_t after = -1;           // cell, or trunk behind the cells, that has to train before
+  std::vector<std::int64_t> branches;  // steps at which others wait for its checkpoint
 
   double parameters = 0, encoding_parameters = 0;
   double train_flops = 0, eval_flops = 0;
@@ -32,9 +43,11 @@ struct PlannedCell {
   std::string label() const;  // "rope·ledger·nano·s42"
 };
 std::string_view state_name(PlannedCell::State);
+std::int64_t last_step(const PlannedCell&);  // that it trains to
 
 struct Plan {
   std::vector<PlannedCell> cells;
+  std::vector<PlannedCell> trunks;    // trainings that only others go on from
   std::vector<std::string> notes;     // what the user should know, a sentence each
   std::vector<std::string> problems;  // of the plugin search path
   double rate = 0;                    // FLOP/s assumed for a cell

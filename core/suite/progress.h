@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "suite/cell.h"
+#include "suite/work.h"
 
 namespace pesuite {
 

@@ -16,18 +16,23 @@ Json context(const Suite& suite, const PlannedCell& c, const std::string& part) 
     const auto it = m.find(key);
     return it == m.end() ? std::string() : it->second;
   };
+  Json plugins = Json::array();
+  for (const auto& [name, m] : config.encoding_identity)
+    plugins.push_back({{"encoding", name},
+                       {"id", identity(m, "library")},
+                       {"version", identity(m, "version")},
+                       {"build", identity(m, "build")}});
+  Json encoding = {{"id", c.encoding}, {"expr", c.expression}, {"plugins", plugins}};
+  if (!config.switches.empty() || !config.evaluation.empty()) encoding["trunk"] = config.encoding;
+  for (const SwitchConfig& s : config.switches)
+    encoding["switches"].push_back({{"step", s.step}, {"encoding", s.encoding}});
+  if (!config.evaluation.empty()) encoding["evaluation"] = config.evaluation;
   return {{"schema", "pesuite.record/1"},
           {"suite", suite.name},
           {"cell", c.id},
           {"part", part},
           {"series", c.series},
-          {"encoding",
-           {{"id", c.encoding},
-            {"expr", config.encoding},
-            {"plugins",
-             {{{"id", identity(config.encoding_identity, "library")},
-               {"version", identity(config.encoding_identity, "version")},
-               {"build", identity(config.encoding_identity, "build")}}}}}},
+          {"encoding", encoding},
           {"model", c.model},
           {"task", c.task},
           {"task_expr", config.task},

@@ -14,12 +14,14 @@
 #include <deque>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
 #include "suite/environment.h"
 #include "suite/record.h"
+#include "suite/trainings.h"
 #include "suite/worker.h"
 
 namespace pesuite {
@@ -76,6 +78,7 @@ class Runner {
         jobs_(options.jobs > 0 ? options.jobs : default_jobs(suite.threads)) {}
 
   RunResult go() {
+    cells_.insert(cells_.end(), plan_.trunks.begin(), plan_.trunks.end());
     result_.folder = folder_;
     FileLock lock(folder_ / ".lock");
     if (!lock.try_take())
@@ -92,7 +95,7 @@ class Runner {
     Progress progress(options_.progress, cells_.size(),
                       cells_.size() - queue_.size() - result_.failed, work);
     for (const std::string& n : notes) progress.say("note: " + n);
-    for (std::size_t i = 0; i < cells_.size(); ++i) collect(i, records);  // what earlier runs left
+    for (const PlannedCell& c : cells_) collect(c, records);  // what earlier runs left
     if (!queue_.empty()) {
       result_.ran = true;
       write_context();
@@ -104,17 +107,21 @@ class Runner {
   }
 
  private:
-  // What is to run, the longest first.
+  // What is to run, first what most has to wait for.
   void choose(RecordFile& records) {
+    for (PlannedCell& c : cells_) {
+      const bool again = wants_again(c);
+      if (!again && (options_.resume || c.state != PlannedCell::State::begun)) continue;
+      start_over(c);
+      if (again) records.forget(c.id);
+    }
+    refresh_all(cells_, store_);
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      PlannedCell& c = cells_[i];
-      if (wants_again(c)) {
-        start_over(c);
-        records.forget(c.id);
-      }
+      const PlannedCell& c = cells_[i];
       switch (c.state) {
-        case PlannedCell::State::done: ++result_.skipped; break;
+        case PlannedCell::State::done: result_.skipped += c.is_trunk ? 0 : 1; break;
         case PlannedCell::State::diverged:
+          if (c.is_trunk) break;
           ++(suite_.divergence_fails ? result_.failed : result_.skipped);
           if (suite_.divergence_fails)
             result_.failures.push_back(fmt::format("{}: {}", c.label(), divergence_failed));
@@ -124,19 +131,27 @@ class Runner {
           result_.failures.push_back(fmt::format("{} failed before ({})", c.label(), c.reason));
           break;
         case PlannedCell::State::begun:
-          if (!options_.resume) start_over(c);
-          [[fallthrough]];
         case PlannedCell::State::planned: queue_.push_back(i); break;
       }
     }
-    std::stable_sort(queue_.begin(), queue_.end(), [&](std::size_t a, std::size_t b) {
-      return cells_[a].seconds > cells_[b].seconds;
-    });
+    std::vector<double> urgency;  // its time and that of the longest chain behind it
+    for (const PlannedCell& c : cells_) urgency.push_back(c.seconds);
+    for (std::size_t pass = 0; pass < cells_.size(); ++pass)
+      for (const PlannedCell& c : cells_)
+        if (c.after >= 0) {
+          double& before = urgency[static_cast<std::size_t>(c.after)];
+          const PlannedCell& b = cells_[static_cast<std::size_t>(c.after)];
+          before =
+              std::max(before, b.seconds + urgency[static_cast<std::size_t>(&c - cells_.data())]);
+        }
+    std::stable_sort(queue_.begin(), queue_.end(),
+                     [&](std::size_t a, std::size_t b) { return urgency[a] > urgency[b]; });
   }
   bool wants_again(const PlannedCell& c) const {
     if (options_.rerun.empty()) return false;
     if (options_.rerun == "failed") return c.state == PlannedCell::State::failed;
-    return options_.rerun == "all" || Filter(options_.rerun).matches(c.coordinates());
+    return options_.rerun == "all" ||
+           (!c.is_trunk && Filter(options_.rerun).matches(c.coordinates()));
   }
   void start_over(PlannedCell& c) {
     std::error_code ignored;
@@ -144,8 +159,8 @@ class Runner {
       fs::remove(store_.status(c.id), ignored);  // its checkpoint is still good
     } else {
       fs::remove_all(store_.cell(c.id), ignored);
+      if (c.trains) fs::remove_all(store_.cell(c.training), ignored);
     }
-    refresh(c, store_);
     c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
   }
 
@@ -159,10 +174,7 @@ class Runner {
   void loop(RecordFile& records, Progress& progress) {
     bool stopping = false;
     while (!running_.empty() || (!stopping && !queue_.empty())) {
-      while (!stopping && !queue_.empty() && running_.size() < static_cast<std::size_t>(jobs_)) {
-        start(queue_.front(), progress);
-        queue_.pop_front();
-      }
+      if (!stopping) start_what_is_ready(records, progress);
       wait_for_news(progress);
       if (asked_times > 0 && !stopping) {
         stopping = true;
@@ -177,14 +189,43 @@ class Runner {
     }
   }
 
+  void start_what_is_ready(RecordFile& records, Progress& progress) {
+    for (auto at = queue_.begin();
+         at != queue_.end() && running_.size() < static_cast<std::size_t>(jobs_);) {
+      if (is_ready(cells_[*at], cells_, store_)) {
+        start(*at, progress);
+        at = queue_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    if (!running_.empty()) return;
+    // nobody is left who could train what these wait for
+    for (const std::size_t i : std::exchange(queue_, {})) {
+      const PlannedCell& c = cells_[i];
+      const PlannedCell& before = cells_[static_cast<std::size_t>(c.after)];
+      Process p;
+      p.kind = "error";
+      p.reason = fmt::format("needs the training of {}, which {}", before.label(),
+                             before.state == PlannedCell::State::done
+                                 ? "is gone; '--rerun all' trains it again"
+                                 : "failed");
+      fail_cell(c, p, records, progress);
+      progress.say(fmt::format("{}: {}", c.label(), p.reason));
+    }
+  }
+
   void start(std::size_t index, Progress& progress) {
     const PlannedCell& c = cells_[index];
     WorkerOrder order;
-    order.cell = c.config;
-    order.evals = c.evals;
+    order.work.cell = c.config;
+    order.work.evals = c.evals;
+    order.work.branches = c.branches;
+    if (c.is_trunk) order.work.until = *std::max_element(c.branches.begin(), c.branches.end());
+    order.work.reach = c.reach;
+    order.work.threads = suite_.threads;
     order.store = fs::absolute(store_.root());
     order.plugin_path = options_.plugin_path;
-    order.threads = suite_.threads;
     order.divergence_fails = suite_.divergence_fails;
     const fs::path file = store_.cell(c.id) / "work.json";
     write_file_atomic(file, to_json(order).dump(1) + "\n");
@@ -320,8 +361,9 @@ class Runner {
     }
     if (p.kind.empty()) {
       refresh(c, store_);
-      c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
-      collect(p.cell, records);
+      if (!c.is_trunk)
+        c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
+      collect(c, records);
       progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
                         headline(c));
       return;
@@ -333,17 +375,14 @@ class Runner {
       return;
     }
     if (p.kind == "diverged")
-      collect(p.cell, records);  // what it left is a result nevertheless
+      collect(c, records);  // what it left is a result nevertheless
     else
       write_file_atomic(
           store_.status(c.id),
           Json{{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason}, {"ts", utc_timestamp()}}
                   .dump(1) +
               "\n");
-    append_failure(c, p, records);
-    ++result_.failed;
-    result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
-    progress.finished(c.id, p.kind, p.reason);
+    fail_cell(c, p, records, progress);
     if (options_.fail_fast && !stopping) {
       stopping = true;
       progress.say("--fail-fast: stopping the other cells, which write a checkpoint");
@@ -357,8 +396,12 @@ class Runner {
                                  : fmt::format(" in evaluation ({})", p.at.phase);
   }
 
-  void append_failure(const PlannedCell& c, const Process& p, RecordFile& records) {
-    records.append(c.id, "failure", {failure_record(suite_, c, p.kind, p.reason)});
+  void fail_cell(const PlannedCell& c, const Process& p, RecordFile& records, Progress& progress) {
+    // a trunk is no cell of the suite: those that wait for it say what failed
+    if (!c.is_trunk) records.add(c.id, "failure", {failure_record(suite_, c, p.kind, p.reason)});
+    ++result_.failed;
+    result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
+    progress.finished(c.id, p.kind, p.reason);
   }
 
   static std::string headline(const PlannedCell& c) {
@@ -366,8 +409,8 @@ class Runner {
   }
 
   // Copies what the store has of a cell into the run's records.
-  void collect(std::size_t index, RecordFile& records) {
-    const PlannedCell& c = cells_[index];
+  void collect(const PlannedCell& c, RecordFile& records) {
+    if (c.is_trunk || c.state == PlannedCell::State::failed) return;  // its training may be sound
     const auto copy = [&](const std::string& part, const fs::path& file) {
       if (!fs::exists(file)) return;
       std::vector<Json> lines;
@@ -376,7 +419,7 @@ class Runner {
         lines.push_back(make_record(suite_, c, part, Json::parse(line)));
       records.add(c.id, part, lines);
     };
-    copy("train", store_.training(c.id));
+    copy("train", store_.training(c.training));
     for (const CellEval& e : c.evals)
       copy("eval-" + part_id(e), store_.evaluation(c.id, part_id(e)));
   }
@@ -386,7 +429,7 @@ class Runner {
   const RunOptions& options_;
   Store store_;
   fs::path folder_;
-  std::vector<PlannedCell> cells_;
+  std::vector<PlannedCell> cells_;  // and behind them the trunks
   int jobs_;
   std::deque<std::size_t> queue_;
   std::vector<Process> running_;

@@ -9,20 +9,6 @@
 
 namespace pesuite {
 
-std::optional<Extent> parse_extent(std::string_view text) {
-  const std::string t = trim(text);
-  double x = 0;
-  if (t.ends_with("%") && parse_count(t.substr(0, t.size() - 1), x))
-    return Extent{Extent::Unit::share, x / 100};
-  const std::size_t space = t.find(' ');
-  const std::string unit = space == std::string::npos ? "steps" : trim(t.substr(space));
-  if (!parse_count(t.substr(0, space), x) || x < 0) return std::nullopt;
-  if (unit == "steps" || unit == "step") return Extent{Extent::Unit::steps, x};
-  if (unit == "tokens") return Extent{Extent::Unit::tokens, x};
-  if (unit == "FLOPs" || unit == "flops") return Extent{Extent::Unit::flops, x};
-  return std::nullopt;
-}
-
 TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
   TrainConfig c;
   c.length = length;
@@ -30,14 +16,8 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
       batch_tokens > 0 ? std::max(1, static_cast<int>(std::lround(batch_tokens / length))) : batch;
   c.micro_batch = micro_batch;
   const auto tokens = static_cast<double>(c.tokens_per_step());
-  const auto steps_of = [&](const Extent& e) -> std::int64_t {
-    switch (e.unit) {
-      case Extent::Unit::steps: return std::llround(e.value);
-      case Extent::Unit::share: return std::llround(e.value * static_cast<double>(c.steps));
-      case Extent::Unit::tokens: return std::llround(e.value / tokens);
-      case Extent::Unit::flops: return std::llround(e.value / (3 * flops_per_token * tokens));
-    }
-    return 0;
+  const auto steps_of = [&](const Extent& e) {
+    return e.in_steps(c.steps, tokens, 3 * flops_per_token * tokens);
   };
   c.steps = std::max<std::int64_t>(1, steps_of(budget));
   const auto interval = [&](const Extent& e) {  // a share of a short run is still a step
@@ -85,9 +65,37 @@ void read_optimizer(Reader& r, OptimizerConfig& o) {
   o.clip = r.number("clip", o.clip, 0, unbounded);
 }
 
+std::vector<std::uint64_t> read_seeds(Reader& r, const std::vector<double>& otherwise) {
+  std::vector<std::uint64_t> out;
+  for (const double seed : r.numbers("seeds", otherwise)) {
+    if (seed < 0 || seed != std::floor(seed) || seed > 9e15)
+      r.problem("seeds", "must be whole numbers from 0 on");
+    else
+      out.push_back(static_cast<std::uint64_t>(seed));
+  }
+  const std::set<std::uint64_t> distinct(out.begin(), out.end());
+  if (distinct.size() != out.size()) r.problem("seeds", "names a seed twice");
+  if (distinct.empty()) r.problem("seeds", "names no seed");
+  return out;
+}
+
+void read_tuning(Reader& r, Tuning& t) {
+  t.rates = r.numbers("lr", t.rates);
+  for (const double rate : t.rates)
+    if (!(rate > 0 && rate <= 100)) r.problem("lr", "must hold learning rates above 0");
+  std::sort(t.rates.begin(), t.rates.end());
+  if (std::adjacent_find(t.rates.begin(), t.rates.end()) != t.rates.end())
+    r.problem("lr", "names a rate twice");
+  if (t.rates.size() < 2) r.problem("lr", "needs two rates to choose from; one is 'optimizer.lr'");
+  r.choice("select", {"val_nll"}, 0);
+  t.seeds = read_seeds(r, t.seeds.empty() ? std::vector<double>{7}
+                                          : std::vector<double>(t.seeds.begin(), t.seeds.end()));
+}
+
 void read_train(Reader& r, TrainSettings& t) {
   r.table("optimizer", [&](Reader& o) { read_optimizer(o, t.optimizer); });
   t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
+  r.table("tune", [&](Reader& s) { read_tuning(s, t.tuning); });
   r.table("schedule", [&](Reader& s) {
     t.schedule = static_cast<ScheduleKind>(
         s.choice("kind", {"constant", "linear", "cosine", "inverse_sqrt", "wsd"},
@@ -251,16 +259,7 @@ double read_bytes(Reader& r, const std::string& key) {
 }
 
 void read_defaults(Reader& r, Suite& s) {
-  s.seeds.clear();
-  for (const double seed : r.numbers("seeds", {42})) {
-    if (seed < 0 || seed != std::floor(seed) || seed > 9e15)
-      r.problem("seeds", "must be whole numbers from 0 on");
-    else
-      s.seeds.push_back(static_cast<std::uint64_t>(seed));
-  }
-  const std::set<std::uint64_t> distinct(s.seeds.begin(), s.seeds.end());
-  if (distinct.size() != s.seeds.size()) r.problem("seeds", "names a seed twice");
-  if (distinct.empty()) r.problem("seeds", "names no seed");
+  s.seeds = read_seeds(r, {42});
   s.backend = r.text("backend", s.backend);
   s.precision = static_cast<Precision>(
       r.choice("precision", {"fp32", "bf16"}, static_cast<std::size_t>(s.precision)));
@@ -352,6 +351,11 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
     s.include = read_filters(w, "include");
     s.exclude = read_filters(w, "exclude");
   });
+  SuiteNames known;
+  for (const SuiteEncoding& e : s.encodings) known.encodings.push_back(e.id);
+  for (const SuiteTask& t : s.tasks) known.tasks.push_back(t.id);
+  for (const SuiteModel& m : s.models) known.models.push_back(m.id);
+  s.hypotheses = read_hypotheses(r, &known);
   r.finish();
   if (s.evals.empty()) {
     EvalSettings e;
@@ -362,6 +366,13 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
   for (const char* needed : {"model", "encoding", "task"})
     if (!config.root().contains(needed))
       problems.add(file.string(), fmt::format("a suite needs at least one {}", needed));
+  for (const SuiteTask& t : s.tasks)
+    for (const std::uint64_t seed :
+         t.train.tuning.rates.empty() ? std::vector<std::uint64_t>() : t.train.tuning.seeds)
+      if (std::find(s.seeds.begin(), s.seeds.end(), seed) != s.seeds.end())
+        problems.add(t.where, fmt::format("seed {} tunes the learning rate and is reported; give "
+                                          "'train.tune.seeds' other seeds than 'defaults.seeds'",
+                                          seed));
   refuse_twins(s.encodings, "encoding", problems);
   refuse_twins(s.tasks, "task", problems);
   std::vector<std::string> ids = {"*"};

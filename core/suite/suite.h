@@ -1,27 +1,29 @@
 // A suite: encodings, tasks, models and seeds to cross, with their training and evaluation.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/evaluate.h"
+#include "model/extent.h"
 #include "model/preset.h"
 #include "model/train.h"
 #include "suite/config.h"
 #include "suite/filter.h"
+#include "suite/hypothesis.h"
 
 namespace pesuite {
 
-// A stretch of training as a user writes it: 300, "300 steps", "3%", "20M tokens", "1e15 FLOPs".
-struct Extent {
-  enum class Unit { steps, share, tokens, flops } unit = Unit::steps;
-  double value = 0;
+struct Tuning {  // learning rates to choose from, and the seeds to try them with
+  std::vector<double> rates;
+  std::vector<std::uint64_t> seeds;
 };
-std::optional<Extent> parse_extent(std::string_view text);
 
 struct TrainSettings {  // what a suite says, before lengths and models make steps of it
   OptimizerConfig optimizer;
+  Tuning tuning;
   ScheduleKind schedule = ScheduleKind::cosine;
   Extent warmup{Extent::Unit::share, 0.03}, decay{Extent::Unit::share, 0.1};
   double floor = 0.1;
@@ -74,6 +76,9 @@ struct Suite {
   std::vector<SuiteModel> models;
   std::vector<std::uint64_t> seeds;
   std::vector<EvalSettings> evals;
+  std::vector<Hypothesis> hypotheses;
+  // Learning rates that were chosen, by encoding, task and model; else the tasks' own.
+  std::map<std::tuple<std::string, std::string, std::string>, double> rates;
   std::vector<Filter> include;  // a cell matches one of them, where there are any
   std::vector<Filter> exclude;  // and none of these
   std::vector<Filter> only;     // and all of these, from the command line

@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <new>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -17,19 +19,26 @@ namespace pesuite {
 
 Json to_json(const WorkerOrder& o) {
   Json evals = Json::array();
-  for (const CellEval& e : o.evals) evals.push_back(to_json(e));
-  return {{"cell", to_json(o.cell)},   {"evals", evals},
-          {"store", o.store.string()}, {"plugin_path", o.plugin_path},
-          {"threads", o.threads},      {"divergence_fails", o.divergence_fails}};
+  for (const CellEval& e : o.work.evals) evals.push_back(to_json(e));
+  return {{"cell", to_json(o.work.cell)},
+          {"evals", evals},
+          {"branches", o.work.branches},
+          {"until", o.work.until},
+          {"reach", o.work.reach},
+          {"threads", o.work.threads},
+          {"store", o.store.string()},
+          {"plugin_path", o.plugin_path},
+          {"divergence_fails", o.divergence_fails}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
   WorkerOrder o;
-  o.cell = cell_from_json(j.at("cell"));
-  for (const Json& e : j.at("evals")) o.evals.push_back(eval_from_json(e));
+  o.work.cell = cell_from_json(j.at("cell"));
+  for (const Json& e : j.at("evals")) o.work.evals.push_back(eval_from_json(e));
+  o.work.branches = j.at("branches").get<std::vector<std::int64_t>>();
+  o.work.until = j.at("until"), o.work.reach = j.at("reach"), o.work.threads = j.at("threads");
   o.store = j.at("store").get<std::string>();
   o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
-  o.threads = j.at("threads");
   o.divergence_fails = j.at("divergence_fails");
   return o;
 }
@@ -69,17 +78,21 @@ int work(const fs::path& file) {
           {"share", p.share}});
   };
   const Store store(order.store);
-  FileLock lock(store.cell(cell_id(order.cell)) / ".lock");
-  if (!lock.try_take()) {  // another suite has the same cell: afterwards there is nothing left to
-                           // do
-    spdlog::info("waiting for another process that runs this cell");
-    lock.take();
+  const std::string id = cell_id(order.work.cell);
+  const std::string training = cell_id(training_of(order.work.cell));
+  // another suite may have the same cell: afterwards there is nothing left to do
+  std::vector<std::unique_ptr<FileLock>> locks;
+  for (const std::string& node : std::set<std::string>{id, training}) {
+    if (node != id && store.trained(node)) continue;  // it is only read
+    locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
+    if (locks.back()->try_take()) continue;
+    spdlog::info("waiting for another process that runs cell {}", node);
+    locks.back()->take();
     if (stop) return static_cast<int>(Exit::preempted);
   }
-  const CellOutcome outcome =
-      run_cell(order.cell, order.evals, store, order.plugin_path, order.threads, watch);
+  const CellOutcome outcome = run_cell(order.work, store, order.plugin_path, watch);
   if (outcome == CellOutcome::stopped) return static_cast<int>(Exit::preempted);
-  write_file_atomic(store.status(cell_id(order.cell)),
+  write_file_atomic(store.status(id),
                     Json{{"state", outcome == CellOutcome::diverged ? "diverged" : "done"},
                          {"ts", utc_timestamp()}}
                             .dump(1) +

@@ -1,16 +1,14 @@
 // What the runner tells a worker process, and the worker.
 #pragma once
 
-#include "suite/cell.h"
+#include "suite/work.h"
 
 namespace pesuite {
 
 struct WorkerOrder {
-  CellConfig cell;
-  std::vector<CellEval> evals;
+  CellWork work;
   fs::path store;
   std::vector<std::string> plugin_path;
-  int threads = 1;
   bool divergence_fails = false;
 };
 Json to_json(const WorkerOrder&);

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace pesuite {
 
@@ -23,6 +24,7 @@ class Shape {
   }
 
   int rank() const { return rank_; }
+  std::vector<std::int64_t> extents() const { return {extent_, extent_ + rank_}; }
   // Negative axes count from the end; an axis in front of the first has extent 1.
   std::int64_t operator[](int axis) const {
     const int i = axis < 0 ? axis + rank_ : axis;

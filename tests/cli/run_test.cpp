@@ -1,89 +1,12 @@
 // `pesuite run` on real suites: end to end, again, killed at any moment, with plugins that
 // misbehave.
-#include <fmt/format.h>
-
 #include <chrono>
-#include <map>
-#include <set>
 #include <thread>
 
-#include "base/json.h"
-#include "tests/cli/command.h"
+#include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
 namespace {
-
-class Run : public ::testing::Test {
- protected:
-  Run()
-      : folder_(fs::temp_directory_path() /
-                fmt::format("pesuite-run-{}-{}", ::getpid(), counter_++)) {
-    fs::create_directories(folder_);
-  }
-  ~Run() override { fs::remove_all(folder_); }
-
-  Ended pesuite(std::vector<std::string> arguments, std::vector<std::string> environment = {}) {
-    return Command(folder_, std::move(arguments), std::move(environment)).wait();
-  }
-  fs::path write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return folder_ / name;
-  }
-  // One cell of `steps` steps with an encoding and what else is to be said.
-  fs::path suite(const std::vector<std::string>& encodings, int steps, const std::string& more = "",
-                 const std::string& defaults = "") {
-    std::string text = fmt::format(
-        "name = \"t\"\n[defaults]\nseeds = [1]\n{}\n[model.micro]\npreset = "
-        "\"micro\"\n[train]\nsteps = {}\nbatch = 4\n"
-        "checkpoint_every = 5\nlog_every = 5\neval_every = 10\nvalidation_examples = 4\n",
-        defaults, steps);
-    for (const std::string& e : encodings) text += fmt::format("[[encoding]]\nexpr = \"{}\"\n", e);
-    text +=
-        "[[task]]\ntask = \"toylag\"\noptions = {document = 128}\ntrain_len = "
-        "16\n[[eval]]\nlengths = [16, 32]\nexamples = 4\n" +
-        more;
-    return write("s.toml", text);
-  }
-  fs::path run_folder(const std::string& out = "results") const {
-    fs::path found;
-    for (const auto& item : fs::directory_iterator(folder_ / out / "runs")) {
-      EXPECT_TRUE(found.empty()) << "two run folders";
-      found = item.path();
-    }
-    return found;
-  }
-  std::vector<Json> records(const std::string& out = "results") const {
-    std::vector<Json> all;
-    std::ifstream in(run_folder(out) / "records.jsonl");
-    for (std::string line; std::getline(in, line);) all.push_back(Json::parse(line));
-    return all;
-  }
-  // What must be equal between two runs: all but times, memory and where results lie.
-  static std::multiset<std::string> numbers(const std::vector<Json>& all) {
-    std::multiset<std::string> out;
-    for (Json j : all) {
-      if (j["metric"] == "tokens_per_s" || j["metric"] == "peak_memory") continue;
-      for (const char* key : {"wall_s", "ts"}) j.erase(key);
-      out.insert(j.dump());
-    }
-    return out;
-  }
-  std::string status_of(const std::string& encoding) const {
-    std::string status;
-    for (const Json& j : records())
-      if (j["encoding"]["id"] == encoding && (j["metric"] == "cell" || j["metric"] == "nll"))
-        status = j["status"];
-    return status;
-  }
-  std::string reason_of(const std::string& encoding) const {
-    for (const Json& j : records())
-      if (j["encoding"]["id"] == encoding && j.contains("reason")) return j["reason"];
-    return "";
-  }
-
-  fs::path folder_;
-  static inline int counter_ = 0;
-};
 
 TEST_F(Run, SmokeSuiteEndToEnd) {
   const Ended e = pesuite({"run", PESUITE_TEST_DIR "/../suites/smoke.toml"});

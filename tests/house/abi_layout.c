@@ -155,7 +155,7 @@ AT(pes_use, train_length, 8);
 AT(pes_use, max_length, 12);
 AT(pes_use, reach, 16);
 
-SIZE(pes_task_created, 104);
+SIZE(pes_task_created, 112);
 AT(pes_task_created, size, 0);
 AT(pes_task_created, self, 8);
 AT(pes_task_created, inputs, 16);
@@ -168,6 +168,8 @@ AT(pes_task_created, digest, 72);
 AT(pes_task_created, note, 80);
 AT(pes_task_created, axes, 88);
 AT(pes_task_created, shortcuts, 96);
+AT(pes_task_created, candidate_first, 104);
+AT(pes_task_created, candidates, 108);
 
 SIZE(pes_request, 56);
 AT(pes_request, size, 0);
@@ -184,7 +186,7 @@ AT(pes_example, tokens, 8);
 AT(pes_example, targets, 16);
 AT(pes_example, optimum, 24);
 
-SIZE(pes_task, 64);
+SIZE(pes_task, 72);
 AT(pes_task, size, 0);
 AT(pes_task, card, 8);
 AT(pes_task, create, 16);
@@ -193,6 +195,7 @@ AT(pes_task, sample, 32);
 AT(pes_task, oracle, 40);
 AT(pes_task, chance, 48);
 AT(pes_task, distinct, 56);
+AT(pes_task, chance_at, 64);
 
 SIZE(pes_library, 56);
 AT(pes_library, size, 0);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -319,6 +320,48 @@ TEST_P(Resumed, EqualsUninterrupted) {
 }
 INSTANTIATE_TEST_SUITE_P(AtStep, Resumed, ::testing::Values(1, 6, 7, 12, 22));
 
+TEST(Training, ABranchTakesWhatFitsByNameAndShape) {
+  const Scratch scratch;
+  Trainee trunk;
+  TrainState state;
+  trunk.config.steps = 5;
+  train(*trunk.model, trunk.task, trunk.config, 9, "id", {scratch / "last", {}, {}}, {}, state);
+  for (const bool reset : {false, true}) {
+    const ModelConfig& c = trunk.model->config();
+    Model branch(*trunk.backend, c,
+                 Composition(catalog(), parse_encoding("t5 + learned").first,
+                             {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 24, 96}),
+                 6);
+    const auto values = [&](const Parameter& p, void* data) {
+      std::vector<float> out(static_cast<std::size_t>(p.shape.count()));
+      trunk.backend->download(out.data(), View{data, p.shape});
+      return out;
+    };
+    std::map<std::string, std::vector<float>> started, ended;
+    for (const Parameter& p : branch.parameters()) started[p.name] = values(p, p.value);
+    TrainState at;
+    branch_checkpoint(scratch / "last", branch, at, "id", reset);
+    EXPECT_EQ(at.step, 5);
+    EXPECT_EQ(at.best_step, -1) << "the trunk's best is not the branch's";
+    EXPECT_EQ(at.observations.size(), state.observations.size());
+    std::size_t passed = 0;
+    for (const Parameter& t : trunk.model->parameters())
+      for (const Parameter& p : branch.parameters()) {
+        if (p.name != t.name) continue;
+        ++passed;
+        EXPECT_EQ(values(p, p.value), values(t, t.value)) << p.name;
+        const std::vector<float> zeros(static_cast<std::size_t>(p.shape.count()));
+        EXPECT_EQ(values(p, p.m), reset ? zeros : values(t, t.m)) << p.name;
+        EXPECT_EQ(values(p, p.v), reset ? zeros : values(t, t.v)) << p.name;
+      }
+    EXPECT_EQ(passed, trunk.model->parameters().size());
+    const Parameter& own = branch.parameters().back();
+    EXPECT_EQ(own.name, "encoding.learned.table");
+    EXPECT_EQ(values(own, own.value), started[own.name]);
+    EXPECT_THROW(branch_checkpoint(scratch / "last", branch, at, "another", reset), Error);
+  }
+}
+
 TEST(Training, AccumulatesWhatOnePassWouldGive) {
   Trainee whole, parts;
   whole.config.micro_batch = 10;
@@ -415,6 +458,35 @@ TEST(Evaluation, ScoresTheSameTokensAtEveryLength) {
             "corpus 'toylag(document=256)' has documents of 256 tokens, and the windows at length "
             "250 reach 274: raise its "
             "option 'document' or shorten the evaluation");
+}
+
+// The rank among candidates is what scoring each candidate as the target gives.
+TEST(Evaluation, RanksCandidatesByTheirNats) {
+  Trainee t;
+  Batch b = make_batch(t.task, PES_SPLIT_TEST, 3, 0, 4, 24);
+  b.candidate_first = PES_FIRST_SYMBOL + 5, b.candidates = 9;
+  StepInfo s;
+  s.batch = 4, s.length = 24;
+  const Scores scores = t.model->score(b, s);
+  ASSERT_EQ(scores.rank.size(), scores.nats.size());
+  std::vector<std::int32_t> ranks(scores.rank.size(), 0);
+  Batch other = b;
+  other.candidates = 0;
+  for (int c = 0; c < b.candidates; ++c) {
+    std::fill(other.targets.begin(), other.targets.end(), b.candidate_first + c);
+    const Scores of_candidate = t.model->score(other, s);
+    EXPECT_TRUE(of_candidate.rank.empty());
+    for (std::size_t k = 0; k < ranks.size(); ++k)
+      ranks[k] += of_candidate.nats[k] <= scores.nats[k] ? 1 : 0;
+  }
+  int ranked = 0;
+  for (std::size_t k = 0; k < ranks.size(); ++k) {
+    const std::int32_t target = b.targets[static_cast<std::size_t>(scores.place[k])];
+    const bool candidate = target >= b.candidate_first && target < b.candidate_first + 9;
+    EXPECT_EQ(scores.rank[k], candidate ? ranks[k] : 0) << k;
+    ranked += candidate;
+  }
+  EXPECT_GT(ranked, 10);
 }
 
 TEST(Evaluation, BucketsAddUpToTheWhole) {

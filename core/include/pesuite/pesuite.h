@@ -191,9 +191,10 @@ typedef struct pes_card {
   const char* cost;      /* work beyond attention without an encoding: none, minimal (tables and
                             products), low (a small network or look-ups), moderate (a second pass over
                             the scores, an integration), high */
-  const char* rating;    /* of its length generalization, as published: poor, fair, good, excellent;
-                            then in brackets who says so */
-  const char* extension; /* how far it is said to take a context: none, limited, 2-8x, unlimited */
+  const char* rating;    /* of its length generalization, what is claimed and not what we measured:
+                            poor, fair, good, excellent; then in brackets who claims it */
+  const char* extension; /* how far it is said to take a context: none, limited (2x), moderate (4x),
+                            2-8x, unlimited; then in brackets who says so */
   const char* extends;   /* names of the encodings whose trained models it can take over, separated
                             by '|' */
   const char* use_if;    /* when to use it, clauses separated by '|': "deployment is longer than
@@ -206,7 +207,8 @@ typedef struct pes_card {
 typedef struct pes_model { /* what an encoding may know of the model it serves */
   size_t size;
   int32_t layers, heads, kv_heads, head_dim, width;
-  int32_t train_length; /* longest sequence of training */
+  int32_t train_length; /* of the sequences that training begins with: what is stretched, and
+                           what "beyond training" is measured by; a later stage may train on longer */
   int32_t max_length;   /* longest sequence of training and evaluation */
 } pes_model;
 
@@ -353,6 +355,9 @@ typedef struct pes_task_created { /* filled by create(); owned by the task until
   const char* note;            /* a sentence about that data for the log, or null */
   const pes_axis* const* axes; /* ends with a null pointer; null for none */
   const pes_shortcut* const* shortcuts; /* ends with a null pointer; null for none */
+  /* Since minor 1. PES_LM: tokens candidate_first .. + candidates - 1 are the possible answers.
+   * Where the target is one of them, the model's ranking of all of them is scored too. 0: none. */
+  int32_t candidate_first, candidates;
 } pes_task_created;
 
 typedef struct pes_request { /* names one example; everything about it follows from this */
@@ -389,11 +394,18 @@ typedef struct pes_task {
    * target wherever one is scored. Null for corpora. [any] */
   void (*oracle)(const void* self, const int32_t* tokens, int32_t length, int32_t* targets);
 
-  /* Accuracy of the best guess that ignores the input. NaN for corpora. [any] */
+  /* Accuracy of the best guess that ignores the input: the share of an example's targets that are
+   * right, on average over examples. NaN for corpora. [any] */
   double (*chance)(const void* self, int32_t length);
 
   /* log10 of the number of distinct examples at `length`; infinity where unbounded. [any] */
   double (*distinct)(const void* self, int32_t length);
+
+  /* Since minor 1. Chance at the length and axes of `request` (its index and seed are not looked
+   * at): the share of targets that the best guess of one who ignores the input gets right, and
+   * the share of examples of which it gets all right; NaN where unknown. Null: chance() at all
+   * values of the axes, and the second is unknown. [any] */
+  void (*chance_at)(const void* self, const pes_request*, double* accuracy, double* exact);
 } pes_task;
 
 /* ============================================================================= library */

@@ -32,8 +32,14 @@ struct Example {
   std::span<double> optimum;  // empty when nobody asks for it
 };
 
+struct Chance {
+  double accuracy = std::nan(""), exact = std::nan("");  // of targets; of whole examples
+};
+
 // Base of a task: the fields of pes_task_created, filled by the derived constructor. A derived
-// class defines sample(), and of oracle(), chance() and distinct() what exists for it.
+// class defines sample(), and of oracle(), chance() and distinct() what exists for it; instead of
+// chance(length), Chance chance_at(const Request&) where it depends on axes or is known for whole
+// examples.
 class Task {
  public:
   std::int32_t inputs = 0, outputs = 0;
@@ -43,6 +49,8 @@ class Task {
   std::string digest, note;
   std::vector<const pes_axis*> axes;
   std::vector<const pes_shortcut*> shortcuts;
+  std::int32_t candidate_first = 0, candidates = 0;
+  bool determined = false;  // targets follow from the visible tokens: the optimum is 0 nats
 };
 
 namespace detail {
@@ -68,6 +76,10 @@ struct TaskGlue {
       out->note = t->note.empty() ? nullptr : t->note.c_str();
       out->axes = t->axes.data();
       out->shortcuts = t->shortcuts.data();
+      if (PES_HAS(out, candidates)) {  // a host of minor 0 does not rank
+        out->candidate_first = t->candidate_first;
+        out->candidates = t->candidates;
+      }
     });
   }
   static void destroy(void* self) { delete static_cast<T*>(self); }
@@ -94,6 +106,9 @@ struct TaskGlue {
       std::fill(e.optimum.begin(), e.optimum.end(), std::nan(""));
       Random random = stream(t, *r);
       t.sample(Request{r}, random, e);
+      if (t.determined && !e.optimum.empty())
+        for (std::size_t i = 0; i < n; ++i)
+          if (e.targets[i] >= 0) e.optimum[i] = 0;
     });
   }
   static void oracle(const void* self, const std::int32_t* tokens, std::int32_t length,
@@ -101,7 +116,21 @@ struct TaskGlue {
     const auto n = static_cast<std::size_t>(length);
     of(self).oracle(std::span(tokens, n), std::span(targets, n));
   }
-  static double chance(const void* self, std::int32_t length) { return of(self).chance(length); }
+  static double chance(const void* self, std::int32_t length) {
+    if constexpr (requires { &T::chance_at; }) {
+      pes_request r{};
+      r.size = sizeof(r);
+      r.length = length;
+      return of(self).chance_at(Request{&r}).accuracy;
+    } else {
+      return of(self).chance(length);
+    }
+  }
+  static void chance_at(const void* self, const pes_request* r, double* accuracy, double* exact) {
+    const Chance c = of(self).chance_at(Request{r});
+    *accuracy = c.accuracy;
+    *exact = c.exact;
+  }
   static double distinct(const void* self, std::int32_t length) {
     return of(self).distinct(length);
   }
@@ -114,7 +143,10 @@ struct TaskGlue {
     t.destroy = destroy;
     t.sample = sample;
     if constexpr (requires { &T::oracle; }) t.oracle = oracle;
-    if constexpr (requires { &T::chance; }) t.chance = chance;
+    if constexpr (
+        requires { &T::chance; } || requires { &T::chance_at; })
+      t.chance = chance;
+    if constexpr (requires { &T::chance_at; }) t.chance_at = chance_at;
     if constexpr (requires { &T::distinct; }) t.distinct = distinct;
     return t;
   }

@@ -1,0 +1,16 @@
+// The guide's topics, whose lists of encodings come from the cards.
+#pragma once
+
+#include <string>
+
+#include "model/guide.h"
+
+namespace pesuite::cli {
+
+// "taxonomy", "extension" or "pitfalls", as Markdown that reads well on a terminal. Error (usage)
+// for others.
+std::string guide_topic(const std::string& topic, const Catalog&, const Question&);
+// All of the guide: docs/guide.md.
+std::string guide_page(const Catalog&);
+
+}  // namespace pesuite::cli

@@ -1,0 +1,103 @@
+// `pesuite run` with learning rates to choose and hypotheses to judge, as a user meets it.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/cli/command.h"
+
+namespace pesuite::testing {
+namespace {
+
+constexpr const char* suite = R"toml(
+name = "t"
+defaults = {seeds = [1, 2]}
+model = {micro = {}}
+encoding = [{expr = "none"}, {expr = "learned"}]
+task = [{task = "toylag", options = {document = 128}, train_len = 16}]
+eval = [{lengths = [16, 32], examples = 4}]
+[train]
+steps = 12
+batch = 4
+validation_examples = 4
+tune = {lr = [0.000001, 0.003], seeds = [7]}
+[[hypothesis]]
+says = "a model knows something"
+expect = "nll(none, 1x) < 100 and nll(learned, 1x) < 100"
+[[hypothesis]]
+expect = "nll(none, 1x) > 100"
+)toml";
+
+class Tune : public ::testing::Test {
+ protected:
+  Tune() : folder_(fs::temp_directory_path() / fmt::format("pesuite-tune-{}", ::getpid())) {
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "s.toml") << suite;
+  }
+  ~Tune() override { fs::remove_all(folder_); }
+  Ended pesuite(std::vector<std::string> arguments) {
+    return Command(folder_, std::move(arguments)).wait();
+  }
+  fs::path own_run() const {  // the suite's, not one of a rate that was tried
+    for (const auto& item : fs::directory_iterator(folder_ / "results/runs"))
+      if (fs::exists(item.path() / "tuning.json")) return item.path();
+    return {};
+  }
+  fs::path folder_;
+};
+
+TEST_F(Tune, TriesRatesThenTrainsEachEncodingAtItsBest) {
+  const Ended planned = pesuite({"plan", "s.toml"});
+  EXPECT_EQ(planned.code, 0) << planned.err;
+  EXPECT_NE(planned.out.find("learning rates are chosen first"), std::string::npos) << planned.out;
+  const Ended ran = pesuite({"run", "s.toml"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const fs::path run = own_run(), runs = folder_ / "results/runs";
+  EXPECT_EQ(std::distance(fs::directory_iterator(runs), fs::directory_iterator()), 3)
+      << "one of each rate, and the suite's own";
+
+  const Json tuning = Json::parse(slurp(run / "tuning.json"));
+  ASSERT_EQ(tuning["chosen"].size(), 2u);
+  for (const Json& c : tuning["chosen"]) {
+    EXPECT_EQ(c["lr"], 0.003) << "at 1e-6 nothing is learned in 12 steps";
+    EXPECT_EQ(c["losses"].size(), 2u);
+  }
+  for (const Json& c : Json::parse(slurp(run / "plan.json"))["cells"])
+    EXPECT_EQ(c["config"]["train"]["optimizer"]["lr"], 0.003);
+  std::set<int> seeds;
+  std::ifstream in(run / "records.jsonl");
+  for (std::string line; std::getline(in, line);)
+    seeds.insert(Json::parse(line)["seed"].get<int>());
+  EXPECT_EQ(seeds, (std::set<int>{1, 2})) << "tuning seeds are not reported";
+  EXPECT_NE(slurp(run / "report.md").find("## Learning rates"), std::string::npos);
+
+  const Ended again = pesuite({"run", "s.toml"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_NE(again.err.find("nothing to do"), std::string::npos) << again.err;
+}
+
+TEST_F(Tune, JudgesHypothesesWithExitCodeZeroAndRefusesBadOnes) {
+  ASSERT_EQ(pesuite({"run", "s.toml", "--set", "train.tune.lr=[0.001, 0.003]"}).code, 0);
+  const std::string run = own_run().string();
+  const Ended said = pesuite({"report", run, "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json verdicts = Json::parse(said.out);
+  ASSERT_EQ(verdicts["hypotheses"].size(), 2u);
+  EXPECT_EQ(verdicts["hypotheses"][0]["verdict"], "holds");
+  EXPECT_EQ(verdicts["hypotheses"][1]["verdict"], "refuted") << "which is a result, no failure";
+  const Ended text = pesuite({"report", run, "--expect", "nll(none, 2x) < 100"});
+  EXPECT_NE(text.out.find("X3 holds"), std::string::npos) << text.out;
+  const Ended bad = pesuite({"report", run, "--expect", "nll(nonne, 2x) < 100"});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_NE(bad.err.find("column 1: nll(nonne, 2x): the suite has no encoding 'nonne'"),
+            std::string::npos)
+      << bad.err;
+  const Ended refused =
+      pesuite({"validate", "s.toml", "--set", "hypothesis.1.expect=nll(none, 1x) <"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("is no hypothesis: column"), std::string::npos) << refused.err;
+}
+
+}  // namespace
+}  // namespace pesuite::testing
