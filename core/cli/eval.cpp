@@ -94,7 +94,7 @@ int eval_verb(const std::vector<std::string>& words) {
       "protocol", po::value<std::vector<std::string>>()->composing(),
       "of corpora: non_overlapping, sliding(64), last(64)")(
       "encoding", po::value<std::string>(),
-      "encodings to swap in, e.g. 'rope(base=50000) + alibi' (default: those that trained)")(
+      "encodings to swap in, e.g. 'NAME(option=5) + OTHER' (default: those that trained)")(
       "task", po::value<std::string>(),
       "another task of the same alphabet, e.g. \"text(path='other')\"")(
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(

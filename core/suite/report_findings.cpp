@@ -52,7 +52,7 @@ struct Speaker {
     return fmt::format("{} to {}", format_fixed(low, digits), format_fixed(high, digits));
   }
 
-  // "t5 (0.012 nats, p = 0.61; 3 seeds resolve 0.080)"
+  // "name (0.012 nats, p = 0.61; 3 seeds resolve 0.080)"
   std::string tied(const Duel& d, std::size_t other) const {
     const std::string p = p_text(d.adjusted);
     if (d.infinite > 0)
