@@ -127,7 +127,8 @@ class Cells {
       all.push_back(fmt::format("{} {:.10g}", gnuplot_string(text), at));
       lines = std::max(lines, split(text, '\n').size());
     }
-    std::string command = fmt::format("set {}tics scale 0 ({}) tc rgb '#222222'", axis, join(all, ", "));
+    std::string command =
+        fmt::format("set {}tics scale 0 ({}) tc rgb '#222222'", axis, join(all, ", "));
     s.text(name, command);
     if (std::string_view(axis) == "x") s.number("x_lines", static_cast<double>(lines));
   }

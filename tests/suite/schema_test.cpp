@@ -228,8 +228,7 @@ TEST(SuiteSchema, KnowsEveryKeyThatTheProgramReads) {
   walk(schema, schema, "",
        [&](const std::string& path) { known.insert(path.substr(path.rfind('.') + 1)); });
   const fs::path folder = fs::path(PESUITE_TEST_DIR) / "../core/suite";
-  const std::string source =
-      read_file(folder / "suite.cpp") + read_file(folder / "hypothesis.cpp");
+  const std::string source = read_file(folder / "suite.cpp") + read_file(folder / "hypothesis.cpp");
   const std::regex read(
       R"re((?:\b\w\.(?:text|flag|integer|number|choice|table|named_table|find|has)s?|positive|read_\w+)\((?:\w, )?"(\w+)")re");
   int keys = 0;

@@ -26,7 +26,7 @@ inline float* out(Out o) {
   return static_cast<float*>(o.data);
 }
 
-class Products;  // oneDNN's matrix products, matmul.cpp
+class Products;  // oneDNN's matrix products, products.h
 
 class CpuBackend final : public Backend {
  public:

@@ -207,8 +207,8 @@ typedef struct pes_card {
 typedef struct pes_model { /* what an encoding may know of the model it serves */
   size_t size;
   int32_t layers, heads, kv_heads, head_dim, width;
-  int32_t train_length; /* of the sequences that training begins with: what is stretched, and
-                           what "beyond training" is measured by; a later stage may train on longer */
+  int32_t train_length; /* of the sequences that training begins with: what is stretched, and what
+                           "beyond training" means; a later stage may train on longer ones */
   int32_t max_length;   /* longest sequence of training and evaluation */
 } pes_model;
 
