@@ -15,7 +15,7 @@ namespace tasks {
 using Tokens = std::span<const std::int32_t>;
 using Targets = std::span<std::int32_t>;
 
-constexpr std::int32_t unscored = -1;
+inline constexpr std::int32_t unscored = -1;
 
 // --------------------------------------------------------------------------------- drawing
 
@@ -76,7 +76,7 @@ inline bool belongs_to(pes_split split, std::uint64_t salt, Tokens problem) {
   const std::uint64_t card = salt % 10;
   return split == (card < 8 ? PES_SPLIT_TRAIN : card < 9 ? PES_SPLIT_VALIDATION : PES_SPLIT_TEST);
 }
-constexpr double log10_divisible = 2;  // spaces of fewer than 100 problems leave a split empty
+inline constexpr double log10_divisible = 2;  // spaces of fewer than 100 problems leave a split empty
 
 // -------------------------------------------------------------------------------- guessing
 

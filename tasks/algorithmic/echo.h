@@ -8,7 +8,7 @@
 namespace algorithmic {
 
 // How far counts go: an item that was read more often than written is likelier to come.
-constexpr const char* unwritten = "what was read more often than written is likelier to come";
+inline constexpr const char* unwritten = "what was read more often than written is likelier to come";
 inline constexpr pes_shortcut bag_of_letters = {sizeof(pes_shortcut), "bag", .12, unwritten},
                               bag_of_both = {sizeof(pes_shortcut), "bag", .16, unwritten},
                               bag_of_bits = {sizeof(pes_shortcut), "bag", .55, unwritten};

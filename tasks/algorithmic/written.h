@@ -13,8 +13,8 @@ struct Alphabet {
   int first, count;
 };
 
-constexpr double content_values[] = {0, 1};
-constexpr const char* content_names[] = {"digits", "letters"};
+inline constexpr double content_values[] = {0, 1};
+inline constexpr const char* content_names[] = {"digits", "letters"};
 inline constexpr pes_axis content_axis = {sizeof(pes_axis), "content",     "", "what the items are",
                                           content_values,   content_names, 2,  2};
 

@@ -7,8 +7,8 @@
 
 namespace counting {
 
-constexpr int most_variables = 5, most = 10;  // the highest value
-constexpr int unset = -1;
+inline constexpr int most_variables = 5, most = 10;  // the highest value
+inline constexpr int unset = -1;
 enum Kind { set, pass, increment };
 using Weights = std::array<int, 3>;  // of the kinds of lines
 

@@ -15,7 +15,7 @@
 
 namespace chomsky {
 
-constexpr pes_option mode_option =
+inline constexpr pes_option mode_option =
     pes::choice("mode", "slots", "slots|lm",
                 "slots: all answers at once in EMPTY slots; lm: behind SEP, token by token");
 

@@ -13,7 +13,7 @@ namespace ledger {
 // Local ids; then entities, attributes, the values of each attribute, filler words, bracket types.
 enum Token { BOS, SET, ASK, FIL, OPEN, CLOSE, END, first_entity };
 // Outcomes of Law::types: SET, ASK and FIL in the order of their ids, then an event of brackets.
-constexpr std::size_t nest = 3;
+inline constexpr std::size_t nest = 3;
 
 using corpus::Categorical;
 

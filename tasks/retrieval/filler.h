@@ -10,8 +10,8 @@ namespace retrieval {
 
 using namespace tasks;
 
-constexpr int filler_words = 30;  // five sentences of six
-constexpr int filler0 = PES_FIRST_SYMBOL;
+inline constexpr int filler_words = 30;  // five sentences of six
+inline constexpr int filler0 = PES_FIRST_SYMBOL;
 
 // Word after word of the loop. Where it starts is drawn, so that a word is no code of its position.
 class Filler {
@@ -29,7 +29,7 @@ class Filler {
 };
 
 // Share of the filler that stands before what has to be found.
-constexpr std::array<double, 11> depths = {0, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1};
+inline constexpr std::array<double, 11> depths = {0, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1};
 inline constexpr pes_axis depth_axis = {sizeof(pes_axis),
                                         "depth",
                                         "share",

@@ -11,7 +11,7 @@ namespace sandbox {
 using namespace tasks;
 
 // Three decimal digits of n < 1000, most significant first.
-constexpr int digit_count = 3;
+inline constexpr int digit_count = 3;
 constexpr std::array<int, digit_count> digits(int n) {
   return {n / 100, n / 10 % 10, n % 10};
 }
