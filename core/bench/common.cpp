@@ -62,10 +62,7 @@ std::unique_ptr<Backend> open(const Settings& s) {
 
 Trainee::Trainee(const Catalog& catalog, Backend& backend, const std::string& encoding,
                  const ModelConfig& model, int train_length, int max_length)
-    : model_(backend, model,
-             Encoding(catalog, parse_expression(encoding, "encoding"),
-                      {model.layers, model.heads, model.groups(), model.head_dim(), model.width,
-                       train_length, max_length}),
+    : model_(backend, model, compose(catalog, encoding, shape_of(model, train_length, max_length)),
              1),
       optimizer_(backend, {}) {}
 

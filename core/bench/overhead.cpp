@@ -21,8 +21,7 @@ class Hooks {
       : backend_(backend),
         model_(m),
         length_(length),
-        encoding_(catalog, parse_expression(text, "encoding"),
-                  {m.layers, m.heads, m.groups(), m.head_dim(), m.width, train_length, length}),
+        encoding_(compose(catalog, text, shape_of(m, train_length, length))),
         tape_(backend) {
     const std::int64_t T = length, D = m.head_dim();
     inputs_ = {make("x", {1, T, m.width}), make("q", {1, m.heads, T, D}),
@@ -74,7 +73,7 @@ class Hooks {
   Backend& backend_;
   ModelConfig model_;
   int length_;
-  Encoding encoding_;
+  Composition encoding_;
   Tape tape_;
   std::vector<Parameter> inputs_, own_;
   AttentionPath path_ = AttentionPath::fused;

@@ -64,14 +64,10 @@ class Bench {
   }
   int length() const { return length_; }
   const CellConfig& cell() const { return cell_; }
-  ModelShape shape() const {
-    const ModelConfig& m = cell_.model;
-    return {m.layers, m.heads, m.groups(), m.head_dim(), m.width, cell_.train.length, length_};
-  }
+  ModelShape shape() const { return shape_of(cell_.model, cell_.train.length, length_); }
   // Nats a target; of problems whose nats mean nothing, the share of errors.
   double loss(const std::string& encoding) {
-    Model model(*backend_, model_of(cell_), Encoding(catalog_, parse_expression(encoding), shape()),
-                cell_.seed);
+    Model model(*backend_, model_of(cell_), compose(catalog_, encoding, shape()), cell_.seed);
     const std::int64_t steps = load_weights(file_, model);
     for (const Observation& o : evaluate(model, *task_, config_, length_, cell_.seed, steps))
       if (o.metric == "nll" && !o.coords.contains("pos_lo"))
@@ -113,10 +109,9 @@ std::string file_text(const SearchRule& rule, const SearchResult& r, const Bench
   return text;
 }
 
-void print(const SearchResult& r, const fs::path& out, const SearchRule& rule) {
+void print(const SearchResult& r, const fs::path& out, const std::string& use) {
   std::vector<std::vector<std::string>> rows = {{"nats", "encoding"}};
   for (const auto& t : r.from) rows.push_back({format_fixed(t.loss, 6), t.expression});
-  const std::string use = fmt::format("{}({}='{}')", rule.encoding, rule.file, out.string());
   rows.push_back({format_fixed(r.best.loss, 6), use});
   fmt::print("{}\n{} lists tried; written to {}\n", plain_table(rows), r.tried, out.string());
 }
@@ -154,15 +149,16 @@ int search_verb(const std::vector<std::string>& words) {
     if (!a.flag("json")) fmt::print(stderr, "round {}: {:.6f} nats\n", i, best.loss);
     return true;
   };
+  const Sum trained = parse_encoding(encoding_of(bench.cell())).first;
   const SearchResult r = search(
-      catalog, rule, wanted, parse_expression(encoding_of(bench.cell())), bench.shape(),
-      bench.length(), evolution_of(a), a.get<std::uint64_t>("seed"),
+      catalog, rule, wanted, trained, bench.shape(), bench.length(), evolution_of(a),
+      a.get<std::uint64_t>("seed"),
       [&](const std::string& encoding) { return bench.loss(encoding); }, heard);
   write_file_atomic(out, file_text(rule, r, bench));
   if (a.flag("json"))
     fmt::print("{}\n", to_json(r, out).dump());
   else
-    print(r, out, rule);
+    print(r, out, in_place(trained, rule, {rule.encoding, {{rule.file, out.string()}}}));
   return 0;
 }
 

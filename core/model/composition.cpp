@@ -55,6 +55,26 @@ std::vector<std::string> names_of(const Sum& s) {
   return names;
 }
 
+const Expression* term_of(const Sum& s, const std::vector<std::string>& names) {
+  const Expression* found = nullptr;
+  each_term(s, [&](const Expression& e) {
+    if (!found && std::find(names.begin(), names.end(), e.name) != names.end()) found = &e;
+  });
+  return found;
+}
+
+Composition compose(const Catalog& catalog, const std::string& text, const ModelShape& shape) {
+  const EncodingExpression x = parse_encoding(text);
+  to_text(x, full_terms(catalog, text));  // says where in the text an unknown name stands
+  if (!x.switches.empty() || !x.evaluation.empty())
+    fail(
+        Exit::usage,
+        "encoding '{}' changes in the course of a run, and nothing is trained here; give what acts "
+        "at one time, such as '{}'",
+        text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
+  return {catalog, x.first, shape};
+}
+
 Composition::Composition(Encoding e) {
   std::vector<bool> all(static_cast<std::size_t>(e.layers()), true);
   text_ = e.text();

@@ -12,6 +12,13 @@ namespace pesuite {
 TermText full_terms(const Catalog&, std::string source);
 // Encodings that occur, each name once, in the order of the text.
 std::vector<std::string> names_of(const Sum&);
+// The first encoding with one of the names; null: none.
+const Expression* term_of(const Sum&, const std::vector<std::string>& names);
+
+class Composition;
+// Of the text of a sum, as made for a model. Error (plugin, usage) with columns; switches and swaps
+// are refused, since nothing is trained here that could go on under another encoding.
+Composition compose(const Catalog&, const std::string& text, const ModelShape&);
 
 class Composition {
  public:

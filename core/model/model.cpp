@@ -8,6 +8,10 @@
 
 namespace pesuite {
 
+ModelShape shape_of(const ModelConfig& m, int train_length, int max_length) {
+  return {m.layers, m.heads, m.groups(), m.head_dim(), m.width, train_length, max_length};
+}
+
 void check(const ModelConfig& c) {
   const auto refuse = [](const std::string& reason) { fail(Exit::usage, "model: {}", reason); };
   if (c.width < 1 || c.layers < 1 || c.heads < 1 || c.ff_width < 1)

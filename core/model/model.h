@@ -46,6 +46,8 @@ struct ModelConfig {
 };
 // Throws Error (usage) when the numbers do not fit together.
 void check(const ModelConfig&);
+// What an encoding is made for.
+ModelShape shape_of(const ModelConfig&, int train_length, int max_length);
 // Weights of the model without its encoding.
 std::int64_t parameter_count(const ModelConfig&);
 // Floating-point operations of a forward pass over one token at `length`: 2 a multiply-add of each

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/composition.h"
 #include "suite/config.h"
 #include "tensor/ops.h"
 
@@ -32,12 +33,6 @@ std::vector<SearchRule> rules_beside(const Catalog& catalog) {
   }
   problems.throw_if_any();
   return rules;
-}
-
-std::string text_of(const Expression& e) {
-  std::vector<std::string> options;
-  for (const auto& [name, value] : e.options) options.push_back(name + "=" + value);
-  return options.empty() ? e.name : fmt::format("{}({})", e.name, join(options, ", "));
 }
 
 // One forward pass of the hooks over queries [1, 1, T, D] of ones in `features` of position 1.
@@ -101,7 +96,7 @@ SearchRule search_rule(const Catalog& catalog, const std::string& encoding) {
 Turns turns_of(const Catalog& catalog, const Expression& e, const ModelShape& shape, int length) {
   Probe probe(catalog, e, shape);
   const auto refuse = [&] {
-    fail(Exit::usage, "encoding '{}' does not turn pairs of features", text_of(e));
+    fail(Exit::usage, "encoding '{}' does not turn pairs of features", to_text(e));
   };
   if (!probe.encoding().parameters().empty()) refuse();
   // feature 0 alone: its partner is where a part of it goes
@@ -125,6 +120,20 @@ Turns turns_of(const Catalog& catalog, const Expression& e, const ModelShape& sh
   return t;
 }
 
+namespace {
+
+// What the search extends in a trained sum.
+const Expression& extended(const Sum& sum, const SearchRule& rule) {
+  if (sum.factors.size() == 1 && sum.factors[0].pattern.empty()) return sum.factors[0].term;
+  std::vector<std::string> names = {rule.plain, rule.encoding};
+  for (const std::string& from : rule.from) names.push_back(parse_expression(from).name);
+  if (const Expression* e = term_of(sum, names)) return *e;
+  fail(Exit::usage, "the model was trained with '{}', in which there is nothing that {} extends",
+       to_text(sum), rule.encoding);
+}
+
+}  // namespace
+
 Expression with_options_of(const Catalog& catalog, Expression e, const Expression& trained) {
   for (const pes_option* o : options_of(*catalog.encoding(e.name).descriptor->card))
     if (const auto it = trained.options.find(o->name);
@@ -133,18 +142,26 @@ Expression with_options_of(const Catalog& catalog, Expression e, const Expressio
   return e;
 }
 
+std::string in_place(const Sum& trained, const SearchRule& rule, const Expression& e) {
+  const std::string replaced = to_text(extended(trained, rule));
+  return to_text(trained, [&](const Sum::Factor& f) {
+    const std::string term = to_text(f.term);
+    return term == replaced ? to_text(e) : term;
+  });
+}
+
 SearchResult search(const Catalog& catalog, const SearchRule& rule, const Expression& wanted,
-                    const Expression& trained, const ModelShape& shape, int length,
-                    EvolutionConfig config, std::uint64_t seed,
-                    const std::function<double(const std::string&)>& loss,
+                    const Sum& sum, const ModelShape& shape, int length, EvolutionConfig config,
+                    std::uint64_t seed, const std::function<double(const std::string&)>& loss,
                     const std::function<bool(int, const Individual&)>& heard) {
+  const Expression& trained = extended(sum, rule);
   const Turns plain = turns_of(
       catalog, with_options_of(catalog, parse_expression(rule.plain), trained), shape, length);
   const auto expression = [&](std::span<const double> list, double factor) {
     Expression e = with_options_of(catalog, wanted, trained);
     e.options[rule.list] = list_text(list);
     e.options[rule.factor] = fmt::format("{}", factor);
-    return text_of(e);
+    return in_place(sum, rule, e);
   };
   struct Start {
     std::vector<double> list;
@@ -158,7 +175,7 @@ SearchResult search(const Catalog& catalog, const SearchRule& rule, const Expres
       for (const auto& [name, value] : wanted.options) e.options[name] = value;
     const Turns t = turns_of(catalog, e, shape, length);
     if (t.angles.size() != plain.angles.size())
-      fail(Exit::usage, "'{}' turns {} pairs and '{}' {}; a search wants equal numbers", text_of(e),
+      fail(Exit::usage, "'{}' turns {} pairs and '{}' {}; a search wants equal numbers", to_text(e),
            t.angles.size(), rule.plain, plain.angles.size());
     Start s{{}, t.factor, 0};
     for (std::size_t r = 0; r < t.angles.size(); ++r) {  // not falling in spite of rounding
@@ -166,7 +183,7 @@ SearchResult search(const Catalog& catalog, const SearchRule& rule, const Expres
       s.list.push_back(std::max(x, s.list.empty() ? 0 : s.list.back()));
     }
     s.loss = loss(expression(s.list, s.factor));
-    result.from.push_back({text_of(e), s.loss});
+    result.from.push_back({in_place(sum, rule, e), s.loss});
     starts.push_back(std::move(s));
   }
   std::stable_sort(starts.begin(), starts.end(),

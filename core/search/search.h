@@ -44,6 +44,10 @@ Turns turns_of(const Catalog&, const Expression&, const ModelShape&, int length)
 // defaults: so it fits a model that was trained with that.
 Expression with_options_of(const Catalog&, Expression e, const Expression& trained);
 
+// The text of `trained` with `e` in the place of what the search extends. Error (usage) when there
+// is nothing of that.
+std::string in_place(const Sum& trained, const SearchRule&, const Expression& e);
+
 struct SearchResult {
   struct Tried {
     std::string expression;
@@ -56,11 +60,11 @@ struct SearchResult {
   std::size_t tried = 0;  // lists whose loss was computed
 };
 // Minimises `loss`, a function of the encoding's expression. The best beginning fixes the factor.
-// `wanted` and `trained` are the encoding to search, with options of its own, and that of the
-// model. `heard` as in evolve().
-SearchResult search(const Catalog&, const SearchRule&, const Expression& wanted,
-                    const Expression& trained, const ModelShape&, int length, EvolutionConfig,
-                    std::uint64_t seed, const std::function<double(const std::string&)>& loss,
+// `wanted` is the encoding to search, with options of its own; `trained` that of the model, in
+// whose sum it takes the place of what it extends. `heard` as in evolve().
+SearchResult search(const Catalog&, const SearchRule&, const Expression& wanted, const Sum& trained,
+                    const ModelShape&, int length, EvolutionConfig, std::uint64_t seed,
+                    const std::function<double(const std::string&)>& loss,
                     const std::function<bool(int iteration, const Individual& best)>& heard = {});
 
 }  // namespace pesuite

@@ -295,10 +295,7 @@ double train_flops(const CellConfig& c) {
 
 Composition make_encoding(const Catalog& catalog, const std::string& expression,
                           const CellConfig& c) {
-  const ModelConfig& m = c.model;
-  return {catalog,
-          parse_encoding(expression).first,
-          {m.layers, m.heads, m.groups(), m.head_dim(), m.width, c.train.length, c.max_length}};
+  return compose(catalog, expression, shape_of(c.model, c.train.length, c.max_length));
 }
 
 }  // namespace pesuite

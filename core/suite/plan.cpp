@@ -213,9 +213,7 @@ class Planner {
           facts["note"] = note;
       }
       facts.update(ask([&]() -> Json {
-        return {{"parameters", probe(x, sums,
-                                     {m.layers, m.heads, m.groups(), m.head_dim(), m.width,
-                                      train_length, max_length})}};
+        return {{"parameters", probe(x, sums, shape_of(m, train_length, max_length))}};
       }));
     });
   }

@@ -52,7 +52,8 @@ TEST_F(Bench, EveryKindRuns) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"eval", "--config", "A", "--lengths", "64,128"},
         {"attention", "--lengths", "128"},
-        {"overhead", "--config", "micro", "--lengths", "64", "--encoding", "alibi"},
+        {"overhead", "--config", "micro", "--lengths", "64", "--encoding",
+         "rope + alibi,layers[rope, none]"},
         {"train", "--config", "micro"},
         {"profile", "--config", "micro", "--encoding", "alibi"}}) {
     const Ended e = bench(words);
@@ -69,6 +70,9 @@ TEST_F(Bench, MistakesAreSentences) {
   EXPECT_NE(bench({"attention", "--slots", "dist"}).err.find("no slot 'dist'"), std::string::npos);
   EXPECT_NE(bench({"eval", "--lengths", "x"}).err.find("'x' is no length"), std::string::npos);
   EXPECT_EQ(bench({"train", "--encoding", "nope"}).code, 4);
+  EXPECT_NE(
+      bench({"train", "--encoding", "rope => yarn(scale=4)"}).err.find("such as 'yarn(scale=4)'"),
+      std::string::npos);
 }
 
 TEST(Timing, QuartilesInterpolate) {

@@ -12,15 +12,21 @@ class Search : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = fs::temp_directory_path() / ("pesuite_search_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
-    const Ended e = run({"train", "--encoding", "rope(base=500)", "--model-size", "micro", "--task",
-                         "toylag(document=512)", "--length", "32", "--batch-size", "8",
-                         "--max-steps", "40", "--output-dir", "run", "--threads", "1"});
-    ASSERT_EQ(e.code, 0) << e.err;
-    for (const auto& item : fs::recursive_directory_iterator(folder_ / "run"))
-      if (item.path().filename() == "latest.safetensors") checkpoint_ = item.path();
+    checkpoint_ = trained("rope(base=500)");
     ASSERT_FALSE(checkpoint_.empty());
   }
   static void TearDownTestSuite() { fs::remove_all(folder_); }
+  static fs::path trained(const std::string& encoding) {
+    const std::string out = "run" + std::to_string(trained_++);
+    const Ended e = run({"train", "--encoding", encoding, "--model-size", "micro", "--task",
+                         "toylag(document=512)", "--length", "32", "--batch-size", "8",
+                         "--max-steps", "40", "--output-dir", out, "--threads", "1"});
+    EXPECT_EQ(e.code, 0) << e.err;
+    for (const auto& item : fs::recursive_directory_iterator(folder_ / out))
+      if (item.path().filename() == "latest.safetensors") return item.path();
+    ADD_FAILURE() << "no checkpoint of " << encoding;
+    return {};
+  }
   static Ended run(std::vector<std::string> words) {
     return Command(folder_, std::move(words), {}).wait();
   }
@@ -32,6 +38,7 @@ class Search : public ::testing::Test {
     return run(words);
   }
   static inline fs::path folder_, checkpoint_;
+  static inline int trained_ = 0;
 };
 
 TEST_F(Search, WritesAFileThatTheEncodingReadsAndNeverLoses) {
@@ -50,6 +57,17 @@ TEST_F(Search, WritesAFileThatTheEncodingReadsAndNeverLoses) {
                            "micro", "--task", "toylag(document=512)", "--length", "32",
                            "--max-steps", "1", "--output-dir", "read", "--threads", "1"});
   EXPECT_EQ(reads.code, 0) << reads.err;
+}
+
+TEST_F(Search, TakesThePlaceOfWhatItExtendsInASum) {
+  const Ended e = search({"longrope", "--checkpoint", trained("rope + alibi").string(), "--length",
+                          "128", "--out", "summed.txt"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  EXPECT_NE(e.out.find("longrope(factors=summed.txt) + alibi"), std::string::npos) << e.out;
+  EXPECT_NE(e.out.find("yarn"), std::string::npos) << e.out;
+  const Ended none = search({"longrope", "--checkpoint", trained("sinusoidal + alibi").string()});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("nothing that longrope extends"), std::string::npos) << none.err;
 }
 
 TEST_F(Search, MistakesAreSentences) {

@@ -56,10 +56,7 @@ TEST(Presets, CountsAreThoseOfTheModel) {
   for (const char* name : {"micro", "nano", "sandbox"}) {
     ModelConfig c = preset(name).config;
     const auto backend = open_backend("cpu", {});
-    Model m(*backend, c,
-            Encoding(catalog(), {"none", {}},
-                     {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 8, 8}),
-            1);
+    Model m(*backend, c, Encoding(catalog(), {"none", {}}, shape_of(c, 8, 8)), 1);
     EXPECT_EQ(m.count(), parameter_count(c)) << name;
   }
 }
@@ -261,11 +258,8 @@ struct Trainee {
     ModelConfig c = preset("micro").config;
     c.vocabulary = c.classes = task.info().inputs;
     c.dropout = dropout;
-    model = std::make_unique<Model>(
-        *backend, c,
-        Encoding(catalog(), {"t5", {}},
-                 {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 24, 96}),
-        5);
+    model = std::make_unique<Model>(*backend, c,
+                                    Encoding(catalog(), {"t5", {}}, shape_of(c, 24, 96)), 5);
     config.length = 24, config.batch = 10, config.micro_batch = 4, config.steps = 23;
     config.log_every = 4, config.eval_every = 7, config.checkpoint_every = 3,
     config.validation_examples = 6;
@@ -329,8 +323,7 @@ TEST(Training, ABranchTakesWhatFitsByNameAndShape) {
   for (const bool reset : {false, true}) {
     const ModelConfig& c = trunk.model->config();
     Model branch(*trunk.backend, c,
-                 Composition(catalog(), parse_encoding("t5 + learned").first,
-                             {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 24, 96}),
+                 Composition(catalog(), parse_encoding("t5 + learned").first, shape_of(c, 24, 96)),
                  6);
     const auto values = [&](const Parameter& p, void* data) {
       std::vector<float> out(static_cast<std::size_t>(p.shape.count()));

@@ -60,9 +60,8 @@ std::string in_vectors(const std::string& name) {
 
 std::unique_ptr<Model> make_model(Backend& backend, const Catalog& catalog, const Vectors& v) {
   const ModelConfig& c = v.config;
-  Encoding encoding(
-      catalog, parse_expression(v.meta["config"]["encoding"].get<std::string>()),
-      {c.layers, c.heads, c.groups(), c.head_dim(), c.width, v.batch.length, v.batch.length});
+  Encoding encoding(catalog, parse_expression(v.meta["config"]["encoding"].get<std::string>()),
+                    shape_of(c, v.batch.length, v.batch.length));
   auto model = std::make_unique<Model>(backend, c, std::move(encoding), 1);
   std::size_t found = 0;
   for (Parameter& p : model->parameters()) {

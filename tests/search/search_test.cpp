@@ -97,7 +97,7 @@ TEST(Search, NeverLosesToWhatItBeginsWith) {
   c.population = 8, c.parents = 4, c.iterations = 4, c.mutations = c.crossovers = 4;
   // The loss wants the angles of the linear method, and its factor: that beginning has to be found
   // again, with the options of the trained model.
-  const Expression trained = parse_expression("rope(base=500)");
+  const Sum trained = parse_encoding("rope(base=500)").first;
   const Turns wanted =
       turns_of(catalog(), parse_expression("linear(base=500, factor=4)"), shape(), 128);
   const auto loss = [&](const std::string& expression) {
