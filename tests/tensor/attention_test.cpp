@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include "backend/cpu/bf16.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -101,6 +102,37 @@ TEST_P(AttentionTest, CpuAgreesWithTheReference) {
   for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
     expect_close(actual.gradients[i], wanted.gradients[i], 2e-5,
                  "gradient of input " + std::to_string(i));
+}
+
+// |a - b| / |b|; 0 where b is nothing but rounding
+double distance(const Values& a, const Values& b) {
+  double apart = 0, size = 0;
+  for (std::size_t i = 0; i < b.data.size(); ++i) {
+    apart += std::pow(a.data[i] - b.data[i], 2);
+    size += std::pow(b.data[i], 2);
+  }
+  return std::sqrt(size > 1e-6 ? apart / size : 0);
+}
+
+TEST_P(AttentionTest, Bf16IsNearTheReference) {
+  if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
+  const Case& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+  const auto in_bf16 = [&](int threads) {
+    return run(*open_backend("cpu", {.threads = threads, .precision = Precision::bf16}), inputs(c),
+               fused(c));
+  };
+  const Result one = in_bf16(1), two = in_bf16(2);
+  ASSERT_EQ(one.failure, "");
+  EXPECT_LT(distance(one.y, wanted.y), 0.005) << "two roundings to 8 bits";
+  if (c.T > 1) {
+    EXPECT_GT(distance(one.y, wanted.y), 1e-5) << "it is another precision";
+  }
+  EXPECT_EQ(one.y.data, two.y.data) << "threads change nothing";
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i) {
+    EXPECT_LT(distance(one.gradients[i], wanted.gradients[i]), 0.02) << "of input " << i;
+    EXPECT_EQ(one.gradients[i].data, two.gradients[i].data) << "of input " << i;
+  }
 }
 
 TEST_P(AttentionTest, ComposedAgreesWithFused) {

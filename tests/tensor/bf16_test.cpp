@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "backend/cpu/bf16.h"
 #include "backend/cpu/outer_bf16.h"
 #include "base/error.h"
 #include "pesuite/random.hpp"
@@ -53,6 +54,41 @@ TEST(OuterBf16, SumsProductsOfRoundedInputs) {
               << M << " " << N << " " << K << ", place " << m << " " << n;
         }
     }
+}
+
+// Both kernels on the same words: exact products, sums in fp32.
+TEST(BlockBf16, MultipliesRoundedInputs) {
+  if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
+  const struct {
+    std::int64_t M, N, K, rows, width;
+  } sizes[] = {
+      {16, 16, 32, 16, 32}, {32, 48, 64, 29, 50}, {64, 64, 96, 64, 96}, {16, 80, 32, 3, 1}};
+  for (const bf16::Kernel kernel : {bf16::Kernel::dots, bf16::Kernel::tiles}) {
+    if (kernel > bf16::best_kernel()) continue;
+    const bf16::Multiplier multiplier(kernel);
+    for (const auto& [M, N, K, rows, width] : sizes)
+      for (const bool add : {false, true}) {
+        const auto a = values(static_cast<std::size_t>(rows * width), 1);
+        const auto b = values(static_cast<std::size_t>(width * N), 2);
+        const auto before = values(static_cast<std::size_t>(M * N), 3);
+        auto c = before;
+        std::vector<bf16::Word> left(static_cast<std::size_t>(M * K / 2));
+        std::vector<bf16::Word> right(static_cast<std::size_t>(N * K / 2));
+        bf16::pack_rows(left.data(), K / 2, a.data(), width, width, rows, 0.5f);
+        bf16::pack_pairs(right.data(), K / 2, N, b.data(), N, N, width);
+        multiplier.product(M, N, K / 2, left.data(), K / 2, right.data(), N, c.data(), N, add);
+        for (std::int64_t m = 0; m < M; ++m)
+          for (std::int64_t n = 0; n < N; ++n) {
+            const auto at = static_cast<std::size_t>(m * N + n);
+            double sum = add ? before[at] : 0;
+            for (std::int64_t k = 0; k < width && m < rows; ++k)
+              sum += rounded(a[static_cast<std::size_t>(m * width + k)] * 0.5f) *
+                     rounded(b[static_cast<std::size_t>(k * N + n)]);
+            ASSERT_NEAR(c[at], sum, 2e-6 * static_cast<double>(K) + 1e-5)
+                << M << " " << N << " " << K << ", place " << m << " " << n;
+          }
+      }
+  }
 }
 
 // Forward and gradients of a linear layer, in both precisions.

@@ -9,55 +9,18 @@
 #include <limits>
 
 #include "backend/cpu/kernels.h"
-#include "pesuite/random.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/attention.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 
-#include "backend/cpu/block_product-inl.h"
+#include "backend/cpu/attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace pesuite::HWY_NAMESPACE {
 
 constexpr I kGroup = 12;  // rows whose scores, biases and outputs are handled together
-constexpr I kStep = 16;   // columns of a block are computed in multiples of this
-
-// Number of keys of block `j0` that query i sees, 0 .. 64.
-HWY_INLINE I Visible(const HeadBlocks& h, I i, I j0) {
-  return std::clamp<I>(h.first + i - j0 + 1, 0, std::min(kBlock, h.S - j0));
-}
-
-// Adds the biases of query i to its scores against the keys j0 .. j0 + n - 1.
-HWY_INLINE void AddBias(const HeadBlocks& h, float* s, I i, I j0, I n) {
-  const F32 d;
-  if (h.reversed != nullptr)
-    for (I j = 0; j < n; j += kLanes)
-      hn::StoreU(hn::Add(hn::LoadU(d, s + j), hn::LoadU(d, h.reversed + (j0 + j) - (h.first + i))),
-                 d, s + j);
-  if (h.bias != nullptr) {
-    const float* row = h.bias + i * h.bias_row + j0 * h.bias_column;
-    const I valid = std::min(n, h.S - j0);
-    if (h.bias_column == 1)
-      for (I j = 0; j < valid; j += kLanes) {
-        const auto m = static_cast<std::size_t>(valid - j);
-        Store(d, hn::Add(Load(d, s + j, m), Load(d, row + j, m)), s + j, m);
-      }
-    else
-      for (I j = 0; j < valid; ++j) s[j] += row[j * h.bias_column];
-  }
-}
-
-// Factors of the probabilities of query i against keys j0 .. j0 + 63: 0 or 1 / (1 - p).
-HWY_INLINE void DropoutFactors(const HeadBlocks& h, I i, I j0, float* keep) {
-  alignas(64) std::uint32_t words[kBlock];
-  PhiloxRow64(h.dropout.seed, h.dropout.purpose, h.dropout_row + static_cast<std::uint64_t>(i),
-              static_cast<std::uint32_t>(j0 / 4), words);
-  const auto threshold = static_cast<std::uint32_t>(pes::probability(h.dropout.p));
-  const float factor = static_cast<float>(1 / (1 - h.dropout.p));
-  for (I j = 0; j < kBlock; ++j) keep[j] = words[j] < threshold ? 0.0f : factor;
-}
 
 // Rows first_row .. first_row + rows - 1 (at most 64): y [rows, y_stride] and lse.
 // work: 64 * 64 + 64 * P floats.
@@ -197,26 +160,6 @@ void BackwardBlock(const HeadBlocks& h, I j0, I first_row, I rows, float* dk, I 
   }
 }
 
-// y [E] = sum over e of a b, for delta.
-float Dot(const float* a, const float* b, I n) {
-  const F32 d;
-  V32 s = hn::Zero(d);
-  for (I i = 0; i < n; i += kLanes) {
-    const auto m = static_cast<std::size_t>(n - i);
-    s = hn::MulAdd(Load(d, a + i, m), Load(d, b + i, m), s);
-  }
-  return SumOf(d, s);
-}
-
-// y [width] (+)= scale x
-void PutScaled(float* y, const float* x, I width, float scale, bool add) {
-  const F32 d;
-  for (I i = 0; i < width; i += kLanes) {
-    const auto m = static_cast<std::size_t>(width - i);
-    Put(d, hn::Mul(Load(d, x + i, m), hn::Set(d, scale)), y + i, m, add);
-  }
-}
-
 I Lanes() {
   return kLanes;
 }
@@ -228,7 +171,7 @@ const char* Name() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/attention.h"
 
 namespace pesuite {
 HWY_EXPORT(ForwardBlock);
@@ -242,62 +185,7 @@ HWY_EXPORT(Name);
 
 namespace {
 
-constexpr Index block = 64;
-
-struct Sizes {
-  Index B, H, G, T, S, D, E, group;
-  Index PD, PE;  // D and E rounded up to whole vectors
-  Index blocks;  // of keys
-  explicit Sizes(const AttentionInput& a)
-      : B(a.q.shape[0]),
-        H(a.q.shape[1]),
-        G(a.k.shape[1]),
-        T(a.q.shape[2]),
-        S(a.k.shape[2]),
-        D(a.q.shape[3]),
-        E(a.v.shape[3]),
-        group(H / G) {
-    const Index lanes = HWY_DYNAMIC_DISPATCH(Lanes)();
-    PD = (D + lanes - 1) / lanes * lanes;
-    PE = (E + lanes - 1) / lanes * lanes;
-    blocks = (S + block - 1) / block;
-  }
-};
-
-// Divides a workspace into arrays that start at cache lines. Without memory it only counts.
-class Carver {
- public:
-  explicit Carver(float* base) : base_(base) {}
-  float* take(Index floats) {
-    float* p = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += static_cast<std::size_t>((floats + 15) / 16 * 16);
-    return p;
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  float* base_;
-  std::size_t used_ = 0;
-};
-
-// The distance table of a head, reversed so that a row of scores reads it forwards: what (i, j)
-// gets stands at centre[j - i]. 64 spare places on both sides keep whole vectors inside.
-const float* reverse_distance(const AttentionInput& a, Index h, float* memory, Index length) {
-  const Index row = a.distance.shape[0] > 1 ? h : 0;
-  const float* d = in(a.distance) + row * a.distance.shape[1];
-  float* centre = memory + length + block;
-  std::fill_n(memory, length + 3 * block, 0.0f);
-  for (Index n = 0; n < length; ++n) centre[-n] = d[n];
-  return centre;
-}
-
-void set_bias(HeadBlocks& w, const AttentionInput& a, const Sizes& z, Index b, Index h) {
-  if (!a.bias) return;
-  const Strides s = broadcast_strides(a.bias.shape, {z.B, z.H, z.T, z.S});
-  w.bias = in(a.bias) + b * s.s[0] + h * s.s[1];
-  w.bias_row = s.s[2];
-  w.bias_column = s.s[3];
-}
+using namespace attention;
 
 // Fields of a head that both passes need. Packs q into `q`.
 HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float* q,
@@ -334,7 +222,8 @@ const char* CpuBackend::kernels() {
 }
 
 void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
-  const Sizes z(a);
+  if (bf16_) return attention_forward_bf16(y, lse, a);
+  const Sizes z(a, HWY_DYNAMIC_DISPATCH(Lanes)());
   struct Memory {
     float *keys, *v, *q, *distances, *work;
     std::size_t floats;
@@ -349,6 +238,7 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
     }
   };
   const std::size_t floats = Memory(nullptr, z, a).floats;
+  const bool few = z.B * z.G < threads_;  // heads: share the rows of each
   const auto rows = [&](const HeadBlocks& w, Index b, Index h, Index i0, float* work) {
     HWY_DYNAMIC_DISPATCH(ForwardBlock)
     (w, i0, std::min(block, z.T - i0), out(y) + (b * z.T + i0) * z.H * z.E + h * z.E, z.H * z.E,
@@ -364,7 +254,7 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
       w.keys = m.keys;
       w.v = v;
       w.v_stride = v_stride;
-      if (threads_ > 1 && z.B * z.G < threads_) {  // few heads: share the rows of each
+      if (few) {
 #pragma omp parallel num_threads(threads_)
         {
           const Index chunks = (z.T + block - 1) / block;
@@ -378,20 +268,18 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
       }
     }
   };
-  if (threads_ > 1 && z.B * z.G < threads_) {
-    const Memory m(workspace(0, floats), z, a);
-    for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, m);
+  if (few) {
+    for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, Memory(workspace(0, floats), z, a));
   } else {
-    parallel(z.B * z.G, 1, [&](Index first, Index last) {
-      const Memory m(workspace(omp_get_thread_num(), floats), z, a);
-      for (Index bg = first; bg < last; ++bg) group(bg, m);
-    });
+    each_group(z.B * z.G, floats,
+               [&](Index bg, float* memory) { group(bg, Memory(memory, z, a)); });
   }
 }
 
 void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
                                     View y, View lse, const AttentionInput& a) {
-  const Sizes z(a);
+  if (bf16_) return attention_backward_bf16(dq, dk, dv, ddistance, dbias, dy, y, lse, a);
+  const Sizes z(a, HWY_DYNAMIC_DISPATCH(Lanes)());
   const Index length = a.first + z.T;  // of the distance table
   struct Memory {
     float *keys, *k, *values, *q, *dy, *delta, *dq, *dk, *dv, *distances, *ddistances, *work;
@@ -417,9 +305,7 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
   const std::size_t floats = Memory(nullptr, z, a, length).floats;
   const Index table = a.distance ? length + 3 * block : 0;
   if (dbias && !dbias.add) fill(dbias, 0);
-  // gradients of the distance table, one row a (batch, head), added up at the end
-  if (ddistance) partials_.assign(static_cast<std::size_t>(z.B * z.H * length), 0.0f);
-  float* partial_distances = partials_.data();
+  DistanceGradients distances(ddistance, z, length, partials_);
 
   const auto group = [&](Index bg, const Memory& m) {
     const Index b = bg / z.G, g = bg % z.G;
@@ -447,12 +333,7 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
             HWY_DYNAMIC_DISPATCH(Dot)(in(dy) + at + i * z.H * z.E, in(y) + at + i * z.H * z.E, z.E);
       w.delta = delta;
       if (ddistance) w.dreversed = m.ddistances + n * table + length + block;
-      if (dbias) {
-        const Strides s = broadcast_strides(dbias.shape, {z.B, z.H, z.T, z.S});
-        w.dbias = out(dbias) + b * s.s[0] + h * s.s[1];
-        w.dbias_row = s.s[2];
-        w.dbias_column = s.s[3];
-      }
+      set_dbias(w, dbias, z, b, h);
       heads.push_back(w);
     }
     for (Index j0 = 0; j0 < z.S; j0 += block) {
@@ -475,33 +356,16 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
         for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(PutScaled)
       (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.T + i) * z.PD, z.D,
        static_cast<float>(a.scale), dq.add);
-      if (ddistance)
-        for (Index distance = 0; distance < length; ++distance)
-          partial_distances[(b * z.H + h) * length + distance] =
-              m.ddistances[n * table + length + block - distance];
+      distances.keep(b, h, m.ddistances + n * table);
     }
   };
 
-  // Where a dense bias is shared, its gradient is summed by one thread, in order.
-  const bool alone = dbias && dbias.shape.count() < z.B * z.H * z.T * z.S;
-  if (alone) {
-    const Memory m(workspace(0, floats), z, a, length);
-    for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, m);
-  } else {
-    parallel(z.B * z.G, 1, [&](Index first, Index last) {
-      const Memory m(workspace(omp_get_thread_num(), floats), z, a, length);
-      for (Index bg = first; bg < last; ++bg) group(bg, m);
-    });
-  }
-  if (ddistance) {
-    const Index width = ddistance.shape[1];
-    if (!ddistance.add) fill(ddistance, 0);
-    for (Index b = 0; b < z.B; ++b)
-      for (Index h = 0; h < z.H; ++h) {
-        float* to = out(ddistance) + (ddistance.shape[0] > 1 ? h * width : 0);
-        for (Index n = 0; n < length; ++n) to[n] += partial_distances[(b * z.H + h) * length + n];
-      }
-  }
+  each_group(tasks(dbias, z), floats, [&](Index task, float* memory) {
+    const Memory m(memory, z, a, length);
+    for (Index bg = task; bg < z.B * z.G; bg += tasks(dbias, z)) group(bg, m);
+  });
+  if (ddistance && !ddistance.add) fill(ddistance, 0);
+  distances.add_up();
 }
 
 }  // namespace pesuite

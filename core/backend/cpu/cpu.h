@@ -112,6 +112,17 @@ class CpuBackend final : public Backend {
       if (first < last) body(first, last);
     }
   }
+  // body(i, memory) for 0 .. n-1, on all threads, each with `floats` of working memory.
+  template <class F>
+  void each_group(Index n, std::size_t floats, F body) {
+    parallel(n, 1, [&](Index first, Index last) {
+      float* const memory = workspace(omp_get_thread_num(), floats);
+      for (Index i = first; i < last; ++i) body(i, memory);
+    });
+  }
+  void attention_forward_bf16(Out y, Out lse, const AttentionInput&);
+  void attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
+                               View lse, const AttentionInput&);
   void cumsum_rows(Out y, View x, Index n, bool reverse);  // of n elements, side by side
   // c [M, N] (+)= a [M, K] b [K, N] where a is small and N long; false: not such a product.
   bool flat_product(float* c, const float* a, Index a_row, Index a_column, const float* b, Index M,
@@ -142,6 +153,7 @@ class CpuBackend final : public Backend {
   float* workspace(int thread, std::size_t floats);
 
   int threads_;
+  bool bf16_ = false;  // attention multiplies in bf16
   std::unique_ptr<Products> products_;
   std::vector<float> partials_;
   std::vector<std::vector<float>> workspaces_;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "backend/cpu/bf16.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/products.h"
 #include "base/error.h"
@@ -29,6 +30,7 @@ CpuBackend::CpuBackend(const BackendOptions& options)
     : threads_(options.threads),
       products_(std::make_unique<Products>(options.precision, options.threads)) {
   limit_instruction_set();
+  bf16_ = options.precision == Precision::bf16 && bf16::best_kernel() != bf16::Kernel::none;
   omp_set_num_threads(threads_);  // oneDNN uses the same runtime
   workspaces_.resize(static_cast<std::size_t>(threads_));
 }

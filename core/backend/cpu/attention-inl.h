@@ -1,0 +1,75 @@
+// What blocked attention does to a row of scores, whatever made the scores.
+#if defined(PESUITE_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PESUITE_ATTENTION_INL_H_
+#undef PESUITE_ATTENTION_INL_H_
+#else
+#define PESUITE_ATTENTION_INL_H_
+#endif
+
+#include "backend/cpu/block_product-inl.h"
+#include "pesuite/random.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
+
+constexpr I kStep = 16;  // columns of a block are computed in multiples of this
+
+// Number of keys of block `j0` that query i sees, 0 .. 64.
+HWY_INLINE I Visible(const HeadBlocks& h, I i, I j0) {
+  return std::clamp<I>(h.first + i - j0 + 1, 0, std::min(kBlock, h.S - j0));
+}
+
+// Adds the biases of query i to its scores against the keys j0 .. j0 + n - 1.
+HWY_INLINE void AddBias(const HeadBlocks& h, float* s, I i, I j0, I n) {
+  const F32 d;
+  if (h.reversed != nullptr)
+    for (I j = 0; j < n; j += kLanes)
+      hn::StoreU(hn::Add(hn::LoadU(d, s + j), hn::LoadU(d, h.reversed + (j0 + j) - (h.first + i))),
+                 d, s + j);
+  if (h.bias != nullptr) {
+    const float* row = h.bias + i * h.bias_row + j0 * h.bias_column;
+    const I valid = std::min(n, h.S - j0);
+    if (h.bias_column == 1)
+      for (I j = 0; j < valid; j += kLanes) {
+        const auto m = static_cast<std::size_t>(valid - j);
+        Store(d, hn::Add(Load(d, s + j, m), Load(d, row + j, m)), s + j, m);
+      }
+    else
+      for (I j = 0; j < valid; ++j) s[j] += row[j * h.bias_column];
+  }
+}
+
+// Factors of the probabilities of query i against keys j0 .. j0 + 63: 0 or 1 / (1 - p).
+HWY_INLINE void DropoutFactors(const HeadBlocks& h, I i, I j0, float* keep) {
+  alignas(64) std::uint32_t words[kBlock];
+  PhiloxRow64(h.dropout.seed, h.dropout.purpose, h.dropout_row + static_cast<std::uint64_t>(i),
+              static_cast<std::uint32_t>(j0 / 4), words);
+  const auto threshold = static_cast<std::uint32_t>(pes::probability(h.dropout.p));
+  const float factor = static_cast<float>(1 / (1 - h.dropout.p));
+  for (I j = 0; j < kBlock; ++j) keep[j] = words[j] < threshold ? 0.0f : factor;
+}
+
+// y [E] = sum over e of a b, for delta.
+HWY_MAYBE_UNUSED inline float Dot(const float* a, const float* b, I n) {
+  const F32 d;
+  V32 s = hn::Zero(d);
+  for (I i = 0; i < n; i += kLanes) {
+    const auto m = static_cast<std::size_t>(n - i);
+    s = hn::MulAdd(Load(d, a + i, m), Load(d, b + i, m), s);
+  }
+  return SumOf(d, s);
+}
+
+// y [width] (+)= scale x
+HWY_MAYBE_UNUSED inline void PutScaled(float* y, const float* x, I width, float scale, bool add) {
+  const F32 d;
+  for (I i = 0; i < width; i += kLanes) {
+    const auto m = static_cast<std::size_t>(width - i);
+    Put(d, hn::Mul(Load(d, x + i, m), hn::Set(d, scale)), y + i, m, add);
+  }
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

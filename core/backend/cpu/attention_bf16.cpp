@@ -1,0 +1,425 @@
+// Blocked attention (attention.cpp) with products in bf16. The softmax between them and all sums
+// stay fp32; probabilities and gradients of scores are rounded to bf16 where a product reads them.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backend/cpu/bf16.h"
+#include "backend/cpu/kernels.h"
+#include "hwy/cache_control.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/attention_bf16.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#include "backend/cpu/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
+
+constexpr I kRows = bf16::grain;  // of queries that are handled together
+constexpr I kPairs = kBlock / 2;  // of keys, or queries, of a block
+
+// e^x for x <= 0, relative error below 3e-6 (of bf16's rounding: 4e-3); below 2^-127 it is 0.
+HWY_INLINE V32 ExpOfNegative(F32 d, V32 x) {
+  const hn::RebindToSigned<F32> di;
+  const V32 z = hn::Max(hn::Mul(x, hn::Set(d, 1.44269504088896341f)), hn::Set(d, -127.0f));
+  const V32 n = hn::Round(z), r = hn::Sub(z, n);  // e^x = 2^n 2^r, |r| <= 1/2
+  V32 p = hn::Set(d, 0.00958285f);
+  p = hn::MulAdd(p, r, hn::Set(d, 0.05590643f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.24024099f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.69312419f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n))));
+}
+
+// Asks for a quarter of an array that is read next: tiles' loads run into the second-level cache
+// otherwise, which no prefetcher of the processor foresees.
+HWY_INLINE void FetchQuarter(const bf16::Word* next, I words, I quarter) {
+  constexpr I line = 64 / sizeof(bf16::Word);
+  for (I at = words / 4 * quarter; at < words / 4 * (quarter + 1); at += line)
+    hwy::Prefetch(next + at);
+}
+
+// Rows first_row .. first_row + rows - 1 (at most 64): y [rows, y_stride] and lse.
+// work: 16 * 64 + 16 * 32 + 64 * PE floats.
+void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows, float* y,
+                    I y_stride, bool add, float* lse, float* work) {
+  const F32 d;
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  const bf16::Multiplier multiplier(bf16::best_kernel());
+  float* const scores = work;                                            // [16, 64]
+  auto* const p = reinterpret_cast<bf16::Word*>(work + kRows * kBlock);  // [16, 32]
+  float* const o = work + kRows * (kBlock + kPairs);                     // [64, PE]
+  alignas(64) float top[kBlock], total[kBlock], keep[kBlock];
+  std::fill_n(top, kBlock, none);
+  std::fill_n(total, kBlock, 0.0f);
+  const I keys = std::min(h.S, h.first + first_row + rows);
+  for (I j0 = 0; j0 < keys; j0 += kBlock)
+    for (I r = 0; r < rows; r += kRows) {
+      const I R = std::min(kRows, rows - r);
+      const I most = Visible(h, first_row + r + R - 1, j0);
+      if (most == 0) continue;
+      const I N = (most + kStep - 1) / kStep * kStep;
+      multiplier.product(kRows, N, w.DW, w.q + (first_row + r) * w.DW, w.DW, w.keys + j0 * w.DW,
+                         kBlock, scores, kBlock, false);
+      FetchQuarter(w.keys + (j0 + kBlock) * w.DW, kBlock * w.DW, r / kRows);
+      FetchQuarter(w.v_pairs + (j0 + kBlock) / 2 * w.PE, kPairs * w.PE, r / kRows);
+      for (I m = 0; m < R; ++m) {
+        const I i = first_row + r + m, visible = Visible(h, i, j0);
+        float* const s = scores + m * kBlock;
+        AddBias(h, s, i, j0, N);
+        V32 largest = hn::Set(d, none);
+        for (I j = 0; j < N; j += kLanes) {
+          V32 x = hn::LoadU(d, s + j);
+          if (j + kLanes > visible) {
+            const auto n = static_cast<std::size_t>(std::max<I>(0, visible - j));
+            x = hn::IfThenElse(hn::FirstN(d, n), x, hn::Set(d, none));
+            hn::StoreU(x, d, s + j);
+          }
+          largest = hn::Max(largest, x);
+        }
+        const float now = std::max(top[r + m], MaxOf(d, largest));
+        V32 sum = hn::Zero(d);
+        for (I j = 0; j < N; j += kLanes) {
+          const V32 e = ExpOfNegative(d, hn::Sub(hn::LoadU(d, s + j), hn::Set(d, now)));
+          sum = hn::Add(sum, e);
+          hn::StoreU(e, d, s + j);
+        }
+        if (now != top[r + m]) {
+          const float shrink = j0 == 0 ? 0.0f : std::exp(top[r + m] - now);
+          total[r + m] *= shrink;
+          float* const row = o + (r + m) * w.PE;
+          if (j0 > 0)
+            for (I e = 0; e < w.PE; e += kLanes)
+              hn::StoreU(hn::Mul(hn::LoadU(d, row + e), hn::Set(d, shrink)), d, row + e);
+          top[r + m] = now;
+        }
+        total[r + m] += SumOf(d, sum);
+        if (h.dropout.p > 0) {
+          DropoutFactors(h, i, j0, keep);
+          for (I j = 0; j < N; j += kLanes)
+            hn::StoreU(hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, keep + j)), d, s + j);
+        }
+      }
+      const I words = N > 32 ? kPairs : kPairs / 2;
+      bf16::pack_rows(p, kPairs, scores, kBlock, N, R, 1);
+      multiplier.product(kRows, w.PE, words, p, kPairs, w.v_pairs + j0 / 2 * w.PE, w.PE,
+                         o + r * w.PE, w.PE, j0 > 0);
+    }
+  for (I r = 0; r < rows; ++r) {
+    lse[r] = top[r] + std::log(total[r]);
+    const V32 scale = hn::Set(d, 1.0f / total[r]);
+    for (I e = 0; e < h.E; e += kLanes)
+      Put(d, hn::Mul(hn::LoadU(d, o + r * w.PE + e), scale), y + r * y_stride + e,
+          static_cast<std::size_t>(h.E - e), add);
+  }
+}
+
+// Contribution of the keys j0 .. j0 + 63 against the rows first_row .. : their gradients are added
+// to, transposed: dk [PD, 64] and dv [PE, 64]; so are dq and the biases' gradients. work: 2 * 16 *
+// 64 + 16 * 32 + 2 * 32 * 64 floats.
+void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row, I rows, float* dk,
+                     float* dv, float* work) {
+  const F32 d;
+  const bf16::Multiplier multiplier(bf16::best_kernel());
+  float *const p = work, *const ds = work + kRows * kBlock;                        // [16, 64]
+  auto* const ds_rows = reinterpret_cast<bf16::Word*>(work + 2 * kRows * kBlock);  // [16, 32]
+  bf16::Word* const p_pairs = ds_rows + kRows * kPairs;                            // [32, 64]
+  bf16::Word* const ds_pairs = p_pairs + kPairs * kBlock;                          // [32, 64]
+  alignas(64) float keep[kBlock];
+  I seen = 0;  // pairs of rows so far, and of rows that see none of the keys
+  for (I r = 0; r < rows; r += kRows) {
+    const I R = std::min(kRows, rows - r);
+    const I most = Visible(h, first_row + r + R - 1, j0);
+    const I N = (most + kStep - 1) / kStep * kStep;
+    if (most > 0) {
+      multiplier.product(kRows, N, w.DW, w.q + (first_row + r) * w.DW, w.DW, w.keys + j0 * w.DW,
+                         kBlock, p, kBlock, false);
+      multiplier.product(kRows, N, w.EW, w.dy + (first_row + r) * w.EW, w.EW, w.values + j0 * w.EW,
+                         kBlock, ds, kBlock, false);
+    }
+    for (I m = 0; m < R; ++m) {
+      const I i = first_row + r + m, visible = Visible(h, i, j0);
+      float *const s = p + m * kBlock, *const g = ds + m * kBlock;
+      AddBias(h, s, i, j0, N);
+      if (h.dropout.p > 0) DropoutFactors(h, i, j0, keep);
+      const V32 lse = hn::Set(d, h.lse[i]), delta = hn::Set(d, h.delta[i]);
+      for (I j = 0; j < N; j += kLanes) {
+        V32 e = ExpOfNegative(d, hn::Min(hn::Sub(hn::LoadU(d, s + j), lse), hn::Zero(d)));
+        if (j + kLanes > visible)
+          e = hn::IfThenElseZero(
+              hn::FirstN(d, static_cast<std::size_t>(std::max<I>(0, visible - j))), e);
+        V32 dp = hn::LoadU(d, g + j), kept = e;
+        if (h.dropout.p > 0) {
+          const V32 f = hn::LoadU(d, keep + j);
+          kept = hn::Mul(e, f);
+          dp = hn::Mul(dp, f);
+        }
+        hn::StoreU(kept, d, s + j);
+        hn::StoreU(hn::Mul(e, hn::Sub(dp, delta)), d, g + j);
+      }
+      if (h.dreversed != nullptr) {
+        float* to = h.dreversed + j0 - (h.first + i);
+        for (I j = 0; j < N; j += kLanes)
+          hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, g + j)), d, to + j);
+      }
+      if (h.dbias != nullptr) {
+        float* to = h.dbias + i * h.dbias_row + j0 * h.dbias_column;
+        for (I j = 0; j < visible; ++j) to[j * h.dbias_column] += g[j];
+      }
+    }
+    bf16::pack_pairs(p_pairs + r / 2 * kBlock, kRows / 2, kBlock, p, kBlock, N, R);
+    bf16::pack_pairs(ds_pairs + r / 2 * kBlock, kRows / 2, kBlock, ds, kBlock, N, R);
+    seen = r / 2 + kRows / 2;
+    if (most > 0) {
+      bf16::pack_rows(ds_rows, kPairs, ds, kBlock, N, R, 1);
+      multiplier.product(kRows, w.PD, N > 32 ? kPairs : kPairs / 2, ds_rows, kPairs,
+                         w.k_pairs + j0 / 2 * w.PD, w.PD, w.dq + (first_row + r) * w.PD, w.PD,
+                         true);
+    }
+  }
+  for (; seen % kRows != 0; seen += kRows / 2) {  // products take 16 pairs at a time
+    std::fill_n(p_pairs + seen * kBlock, kRows / 2 * kBlock, 0u);
+    std::fill_n(ds_pairs + seen * kBlock, kRows / 2 * kBlock, 0u);
+  }
+  // q and dy stand transposed in blocks of 64 pairs of rows
+  const I columns = first_row / 128 * 64, at = first_row / 2 % 64;
+  multiplier.product(w.PE, kBlock, seen, w.dy_columns + columns * w.PE + at, 64, p_pairs, kBlock,
+                     dv, kBlock, true);
+  multiplier.product(w.PD, kBlock, seen, w.q_columns + columns * w.PD + at, 64, ds_pairs, kBlock,
+                     dk, kBlock, true);
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "backend/cpu/attention.h"
+
+namespace pesuite {
+HWY_EXPORT(ForwardBlock16);
+HWY_EXPORT(BackwardBlock16);
+HWY_EXPORT(TransposeBlocks);
+HWY_EXPORT(Dot);
+HWY_EXPORT(PutScaled);
+
+namespace {
+
+using namespace attention;
+using bf16::Word;
+
+Index whole(Index n, Index of) {
+  return (n + of - 1) / of * of;
+}
+
+// Working memory in floats, of which words are made where they are used.
+Word* words(float* memory) {
+  return reinterpret_cast<Word*>(memory);
+}
+
+// to [blocks, words, 64] = from [rows, words] transposed in blocks of 64 rows.
+void transpose(Word* to, const Word* from, Index width, Index rows) {
+  HWY_DYNAMIC_DISPATCH(TransposeBlocks)
+  (reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), width, rows);
+}
+
+struct Sizes16 : Sizes {
+  Index DW, EW;  // words of a row of q and k, and of v
+  Index rows;    // T, whole tiles
+  explicit Sizes16(const AttentionInput& a)
+      : Sizes(a, bf16::grain),
+        DW(whole(D, 2 * bf16::grain) / 2),
+        EW(whole(E, 2 * bf16::grain) / 2),
+        rows(whole(T, bf16::grain)) {}
+};
+
+// Fields of a head that both passes need.
+HeadBlocks head_of(const AttentionInput& a, const Sizes16& z, Index b, Index h, float* distances) {
+  HeadBlocks w{};
+  w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = a.first;
+  if (a.distance) w.reversed = reverse_distance(a, h, distances, a.first + z.T);
+  set_bias(w, a, z, b, h);
+  w.dropout = a.dropout;
+  w.dropout_row = static_cast<std::uint64_t>((b * z.H + h) * z.T);
+  return w;
+}
+const float* queries(const AttentionInput& a, const Sizes16& z, Index b, Index h) {
+  return in(a.q) + (b * z.H + h) * z.T * z.D;
+}
+
+}  // namespace
+
+void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a) {
+  const Sizes16 z(a);
+  struct Memory {
+    float *rows, *keys, *v_pairs, *q, *distances, *work;
+    std::size_t floats;
+    Memory(float* base, const Sizes16& z, const AttentionInput& a) {
+      Carver c(base);
+      rows = c.take(z.S * z.DW);  // k before it is transposed
+      keys = c.take(z.blocks * block * z.DW);
+      v_pairs = c.take(z.blocks * block / 2 * z.PE);
+      q = c.take(z.rows * z.DW);
+      distances = c.take(a.distance ? a.first + z.T + 3 * block : 0);
+      work = c.take(bf16::grain * (block + block / 2) + block * z.PE);
+      floats = c.used();
+    }
+  };
+  const std::size_t floats = Memory(nullptr, z, a).floats;
+  const bool few = z.B * z.G < threads_;  // heads: share the rows of each
+  const auto group = [&](Index bg, const Memory& m) {
+    const Index b = bg / z.G, g = bg % z.G;
+    bf16::pack_rows(words(m.rows), z.DW, in(a.k) + bg * z.S * z.D, z.D, z.D, z.S, 1);
+    transpose(words(m.keys), words(m.rows), z.DW, z.S);
+    bf16::pack_pairs(words(m.v_pairs), z.blocks * block / 2, z.PE, in(a.v) + bg * z.S * z.E, z.E,
+                     z.E, z.S);
+    for (Index h = g * z.group; h < (g + 1) * z.group; ++h) {
+      const HeadBlocks w = head_of(a, z, b, h, m.distances);
+      HeadWords n{};
+      n.DW = z.DW, n.PE = z.PE;
+      n.keys = words(m.keys), n.v_pairs = words(m.v_pairs), n.q = words(m.q);
+      bf16::pack_rows(words(m.q), z.DW, queries(a, z, b, h), z.D, z.D, z.T,
+                      static_cast<float>(a.scale));
+      const auto rows = [&](Index i0, float* work) {
+        HWY_DYNAMIC_DISPATCH(ForwardBlock16)
+        (w, n, i0, std::min(block, z.T - i0), out(y) + (b * z.T + i0) * z.H * z.E + h * z.E,
+         z.H * z.E, y.add, out(lse) + (b * z.H + h) * z.T + i0, work);
+      };
+      if (few) {
+        const Index chunks = (z.T + block - 1) / block;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_)
+        for (Index c = 0; c < chunks; ++c) {
+          const int t = omp_get_thread_num();
+          rows((chunks - 1 - c) * block, t == 0 ? m.work : workspace(t, floats));
+        }
+      } else {
+        for (Index i0 = 0; i0 < z.T; i0 += block) rows(i0, m.work);
+      }
+    }
+  };
+  if (few) {
+    for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, Memory(workspace(0, floats), z, a));
+  } else {
+    each_group(z.B * z.G, floats,
+               [&](Index bg, float* memory) { group(bg, Memory(memory, z, a)); });
+  }
+}
+
+void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
+                                         View y, View lse, const AttentionInput& a) {
+  const Sizes16 z(a);
+  const Index length = a.first + z.T;  // of the distance table
+  const Index table = a.distance ? length + 3 * block : 0;
+  const Index pairs = whole(z.T, 2 * block) / 2;  // of queries, in blocks of 64
+  struct Memory {
+    float *rows, *keys, *values, *k_pairs, *pairs, *q, *q_columns, *dy, *dy_columns;
+    float *delta, *dq, *dk, *dv, *row, *distances, *ddistances, *work;
+    std::size_t floats;
+    Memory(float* base, const Sizes16& z, Index pairs, Index table) {
+      Carver c(base);
+      rows = c.take(z.S * std::max(z.DW, z.EW));
+      keys = c.take(z.blocks * block * z.DW);
+      values = c.take(z.blocks * block * z.EW);
+      k_pairs = c.take(z.blocks * block / 2 * z.PD);
+      this->pairs = c.take(pairs * std::max(z.PD, z.PE));
+      q = c.take(z.group * z.rows * z.DW);
+      q_columns = c.take(z.group * pairs * z.PD);
+      dy = c.take(z.group * z.rows * z.EW);
+      dy_columns = c.take(z.group * pairs * z.PE);
+      delta = c.take(z.group * z.T);
+      dq = c.take(z.group * z.rows * z.PD);
+      dk = c.take(block * z.PD);
+      dv = c.take(block * z.PE);
+      row = c.take(block * whole(std::max(z.PD, z.PE), block));
+      distances = c.take(z.group * table);
+      ddistances = c.take(z.group * table);
+      work = c.take(bf16::grain * (2 * block + block / 2) + block * block);
+      floats = c.used();
+    }
+  };
+  const std::size_t floats = Memory(nullptr, z, pairs, table).floats;
+  DistanceGradients distances(ddistance, z, length, partials_);
+  if (dbias && !dbias.add) fill(dbias, 0);
+
+  const auto group = [&](Index bg, const Memory& m) {
+    const Index b = bg / z.G, g = bg % z.G;
+    const float *k = in(a.k) + bg * z.S * z.D, *v = in(a.v) + bg * z.S * z.E;
+    bf16::pack_rows(words(m.rows), z.DW, k, z.D, z.D, z.S, 1);
+    transpose(words(m.keys), words(m.rows), z.DW, z.S);
+    bf16::pack_rows(words(m.rows), z.EW, v, z.E, z.E, z.S, 1);
+    transpose(words(m.values), words(m.rows), z.EW, z.S);
+    bf16::pack_pairs(words(m.k_pairs), z.blocks * block / 2, z.PD, k, z.D, z.D, z.S);
+    std::fill_n(m.dq, z.group * z.rows * z.PD, 0.0f);
+    if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
+    std::vector<HeadBlocks> heads;
+    std::vector<HeadWords> operands;
+    for (Index n = 0; n < z.group; ++n) {
+      const Index h = g * z.group + n, at = b * z.T * z.H * z.E + h * z.E;
+      const float *q = queries(a, z, b, h), *dy_head = in(dy) + at;
+      const auto scale = static_cast<float>(a.scale);
+      HeadBlocks w = head_of(a, z, b, h, m.distances + n * table);
+      HeadWords o{};
+      o.DW = z.DW, o.EW = z.EW, o.PD = z.PD, o.PE = z.PE;
+      o.keys = words(m.keys), o.values = words(m.values), o.k_pairs = words(m.k_pairs);
+      Word* const packed_q = words(m.q) + n * z.rows * z.DW;
+      Word* const packed_dy = words(m.dy) + n * z.rows * z.EW;
+      Word* const q_columns = words(m.q_columns) + n * pairs * z.PD;
+      Word* const dy_columns = words(m.dy_columns) + n * pairs * z.PE;
+      bf16::pack_rows(packed_q, z.DW, q, z.D, z.D, z.T, scale);
+      bf16::pack_rows(packed_dy, z.EW, dy_head, z.H * z.E, z.E, z.T, 1);
+      bf16::pack_pairs(words(m.pairs), pairs, z.PD, q, z.D, z.D, z.T);
+      transpose(q_columns, words(m.pairs), z.PD, pairs);
+      bf16::pack_pairs(words(m.pairs), pairs, z.PE, dy_head, z.H * z.E, z.E, z.T);
+      transpose(dy_columns, words(m.pairs), z.PE, pairs);
+      o.q = packed_q, o.dy = packed_dy, o.q_columns = q_columns, o.dy_columns = dy_columns;
+      o.dq = m.dq + n * z.rows * z.PD;
+      w.lse = in(lse) + (b * z.H + h) * z.T;
+      w.delta = m.delta + n * z.T;
+      for (Index i = 0; i < z.T; ++i)
+        m.delta[n * z.T + i] =
+            HWY_DYNAMIC_DISPATCH(Dot)(dy_head + i * z.H * z.E, in(y) + at + i * z.H * z.E, z.E);
+      if (ddistance) w.dreversed = m.ddistances + n * table + length + block;
+      set_dbias(w, dbias, z, b, h);
+      heads.push_back(w);
+      operands.push_back(o);
+    }
+    // columns of `from` [P, 64] as rows of `to`
+    const auto put = [&](Out to, Index width, const float* from, Index P, float scale, Index j0) {
+      if (!to) return;
+      HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.row, from, block, P);
+      for (Index j = j0; j < std::min(z.S, j0 + block); ++j)
+        for (Index c = 0; c < width; c += block) HWY_DYNAMIC_DISPATCH(PutScaled)
+      (out(to) + (bg * z.S + j) * width + c, m.row + c * block + (j - j0) * block,
+       std::min(block, width - c), scale, to.add);
+    };
+    for (Index j0 = 0; j0 < z.S; j0 += block) {
+      std::fill_n(m.dk, block * z.PD, 0.0f);
+      std::fill_n(m.dv, block * z.PE, 0.0f);
+      for (std::size_t n = 0; n < heads.size(); ++n)
+        for (Index i0 = std::max<Index>(0, (j0 - a.first) / block * block); i0 < z.T; i0 += block)
+          HWY_DYNAMIC_DISPATCH(BackwardBlock16)
+      (heads[n], operands[n], j0, i0, std::min(block, z.T - i0), m.dk, m.dv, m.work);
+      put(dk, z.D, m.dk, z.PD, static_cast<float>(a.scale), j0);
+      put(dv, z.E, m.dv, z.PE, 1, j0);
+    }
+    for (Index n = 0; n < z.group; ++n) {
+      const Index h = g * z.group + n;
+      if (dq)
+        for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(PutScaled)
+      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.rows + i) * z.PD, z.D,
+       static_cast<float>(a.scale), dq.add);
+      distances.keep(b, h, m.ddistances + n * table);
+    }
+  };
+  each_group(tasks(dbias, z), floats, [&](Index task, float* memory) {
+    const Memory m(memory, z, pairs, table);
+    for (Index bg = task; bg < z.B * z.G; bg += tasks(dbias, z)) group(bg, m);
+  });
+  if (ddistance && !ddistance.add) fill(ddistance, 0);
+  distances.add_up();
+}
+
+}  // namespace pesuite
+#endif
