@@ -49,8 +49,15 @@ inline Values default_cotangent(const Shape& y) {
 // one) unless `backward` is false.
 inline Result run(Backend& backend, const std::vector<Values>& inputs, const Build& build,
                   bool backward = true, const Values* cotangent = nullptr) {
+  struct Lent {  // given back also when a hook throws
+    Backend& backend;
+    std::vector<Parameter> list;
+    ~Lent() {
+      for (Parameter& p : list) backend.release(p.value), backend.release(p.grad);
+    }
+  } lent{backend, std::vector<Parameter>(inputs.size())};
+  std::vector<Parameter>& parameters = lent.list;
   Tape tape(backend);
-  std::vector<Parameter> parameters(inputs.size());
   std::vector<Tensor> leaves;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Parameter& p = parameters[i];
@@ -78,10 +85,6 @@ inline Result run(Backend& backend, const std::vector<Values>& inputs, const Bui
         result.gradients.push_back(std::move(g));
       }
     }
-  }
-  for (Parameter& p : parameters) {
-    backend.release(p.value);
-    backend.release(p.grad);
   }
   return result;
 }

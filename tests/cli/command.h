@@ -51,6 +51,7 @@ class Command {
   }
   void signal(int s) const { ::kill(pid_, s); }
   void signal_group(int s) const { ::kill(-pid_, s); }
+  std::string so_far() const { return slurp(err_); }  // what it has said on stderr
   bool running() { return status_ < 0 && ::waitpid(pid_, &status_, WNOHANG) == 0; }
   Ended wait() {
     if (status_ < 0) ::waitpid(pid_, &status_, 0);

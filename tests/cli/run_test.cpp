@@ -9,7 +9,10 @@ namespace pesuite::testing {
 namespace {
 
 TEST_F(Run, SmokeSuiteEndToEnd) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
   const Ended e = pesuite({"run", PESUITE_TEST_DIR "/../suites/smoke.toml"});
+  const auto whole = Clock::now() - begin;
   EXPECT_EQ(e.code, 0) << e.err;
   const std::vector<Json> all = records();
   std::map<std::string, std::vector<double>> losses;
@@ -25,13 +28,13 @@ TEST_F(Run, SmokeSuiteEndToEnd) {
        {"records.jsonl", "plan.json", "env.json", "suite.resolved.toml", "report.md"})
     EXPECT_TRUE(fs::exists(run_folder() / file)) << file;
 
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   const std::string before = slurp(run_folder() / "records.jsonl");
   const Ended again = pesuite({"run", PESUITE_TEST_DIR "/../suites/smoke.toml"});
   EXPECT_EQ(again.code, 0);
   EXPECT_NE(again.err.find("nothing to do: all 4 cells of 'smoke' are done"), std::string::npos)
       << again.err;
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LT(Clock::now() - start, std::max<Clock::duration>(std::chrono::seconds(1), whole / 3));
   EXPECT_EQ(slurp(run_folder() / "records.jsonl"), before) << "a rerun appends nothing";
 }
 
@@ -89,7 +92,7 @@ TEST_F(Run, InterruptWritesACheckpointAndGoesOn) {
   const fs::path s = suite({"sleeps"}, 40);
   Command c(folder_, {"run", s.string()});
   const fs::path store = folder_ / "results" / "store";
-  for (int i = 0; i < 500 && c.running(); ++i) {  // until the first checkpoint is there
+  for (int i = 0; i < 3000 && c.running(); ++i) {  // until the first checkpoint is there
     bool begun = false;
     std::error_code error;
     for (const auto& item : fs::recursive_directory_iterator(store, error))
@@ -107,7 +110,8 @@ TEST_F(Run, InterruptWritesACheckpointAndGoesOn) {
       << e.err;
   EXPECT_NE(pesuite({"plan", s}).out.find("begun (step "), std::string::npos);
   Command terminated(folder_, {"run", s.string()});
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (int i = 0; i < 3000 && terminated.so_far().find("started") == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   terminated.signal(SIGTERM);
   EXPECT_EQ(terminated.wait().code, 143);
   EXPECT_EQ(pesuite({"run", s}).code, 0);
