@@ -63,7 +63,8 @@ TEST_F(Tune, TriesRatesThenTrainsEachEncodingAtItsBest) {
     EXPECT_EQ(c["lr"], 0.003) << "at 1e-6 nothing is learned in 12 steps";
     EXPECT_EQ(c["losses"].size(), 2u);
   }
-  for (const Json& c : Json::parse(slurp(run / "plan.json"))["cells"])
+  const Json plan = Json::parse(slurp(run / "plan.json"));
+  for (const Json& c : plan["cells"])
     EXPECT_EQ(c["config"]["train"]["optimizer"]["lr"], 0.003);
   std::set<int> seeds;
   std::ifstream in(run / "records.jsonl");
