@@ -193,9 +193,9 @@ HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float
   HeadBlocks w{};
   w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = a.first;
   HWY_DYNAMIC_DISPATCH(Pad)
-  (q, z.PD, in(a.q) + (b * z.H + h) * z.T * z.D, z.D, z.D, z.T, static_cast<float>(a.scale));
+  (q, z.DP, in(a.q) + (b * z.H + h) * z.T * z.D, z.D, z.D, z.T, static_cast<float>(a.scale));
   w.q = q;
-  w.q_stride = z.PD;
+  w.q_stride = z.DP;
   if (a.distance) w.reversed = reverse_distance(a, h, distances, a.first + z.T);
   set_bias(w, a, z, b, h);
   w.dropout = a.dropout;
@@ -230,10 +230,10 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
     Memory(float* base, const Sizes& z, const AttentionInput& a) {
       Carver c(base);
       keys = c.take(z.blocks * block * z.D);
-      v = c.take(z.PE != z.E ? z.S * z.PE : 0);
-      q = c.take(z.T * z.PD);
+      v = c.take(z.EP != z.E ? z.S * z.EP : 0);
+      q = c.take(z.T * z.DP);
       distances = c.take(a.distance ? a.first + z.T + 3 * block : 0);
-      work = c.take(block * block + block * z.PE);
+      work = c.take(block * block + block * z.EP);
       floats = c.used();
     }
   };
@@ -248,7 +248,7 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
     const Index b = bg / z.G, g = bg % z.G;
     HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.S * z.D, z.D, z.S);
     Index v_stride = 0;
-    const float* v = padded(in(a.v) + bg * z.S * z.E, z.E, z.E, z.PE, z.S, m.v, v_stride);
+    const float* v = padded(in(a.v) + bg * z.S * z.E, z.E, z.E, z.EP, z.S, m.v, v_stride);
     for (Index h = g * z.group; h < (g + 1) * z.group; ++h) {
       HeadBlocks w = head(a, z, b, h, m.q, m.distances);
       w.keys = m.keys;
@@ -289,13 +289,13 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
       const Index table = a.distance ? length + 3 * block : 0;
       keys = c.take(z.blocks * block * z.D);
       values = c.take(z.blocks * block * z.E);
-      k = c.take(z.PD != z.D ? z.S * z.PD : 0);
-      q = c.take(z.group * z.T * z.PD);
-      dq = c.take(z.group * z.T * z.PD);
-      dy = c.take(z.PE != z.E ? z.group * z.T * z.PE : 0);
+      k = c.take(z.DP != z.D ? z.S * z.DP : 0);
+      q = c.take(z.group * z.T * z.DP);
+      dq = c.take(z.group * z.T * z.DP);
+      dy = c.take(z.EP != z.E ? z.group * z.T * z.EP : 0);
       delta = c.take(z.group * z.T);
-      dk = c.take(block * z.PD);
-      dv = c.take(block * z.PE);
+      dk = c.take(block * z.DP);
+      dv = c.take(block * z.EP);
       distances = c.take(z.group * table);
       ddistances = c.take(z.group * table);
       work = c.take(2 * block * block);
@@ -312,20 +312,20 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
     HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.S * z.D, z.D, z.S);
     HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.values, in(a.v) + bg * z.S * z.E, z.E, z.S);
     Index k_stride = 0;
-    const float* k = padded(in(a.k) + bg * z.S * z.D, z.D, z.D, z.PD, z.S, m.k, k_stride);
-    std::fill_n(m.dq, z.group * z.T * z.PD, 0.0f);
+    const float* k = padded(in(a.k) + bg * z.S * z.D, z.D, z.D, z.DP, z.S, m.k, k_stride);
+    std::fill_n(m.dq, z.group * z.T * z.DP, 0.0f);
     if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
     std::vector<HeadBlocks> heads;
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n;
-      HeadBlocks w = head(a, z, b, h, m.q + n * z.T * z.PD, m.distances + n * table);
+      HeadBlocks w = head(a, z, b, h, m.q + n * z.T * z.DP, m.distances + n * table);
       w.keys = m.keys;
       w.values = m.values;
       w.k = k;
       w.k_stride = k_stride;
-      w.dq = m.dq + n * z.T * z.PD;
+      w.dq = m.dq + n * z.T * z.DP;
       const Index at = b * z.T * z.H * z.E + h * z.E;
-      w.dy = padded(in(dy) + at, z.H * z.E, z.E, z.PE, z.T, m.dy + n * z.T * z.PE, w.dy_stride);
+      w.dy = padded(in(dy) + at, z.H * z.E, z.E, z.EP, z.T, m.dy + n * z.T * z.EP, w.dy_stride);
       w.lse = in(lse) + (b * z.H + h) * z.T;
       float* delta = m.delta + n * z.T;
       for (Index i = 0; i < z.T; ++i)
@@ -337,24 +337,24 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
       heads.push_back(w);
     }
     for (Index j0 = 0; j0 < z.S; j0 += block) {
-      std::fill_n(m.dk, block * z.PD, 0.0f);
-      std::fill_n(m.dv, block * z.PE, 0.0f);
+      std::fill_n(m.dk, block * z.DP, 0.0f);
+      std::fill_n(m.dv, block * z.EP, 0.0f);
       for (const HeadBlocks& w : heads)
         for (Index i0 = std::max<Index>(0, (j0 - a.first) / block * block); i0 < z.T; i0 += block)
           HWY_DYNAMIC_DISPATCH(BackwardBlock)
-      (w, j0, i0, std::min(block, z.T - i0), m.dk, z.PD, m.dv, z.PE, m.work);
+      (w, j0, i0, std::min(block, z.T - i0), m.dk, z.DP, m.dv, z.EP, m.work);
       for (Index j = j0; j < std::min(z.S, j0 + block); ++j) {
         if (dk) HWY_DYNAMIC_DISPATCH(PutScaled)
-        (out(dk) + (bg * z.S + j) * z.D, m.dk + (j - j0) * z.PD, z.D, 1.0f, dk.add);
+        (out(dk) + (bg * z.S + j) * z.D, m.dk + (j - j0) * z.DP, z.D, 1.0f, dk.add);
         if (dv) HWY_DYNAMIC_DISPATCH(PutScaled)
-        (out(dv) + (bg * z.S + j) * z.E, m.dv + (j - j0) * z.PE, z.E, 1.0f, dv.add);
+        (out(dv) + (bg * z.S + j) * z.E, m.dv + (j - j0) * z.EP, z.E, 1.0f, dv.add);
       }
     }
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n;
       if (dq)
         for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(PutScaled)
-      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.T + i) * z.PD, z.D,
+      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.T + i) * z.DP, z.D,
        static_cast<float>(a.scale), dq.add);
       distances.keep(b, h, m.ddistances + n * table);
     }

@@ -12,7 +12,7 @@ constexpr Index block = 64;
 
 struct Sizes {
   Index B, H, G, T, S, D, E, group;
-  Index PD, PE;  // D and E rounded up to whole vectors
+  Index DP, EP;  // D and E rounded up to whole vectors
   Index blocks;  // of keys
   Sizes(const AttentionInput& a, Index lanes)
       : B(a.q.shape[0]),
@@ -23,8 +23,8 @@ struct Sizes {
         D(a.q.shape[3]),
         E(a.v.shape[3]),
         group(H / G) {
-    PD = (D + lanes - 1) / lanes * lanes;
-    PE = (E + lanes - 1) / lanes * lanes;
+    DP = (D + lanes - 1) / lanes * lanes;
+    EP = (E + lanes - 1) / lanes * lanes;
     blocks = (S + block - 1) / block;
   }
 };

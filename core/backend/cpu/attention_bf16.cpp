@@ -43,7 +43,7 @@ HWY_INLINE void FetchQuarter(const bf16::Word* next, I words, I quarter) {
 }
 
 // Rows first_row .. first_row + rows - 1 (at most 64): y [rows, y_stride] and lse.
-// work: 16 * 64 + 16 * 32 + 64 * PE floats.
+// work: 16 * 64 + 16 * 32 + 64 * EP floats.
 void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows, float* y,
                     I y_stride, bool add, float* lse, float* work) {
   const F32 d;
@@ -51,7 +51,7 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
   const bf16::Multiplier multiplier(bf16::best_kernel());
   float* const scores = work;                                            // [16, 64]
   auto* const p = reinterpret_cast<bf16::Word*>(work + kRows * kBlock);  // [16, 32]
-  float* const o = work + kRows * (kBlock + kPairs);                     // [64, PE]
+  float* const o = work + kRows * (kBlock + kPairs);                     // [64, EP]
   alignas(64) float top[kBlock], total[kBlock], keep[kBlock];
   std::fill_n(top, kBlock, none);
   std::fill_n(total, kBlock, 0.0f);
@@ -65,7 +65,7 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
       multiplier.product(kRows, N, w.DW, w.q + (first_row + r) * w.DW, w.DW, w.keys + j0 * w.DW,
                          kBlock, scores, kBlock, false);
       FetchQuarter(w.keys + (j0 + kBlock) * w.DW, kBlock * w.DW, r / kRows);
-      FetchQuarter(w.v_pairs + (j0 + kBlock) / 2 * w.PE, kPairs * w.PE, r / kRows);
+      FetchQuarter(w.v_pairs + (j0 + kBlock) / 2 * w.EP, kPairs * w.EP, r / kRows);
       for (I m = 0; m < R; ++m) {
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* const s = scores + m * kBlock;
@@ -90,9 +90,9 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
         if (now != top[r + m]) {
           const float shrink = j0 == 0 ? 0.0f : std::exp(top[r + m] - now);
           total[r + m] *= shrink;
-          float* const row = o + (r + m) * w.PE;
+          float* const row = o + (r + m) * w.EP;
           if (j0 > 0)
-            for (I e = 0; e < w.PE; e += kLanes)
+            for (I e = 0; e < w.EP; e += kLanes)
               hn::StoreU(hn::Mul(hn::LoadU(d, row + e), hn::Set(d, shrink)), d, row + e);
           top[r + m] = now;
         }
@@ -105,20 +105,20 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
       }
       const I words = N > 32 ? kPairs : kPairs / 2;
       bf16::pack_rows(p, kPairs, scores, kBlock, N, R, 1);
-      multiplier.product(kRows, w.PE, words, p, kPairs, w.v_pairs + j0 / 2 * w.PE, w.PE,
-                         o + r * w.PE, w.PE, j0 > 0);
+      multiplier.product(kRows, w.EP, words, p, kPairs, w.v_pairs + j0 / 2 * w.EP, w.EP,
+                         o + r * w.EP, w.EP, j0 > 0);
     }
   for (I r = 0; r < rows; ++r) {
     lse[r] = top[r] + std::log(total[r]);
     const V32 scale = hn::Set(d, 1.0f / total[r]);
     for (I e = 0; e < h.E; e += kLanes)
-      Put(d, hn::Mul(hn::LoadU(d, o + r * w.PE + e), scale), y + r * y_stride + e,
+      Put(d, hn::Mul(hn::LoadU(d, o + r * w.EP + e), scale), y + r * y_stride + e,
           static_cast<std::size_t>(h.E - e), add);
   }
 }
 
 // Contribution of the keys j0 .. j0 + 63 against the rows first_row .. : their gradients are added
-// to, transposed: dk [PD, 64] and dv [PE, 64]; so are dq and the biases' gradients. work: 2 * 16 *
+// to, transposed: dk [DP, 64] and dv [EP, 64]; so are dq and the biases' gradients. work: 2 * 16 *
 // 64 + 16 * 32 + 2 * 32 * 64 floats.
 void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row, I rows, float* dk,
                      float* dv, float* work) {
@@ -175,8 +175,8 @@ void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row,
     seen = r / 2 + kRows / 2;
     if (most > 0) {
       bf16::pack_rows(ds_rows, kPairs, ds, kBlock, N, R, 1);
-      multiplier.product(kRows, w.PD, N > 32 ? kPairs : kPairs / 2, ds_rows, kPairs,
-                         w.k_pairs + j0 / 2 * w.PD, w.PD, w.dq + (first_row + r) * w.PD, w.PD,
+      multiplier.product(kRows, w.DP, N > 32 ? kPairs : kPairs / 2, ds_rows, kPairs,
+                         w.k_pairs + j0 / 2 * w.DP, w.DP, w.dq + (first_row + r) * w.DP, w.DP,
                          true);
     }
   }
@@ -186,9 +186,9 @@ void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row,
   }
   // q and dy stand transposed in blocks of 64 pairs of rows
   const I columns = first_row / 128 * 64, at = first_row / 2 % 64;
-  multiplier.product(w.PE, kBlock, seen, w.dy_columns + columns * w.PE + at, 64, p_pairs, kBlock,
+  multiplier.product(w.EP, kBlock, seen, w.dy_columns + columns * w.EP + at, 64, p_pairs, kBlock,
                      dv, kBlock, true);
-  multiplier.product(w.PD, kBlock, seen, w.q_columns + columns * w.PD + at, 64, ds_pairs, kBlock,
+  multiplier.product(w.DP, kBlock, seen, w.q_columns + columns * w.DP + at, 64, ds_pairs, kBlock,
                      dk, kBlock, true);
 }
 
@@ -260,10 +260,10 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
       Carver c(base);
       rows = c.take(z.S * z.DW);  // k before it is transposed
       keys = c.take(z.blocks * block * z.DW);
-      v_pairs = c.take(z.blocks * block / 2 * z.PE);
+      v_pairs = c.take(z.blocks * block / 2 * z.EP);
       q = c.take(z.rows * z.DW);
       distances = c.take(a.distance ? a.first + z.T + 3 * block : 0);
-      work = c.take(bf16::grain * (block + block / 2) + block * z.PE);
+      work = c.take(bf16::grain * (block + block / 2) + block * z.EP);
       floats = c.used();
     }
   };
@@ -273,12 +273,12 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
     const Index b = bg / z.G, g = bg % z.G;
     bf16::pack_rows(words(m.rows), z.DW, in(a.k) + bg * z.S * z.D, z.D, z.D, z.S, 1);
     transpose(words(m.keys), words(m.rows), z.DW, z.S);
-    bf16::pack_pairs(words(m.v_pairs), z.blocks * block / 2, z.PE, in(a.v) + bg * z.S * z.E, z.E,
+    bf16::pack_pairs(words(m.v_pairs), z.blocks * block / 2, z.EP, in(a.v) + bg * z.S * z.E, z.E,
                      z.E, z.S);
     for (Index h = g * z.group; h < (g + 1) * z.group; ++h) {
       const HeadBlocks w = head_of(a, z, b, h, m.distances);
       HeadWords n{};
-      n.DW = z.DW, n.PE = z.PE;
+      n.DW = z.DW, n.EP = z.EP;
       n.keys = words(m.keys), n.v_pairs = words(m.v_pairs), n.q = words(m.q);
       bf16::pack_rows(words(m.q), z.DW, queries(a, z, b, h), z.D, z.D, z.T,
                       static_cast<float>(a.scale));
@@ -322,17 +322,17 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
       rows = c.take(z.S * std::max(z.DW, z.EW));
       keys = c.take(z.blocks * block * z.DW);
       values = c.take(z.blocks * block * z.EW);
-      k_pairs = c.take(z.blocks * block / 2 * z.PD);
-      this->pairs = c.take(pairs * std::max(z.PD, z.PE));
+      k_pairs = c.take(z.blocks * block / 2 * z.DP);
+      this->pairs = c.take(pairs * std::max(z.DP, z.EP));
       q = c.take(z.group * z.rows * z.DW);
-      q_columns = c.take(z.group * pairs * z.PD);
+      q_columns = c.take(z.group * pairs * z.DP);
       dy = c.take(z.group * z.rows * z.EW);
-      dy_columns = c.take(z.group * pairs * z.PE);
+      dy_columns = c.take(z.group * pairs * z.EP);
       delta = c.take(z.group * z.T);
-      dq = c.take(z.group * z.rows * z.PD);
-      dk = c.take(block * z.PD);
-      dv = c.take(block * z.PE);
-      row = c.take(block * whole(std::max(z.PD, z.PE), block));
+      dq = c.take(z.group * z.rows * z.DP);
+      dk = c.take(block * z.DP);
+      dv = c.take(block * z.EP);
+      row = c.take(block * whole(std::max(z.DP, z.EP), block));
       distances = c.take(z.group * table);
       ddistances = c.take(z.group * table);
       work = c.take(bf16::grain * (2 * block + block / 2) + block * block);
@@ -350,8 +350,8 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
     transpose(words(m.keys), words(m.rows), z.DW, z.S);
     bf16::pack_rows(words(m.rows), z.EW, v, z.E, z.E, z.S, 1);
     transpose(words(m.values), words(m.rows), z.EW, z.S);
-    bf16::pack_pairs(words(m.k_pairs), z.blocks * block / 2, z.PD, k, z.D, z.D, z.S);
-    std::fill_n(m.dq, z.group * z.rows * z.PD, 0.0f);
+    bf16::pack_pairs(words(m.k_pairs), z.blocks * block / 2, z.DP, k, z.D, z.D, z.S);
+    std::fill_n(m.dq, z.group * z.rows * z.DP, 0.0f);
     if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
     std::vector<HeadBlocks> heads;
     std::vector<HeadWords> operands;
@@ -361,20 +361,20 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
       const auto scale = static_cast<float>(a.scale);
       HeadBlocks w = head_of(a, z, b, h, m.distances + n * table);
       HeadWords o{};
-      o.DW = z.DW, o.EW = z.EW, o.PD = z.PD, o.PE = z.PE;
+      o.DW = z.DW, o.EW = z.EW, o.DP = z.DP, o.EP = z.EP;
       o.keys = words(m.keys), o.values = words(m.values), o.k_pairs = words(m.k_pairs);
       Word* const packed_q = words(m.q) + n * z.rows * z.DW;
       Word* const packed_dy = words(m.dy) + n * z.rows * z.EW;
-      Word* const q_columns = words(m.q_columns) + n * pairs * z.PD;
-      Word* const dy_columns = words(m.dy_columns) + n * pairs * z.PE;
+      Word* const q_columns = words(m.q_columns) + n * pairs * z.DP;
+      Word* const dy_columns = words(m.dy_columns) + n * pairs * z.EP;
       bf16::pack_rows(packed_q, z.DW, q, z.D, z.D, z.T, scale);
       bf16::pack_rows(packed_dy, z.EW, dy_head, z.H * z.E, z.E, z.T, 1);
-      bf16::pack_pairs(words(m.pairs), pairs, z.PD, q, z.D, z.D, z.T);
-      transpose(q_columns, words(m.pairs), z.PD, pairs);
-      bf16::pack_pairs(words(m.pairs), pairs, z.PE, dy_head, z.H * z.E, z.E, z.T);
-      transpose(dy_columns, words(m.pairs), z.PE, pairs);
+      bf16::pack_pairs(words(m.pairs), pairs, z.DP, q, z.D, z.D, z.T);
+      transpose(q_columns, words(m.pairs), z.DP, pairs);
+      bf16::pack_pairs(words(m.pairs), pairs, z.EP, dy_head, z.H * z.E, z.E, z.T);
+      transpose(dy_columns, words(m.pairs), z.EP, pairs);
       o.q = packed_q, o.dy = packed_dy, o.q_columns = q_columns, o.dy_columns = dy_columns;
-      o.dq = m.dq + n * z.rows * z.PD;
+      o.dq = m.dq + n * z.rows * z.DP;
       w.lse = in(lse) + (b * z.H + h) * z.T;
       w.delta = m.delta + n * z.T;
       for (Index i = 0; i < z.T; ++i)
@@ -395,20 +395,20 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
        std::min(block, width - c), scale, to.add);
     };
     for (Index j0 = 0; j0 < z.S; j0 += block) {
-      std::fill_n(m.dk, block * z.PD, 0.0f);
-      std::fill_n(m.dv, block * z.PE, 0.0f);
+      std::fill_n(m.dk, block * z.DP, 0.0f);
+      std::fill_n(m.dv, block * z.EP, 0.0f);
       for (std::size_t n = 0; n < heads.size(); ++n)
         for (Index i0 = std::max<Index>(0, (j0 - a.first) / block * block); i0 < z.T; i0 += block)
           HWY_DYNAMIC_DISPATCH(BackwardBlock16)
       (heads[n], operands[n], j0, i0, std::min(block, z.T - i0), m.dk, m.dv, m.work);
-      put(dk, z.D, m.dk, z.PD, static_cast<float>(a.scale), j0);
-      put(dv, z.E, m.dv, z.PE, 1, j0);
+      put(dk, z.D, m.dk, z.DP, static_cast<float>(a.scale), j0);
+      put(dv, z.E, m.dv, z.EP, 1, j0);
     }
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n;
       if (dq)
         for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(PutScaled)
-      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.rows + i) * z.PD, z.D,
+      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.rows + i) * z.DP, z.D,
        static_cast<float>(a.scale), dq.add);
       distances.keep(b, h, m.ddistances + n * table);
     }

@@ -51,20 +51,20 @@ struct HeadBlocks {
 };
 
 // What the products of a head read where they are made in bf16, in the words of bf16.h. q, k, dy
-// and v have DW, DW, EW and EW words a row; PD and PE are D and E rounded up.
+// and v have DW, DW, EW and EW words a row; DP and EP are D and E rounded up.
 struct HeadWords {
-  std::int64_t DW, EW, PD, PE;
+  std::int64_t DW, EW, DP, EP;
   const std::uint32_t* q;        // [T, DW], already multiplied by scale
   const std::uint32_t* keys;     // [blocks, DW, 64]: transposed blocks of keys
-  const std::uint32_t* v_pairs;  // [S / 2, PE]
+  const std::uint32_t* v_pairs;  // [S / 2, EP]
 
   // backward only
-  const std::uint32_t* k_pairs;     // [S / 2, PD]
+  const std::uint32_t* k_pairs;     // [S / 2, DP]
   const std::uint32_t* values;      // [blocks, EW, 64]: transposed blocks of v
   const std::uint32_t* dy;          // [T, EW]
-  const std::uint32_t* q_columns;   // [T / 128, PD, 64]: pairs of rows, transposed in blocks
-  const std::uint32_t* dy_columns;  // [T / 128, PE, 64]
-  float* dq;                        // [T, PD], added to; without the factor scale
+  const std::uint32_t* q_columns;   // [T / 128, DP, 64]: pairs of rows, transposed in blocks
+  const std::uint32_t* dy_columns;  // [T / 128, EP, 64]
+  float* dq;                        // [T, DP], added to; without the factor scale
 };
 
 }  // namespace pesuite
