@@ -11,7 +11,7 @@
 namespace pesuite::bench {
 
 struct Settings {
-  std::string config = "B";            // A, B, C (docs/performance.md), or a model preset
+  std::string config = "B";            // A, B, C, or a preset; B(width=512)
   std::vector<std::string> encodings;  // expressions
   std::vector<int> lengths;            // of evaluations, attention and overhead
   std::vector<std::string> slots;      // of attention

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/isolate.h"
+#include "base/text.h"
+#include "model/expression.h"
 #include "model/preset.h"
 #include "model/train.h"
 #include "pesuite/random.hpp"
 
 namespace pesuite::bench {
 
-Workload workload(const std::string& name) {
+namespace {
+
+Workload named_workload(const std::string& name) {
   const auto own = [](int width, int layers, int heads, int ff, int length, int vocabulary,
                       int batch) {
     ModelConfig m;
@@ -23,6 +28,42 @@ Workload workload(const std::string& name) {
   if (name == "C") return own(512, 6, 8, 1408, 512, 4096, 8);
   const Preset& p = preset(name);
   return {p.config, p.train_length, std::max(1, 4096 / p.train_length)};
+}
+
+}  // namespace
+
+Workload workload(const std::string& config) {
+  const Expression e = parse_expression(config, "config");
+  Workload w = named_workload(e.name);
+  const auto set = [&](const char* key, int& value) {
+    const auto it = e.options.find(key);
+    if (it == e.options.end()) return false;
+    double number = 0;
+    if (!parse_count(it->second, number) || number < 1 || number > 1 << 20)
+      fail(Exit::usage, "--config '{}': {} wants a count, not '{}'", config, key, it->second);
+    value = static_cast<int>(number);
+    return true;
+  };
+  const int width = w.model.width, size = w.model.head_dim();
+  if (set("width", w.model.width)) {  // heads keep their size, and the mlp its ratio
+    w.model.heads = std::max(1, w.model.width / size);
+    w.model.ff_width = static_cast<int>(std::int64_t{w.model.ff_width} * w.model.width / width);
+  }
+  const std::pair<const char*, int*> others[] = {
+      {"layers", &w.model.layers},         {"heads", &w.model.heads},
+      {"ff_width", &w.model.ff_width},     {"length", &w.length},
+      {"vocabulary", &w.model.vocabulary}, {"batch", &w.batch}};
+  std::vector<std::string> known = {"width"};
+  for (const auto& [key, value] : others) {
+    set(key, *value);
+    known.emplace_back(key);
+  }
+  for (const auto& [key, value] : e.options)
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      fail(Exit::usage, "--config '{}': there is no size '{}'{}; known are {}", config, key,
+           did_you_mean(key, known), join(known, ", "));
+  check(w.model);
+  return w;
 }
 
 Batch random_batch(int size, int length, int vocabulary) {

@@ -16,7 +16,8 @@ struct Workload {
   int length, batch;
 };
 
-Workload workload(const std::string& config);  // Error (usage) for an unknown one
+// "B" or "B(width=512)". Error (usage) for an unknown name or size.
+Workload workload(const std::string& config);
 // Uniform tokens and targets [size, length].
 Batch random_batch(int size, int length, int vocabulary);
 // A parameter of normal values; `grad`: with memory for its gradient. To be released by

@@ -73,7 +73,8 @@ std::string about() {
 int bench_verb(const std::vector<std::string>& words) {
   Arguments a("bench KIND [flags]", about());
   a.flags()("config", po::value<std::string>()->default_value("B"),
-            "A, B or C (docs/performance.md), or a model preset")(
+            "A, B or C (docs/performance.md), or a model preset; with other sizes: "
+            "'B(width=512, batch=4)'")(
       "encoding", po::value<std::vector<std::string>>()->composing(),
       "expressions, with commas between them (default none; overhead: all)")(
       "lengths", po::value<std::vector<std::string>>()->composing(), "tokens, e.g. 1024,4096")(

@@ -54,7 +54,7 @@ TEST_F(Bench, EveryKindRuns) {
         {"attention", "--lengths", "128"},
         {"overhead", "--config", "micro", "--lengths", "64", "--encoding",
          "rope + alibi,layers[rope, none]"},
-        {"train", "--config", "micro"},
+        {"train", "--config", "micro(width=32, batch=2)"},
         {"profile", "--config", "micro", "--encoding", "alibi"}}) {
     const Ended e = bench(words);
     EXPECT_EQ(e.code, 0) << words[0] << ": " << e.err;
@@ -65,6 +65,10 @@ TEST_F(Bench, EveryKindRuns) {
 TEST_F(Bench, MistakesAreSentences) {
   EXPECT_NE(bench({"trian"}).err.find("did you mean 'train'?"), std::string::npos);
   EXPECT_NE(bench({"train", "--config", "D"}).err.find("no model preset 'D'"), std::string::npos);
+  EXPECT_NE(bench({"train", "--config", "B(wdth=64)"}).err.find("did you mean 'width'?"),
+            std::string::npos);
+  EXPECT_NE(bench({"train", "--config", "B(width=x)"}).err.find("wants a count, not 'x'"),
+            std::string::npos);
   EXPECT_NE(bench({"train", "--dtype", "fp16"}).err.find("known are fp32 and bf16"),
             std::string::npos);
   EXPECT_NE(bench({"attention", "--slots", "dist"}).err.find("no slot 'dist'"), std::string::npos);

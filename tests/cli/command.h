@@ -34,6 +34,8 @@ class Command {
   Command(const fs::path& folder, std::vector<std::string> arguments,
           std::vector<std::string> environment = {})
       : out_(folder / "stdout"), err_(folder / "stderr") {
+    std::error_code none;
+    fs::remove(err_, none);  // what a command before this one said
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::setpgid(0, 0);
