@@ -242,7 +242,15 @@ class Runner {
     const std::string threads = std::to_string(suite_.threads);
     const double memory = suite_.memory_limit;
     const pid_t parent = ::getpid();
+    // A request to stop that comes before the worker listens ends it, instead of being lost on a
+    // handler that it inherits.
+    sigset_t ask, old;
+    ::sigemptyset(&ask);
+    ::sigaddset(&ask, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &ask, &old);
     p.pid = ::fork();
+    if (p.pid == 0) ::signal(SIGTERM, SIG_DFL);
+    ::sigprocmask(SIG_SETMASK, &old, nullptr);
     if (p.pid < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
     if (p.pid == 0) {
       ::setpgid(0, 0);  // the terminal's Ctrl-C is for the runner alone
@@ -342,7 +350,8 @@ class Runner {
       p.kind = "timeout";
       p.reason =
           fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
-    } else if (code == static_cast<int>(Exit::preempted) || (stopping && p.killed)) {
+    } else if (const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+               code == static_cast<int>(Exit::preempted) || (stopping && (p.killed || asked))) {
       progress.finished(c.id, "stopped", "");
       queue_.push_back(p.cell);
       return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -33,9 +34,8 @@ class Command {
  public:
   Command(const fs::path& folder, std::vector<std::string> arguments,
           std::vector<std::string> environment = {})
-      : out_(folder / "stdout"), err_(folder / "stderr") {
-    std::error_code none;
-    fs::remove(err_, none);  // what a command before this one said
+      : out_(folder / fmt::format("stdout{}", count)),
+        err_(folder / fmt::format("stderr{}", count++)) {
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::setpgid(0, 0);
@@ -66,6 +66,7 @@ class Command {
     const int to = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     ::dup2(to, fd);
   }
+  static inline int count = 0;  // of commands: several may run at once, and none reads another's
   fs::path out_, err_;
   pid_t pid_ = -1;
   int status_ = -1;
