@@ -150,7 +150,9 @@ std::vector<std::string> task_findings(const RunData& run, const TaskData& t,
     out.push_back(fmt::format(
         "Not ranked beyond the training length, because not learned there (wanted: {} in 80 % of "
         "the seeds): {}.",
-        learned_criterion(t), join(unlearned, ", ")));
+        learned_criterion(t),
+        unlearned.size() == t.encodings.size() && unlearned.size() > 2 ? "all encodings"
+                                                                       : join(unlearned, ", ")));
   std::map<std::string, std::vector<std::string>> silent;  // reasons, with the places they hold at
   for (const Contest& c : all) {
     if (!is_main(c.ground, t) || c.encodings.size() < 2) continue;
