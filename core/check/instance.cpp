@@ -37,7 +37,9 @@ std::vector<Encoding::ParameterSpec> read_parameters(const pes_created& created)
               c.shape[i]);
     for (const Encoding::ParameterSpec& other : out)
       require(other.name != c.name, "two parameters are called '{}'", c.name);
-    out.push_back({c.name, Shape::of(c.rank, c.shape), c.decay});
+    require(!PES_HAS(&c, high) || c.low <= c.high, "parameter '{}' is to stay within {} .. {}",
+            c.name, c.low, c.high);
+    out.push_back(Encoding::spec_of(c));
   }
   return out;
 }
@@ -87,6 +89,7 @@ std::vector<float> Instance::init(std::size_t parameter, std::uint64_t seed) con
   for (std::size_t i = 0; i < out.size(); ++i)
     require(std::isfinite(out[i]), "init() leaves element {} of parameter '{}' at {}", i,
             parameters_[parameter].name, out[i]);
+  parameters_[parameter].keep(std::span(out));
   return out;
 }
 

@@ -56,6 +56,8 @@ void check_bias(Case& c) {
   const Values g = differentiated ? c.v.input("G") : Values();
   const Run r = differentiated ? p(inputs, build, {g}) : p(inputs, build);
   c.compare("bias", square ? r.outputs[0].data : lower(r.outputs[0].data, wanted));
+  for (const auto& [name, values] : p.parameters())
+    if (c.compare.wants(name + "_after")) c.compare(name + "_after", values);
   if (!differentiated) return;
   if (reaches_above(g) && !square)
     return c.compare.leave("d_*", "its cotangent reaches above the diagonal, attention is causal");

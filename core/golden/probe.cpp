@@ -146,6 +146,7 @@ void Probe::bind() {
         fail(Exit::plugin, "the parameter '{}' of {} is {}, the vector's '{}' {}", p.name,
              encoding_.text(), p.shape.text(), source.input, given.shape.text());
       b.values.data = given.data;
+      p.keep(std::span(b.values.data));
     }
     bound_.push_back(std::move(b));
   }
@@ -204,13 +205,21 @@ std::vector<std::pair<std::string, std::vector<double>>> Probe::parameter_gradie
   for (std::size_t i = 0; i < bound_.size(); ++i) {
     const Bound& b = bound_[i];
     if (b.input.empty() || !v_.has_output("d_" + b.input)) continue;
-    Values g = r.gradients[own + i];
-    if (!b.axes.empty()) {
-      g.shape = permuted(v_.input(b.input), b.axes, b.input).shape;
-      g = permuted(g, inverse(b.axes), b.input);
-    }
-    out.emplace_back("d_" + b.input, std::move(g.data));
+    out.emplace_back("d_" + b.input, as_given(r.gradients[own + i], b));
   }
+  return out;
+}
+
+std::vector<double> Probe::as_given(Values x, const Bound& b) const {
+  if (b.axes.empty()) return x.data;
+  x.shape = permuted(v_.input(b.input), b.axes, b.input).shape;
+  return permuted(x, inverse(b.axes), b.input).data;
+}
+
+std::vector<std::pair<std::string, std::vector<double>>> Probe::parameters() const {
+  std::vector<std::pair<std::string, std::vector<double>>> out;
+  for (const Bound& b : bound_)
+    if (!b.input.empty()) out.emplace_back(b.input, as_given(b.values, b));
   return out;
 }
 

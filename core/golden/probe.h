@@ -46,6 +46,8 @@ class Probe {
   // Gives the only parameter, a matrix, the values of a function of row and column; its input, if
   // any, no longer counts. Error (plugin) when there is not exactly one.
   void fill(const std::function<double(std::int64_t row, std::int64_t column)>& value);
+  // The parameters as hooks find them, moved into their bounds, by the vector's names.
+  std::vector<std::pair<std::string, std::vector<double>>> parameters() const;
   // The parameters' gradients behind those of `own` inputs, by the vector's names: "d_table".
   std::vector<std::pair<std::string, std::vector<double>>> parameter_gradients(
       const Run&, std::size_t own) const;
@@ -64,6 +66,8 @@ class Probe {
     std::vector<int> axes;
     Values values;
   };
+  // In the vector's order of axes.
+  std::vector<double> as_given(Values, const Bound&) const;
   static ModelShape shape_of(const Vector&, const Spelling&, int heads);
   void bind();
   Attention attend_here(Tape&, Tensor q, Tensor k, Tensor v, int length, int offset);

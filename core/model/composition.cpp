@@ -129,8 +129,10 @@ void Composition::add(Encoding e, std::vector<bool> layers) {
        ++n)
     name = fmt::format("{}_{}", base, n);
   const std::size_t first = parameters_.size();
-  for (const Encoding::ParameterSpec& p : e.parameters())
-    parameters_.push_back({name + "." + p.name, p.shape, p.decay});
+  for (Encoding::ParameterSpec p : e.parameters()) {
+    p.name = name + "." + p.name;
+    parameters_.push_back(std::move(p));
+  }
   parts_.push_back({std::move(e), std::move(layers), first, parameters_.size() - first});
 }
 

@@ -38,10 +38,16 @@ Encoding::Encoding(const Catalog& catalog, const Expression& e, const ModelShape
     for (const pes_param* const* p = created.params; *p != nullptr; ++p) {
       if ((*p)->rank < 0 || (*p)->rank > Shape::max_rank)
         fail(Exit::plugin, "{}: parameter '{}' has {} axes", what, (*p)->name, (*p)->rank);
-      parameters_.push_back({(*p)->name, Shape::of((*p)->rank, (*p)->shape), (*p)->decay});
+      parameters_.push_back(spec_of(**p));
     }
   if (!parameters_.empty() && encoding_->init == nullptr)
     fail(Exit::plugin, "{} has parameters and no init hook", what);
+}
+
+Encoding::ParameterSpec Encoding::spec_of(const pes_param& p) {
+  ParameterSpec s{p.name, Shape::of(p.rank, p.shape), p.decay};
+  if (PES_HAS(&p, high)) s.low = p.low, s.high = p.high;
+  return s;
 }
 
 void Encoding::init(std::size_t parameter, std::uint64_t seed, std::span<float> out) const {

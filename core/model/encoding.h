@@ -4,6 +4,7 @@
 
 #include <pesuite/pesuite.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <span>
@@ -35,7 +36,16 @@ class Encoding {
     std::string name;
     Shape shape;
     bool decay = false;
+    double low = 0, high = 0;  // bounds that a pass finds its values in; low = high: none
+    bool bounded() const { return low < high; }
+    template <class T>
+    void keep(std::span<T> values) const {
+      for (T& x : values)
+        if (bounded()) x = static_cast<T>(std::clamp<double>(x, low, high));
+    }
   };
+  // What a library declares.
+  static ParameterSpec spec_of(const pes_param&);
 
   // Error (plugin, usage) when there is no such encoding or it refuses the options or the model.
   Encoding(const Catalog&, const Expression&, const ModelShape&);

@@ -113,14 +113,22 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
   head_ = c.tied ? table_ : add("head.weight", {c.outputs(), W}, true);
   head_bias_ = add_if(c.head_bias, "head.bias", {c.outputs()});
   encoding_first_ = parameters_.size();
-  for (const Encoding::ParameterSpec& p : encoding_.parameters())
-    add("encoding." + p.name, p.shape, p.decay);
+  for (const Encoding::ParameterSpec& p : encoding_.parameters()) {
+    const auto at = static_cast<std::size_t>(add("encoding." + p.name, p.shape, p.decay));
+    if (!p.bounded()) continue;
+    bounds_.push_back(
+        {at, backend.allocate(backend.element_size()), backend.allocate(backend.element_size())});
+    backend.upload({bounds_.back().low, {1}}, &p.low);
+    backend.upload({bounds_.back().high, {1}}, &p.high);
+  }
   restart(seed);
 }
 
 Model::~Model() {
   for (Parameter& p : parameters_)
     for (void* memory : {p.value, p.grad, p.m, p.v}) backend_.release(memory);
+  for (const Bounds& b : bounds_)
+    for (void* memory : {b.low, b.high}) backend_.release(memory);
 }
 
 int Model::add(std::string name, const Shape& shape, bool decay) {
@@ -270,6 +278,12 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   tape_.reset();
   tape_.set_recording(learn);
   path_ = AttentionPath::fused;
+  for (const Bounds& b : bounds_) {
+    const Parameter& p = parameters_[b.parameter];
+    const View value{p.value, p.shape};
+    backend_.binary_forward({p.value, p.shape}, value, {b.low, {1}}, Binary::max);
+    backend_.binary_forward({p.value, p.shape}, value, {b.high, {1}}, Binary::min);
+  }
   leaves_.clear();
   for (Parameter& p : parameters_) leaves_.push_back(tape_.leaf(p));
 

@@ -122,6 +122,11 @@ class Model {
   Composition encoding_;
   Tape tape_;
   std::vector<Parameter> parameters_;
+  struct Bounds {  // device memory of one number each
+    std::size_t parameter;
+    void *low, *high;
+  };
+  std::vector<Bounds> bounds_;  // of parameters that have any
   std::vector<Layer> layers_;
   int table_ = -1, norm_ = -1, norm_bias_ = -1, head_ = -1, head_bias_ = -1;
   std::size_t encoding_first_ = 0;  // of its parameters

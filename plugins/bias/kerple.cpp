@@ -3,6 +3,7 @@
 // One set of parameters serves all layers.
 #include "slopes.h"
 
+#include <limits>
 #include <pesuite/pesuite.hpp>
 
 namespace {
@@ -10,8 +11,7 @@ namespace {
 struct Kerple : pes::Encoding {
   static constexpr pes_option options[] = {
       pes::choice("kernel", "log", "log|power|nemo", "-p ln(1 + a n), -a n^p or -b ln(1 + a n^p)"),
-      pes::real("floor", "0.01", 0, 1,
-                "log and power: parameters count as this where they are smaller")};
+      pes::real("floor", "0.01", 0, 1, "log and power: parameters are moved up to this")};
   static constexpr pes_card card = pes::card<Kerple>(
       {.name = "kerple",
        .summary = "lowers scores by a learned logarithm or power of the distance",
@@ -27,13 +27,12 @@ struct Kerple : pes::Encoding {
                  "head|deployment is longer than training"});
 
   bool power, nemo;
-  double floor_value;
   pes::Param b, a, p;
   pes::Table logs;
   pes::Tensor distance;
 
   Kerple(const pes_model& m, const pes::Values& v)
-      : power(v.is("kernel", "power")), nemo(v.is("kernel", "nemo")), floor_value(v.real("floor")) {
+      : power(v.is("kernel", "power")), nemo(v.is("kernel", "nemo")) {
     const std::int64_t heads = m.heads;
     if (nemo)  // starts as alibi with a logarithm
       b = param("b", {heads, 1}, [heads, h = std::int64_t{0}](pes::Random&) mutable {
@@ -41,13 +40,10 @@ struct Kerple : pes::Encoding {
       });
     a = param("a", {heads, 1}, nemo ? pes::constant(1) : pes::uniform(0, 1));
     p = param("p", {heads, 1}, nemo ? pes::constant(1) : pes::uniform(0, 2));
-  }
-  // x moved into low .. high, with the gradient of the moved value: the published code moves the
-  // parameter itself before it is used. floor has no gradient, and 2^60 x is whole.
-  static pes::Tensor project(const pes::Step& s, pes::Tensor x, double low, double high) {
-    const auto number = [&](double v) { return s.upload({1, 1}, &v); };
-    const pes::Tensor move = min(max(x, number(low)), number(high)) - x;
-    return x + floor(move * 0x1p60) * 0x1p-60;
+    if (nemo) return;
+    constexpr double any = std::numeric_limits<double>::infinity();
+    keep_within(a, v.real("floor"), any);
+    keep_within(p, v.real("floor"), power ? 2 : any);
   }
   void begin(const pes::Step& s) {
     const std::int64_t length = s.offset + s.length;
@@ -55,10 +51,7 @@ struct Kerple : pes::Encoding {
         length, 1, [](auto n, auto) { return n > 0 ? std::log(static_cast<double>(n)) : 0; });
     const pes::Tensor n = s.table({1, length}, [](auto, auto d) { return static_cast<double>(d); });
     const pes::Tensor some = s.table({1, length}, [](auto, auto d) { return d > 0 ? 1.0 : 0.0; });
-    const auto of = [&](pes::Param x, double high) {
-      return nemo ? s[x] : project(s, s[x], floor_value, high);
-    };
-    const pes::Tensor scale = of(a, 1e30), other = of(p, power ? 2 : 1e30);  // [H, 1]
+    const pes::Tensor scale = s[a], other = s[p];  // [H, 1]
     pes::Tensor argument = n;
     if (power || nemo) argument = exp(other * s.upload({1, length}, log_n)) * some;  // n^p
     if (power)

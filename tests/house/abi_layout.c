@@ -109,12 +109,14 @@ AT(pes_scores, scores, 40);
 AT(pes_scores, unused, 44); /* 1.1 */
 AT(pes_scores, v, 48);
 
-SIZE(pes_param, 64);
+SIZE(pes_param, 80);
 AT(pes_param, size, 0);
 AT(pes_param, name, 8);
 AT(pes_param, rank, 16);
 AT(pes_param, shape, 24);
 AT(pes_param, decay, 56);
+AT(pes_param, low, 64); /* 1.1 */
+AT(pes_param, high, 72);
 
 SIZE(pes_created, 24);
 AT(pes_created, size, 0);

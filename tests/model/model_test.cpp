@@ -499,5 +499,35 @@ TEST(Evaluation, BucketsAddUpToTheWhole) {
   EXPECT_EQ(count, 4 * 96);
 }
 
+// A pass finds parameters within the bounds that their encoding declares.
+TEST(Model, MovesParametersIntoTheirBounds) {
+  for (const char* name : {"cpu", "reference"}) {
+    const auto backend = open_backend(name, {});
+    ModelConfig c;
+    c.width = 16, c.layers = 1, c.heads = 2, c.ff_width = 16, c.vocabulary = 8;
+    Model m(*backend, c, compose(catalog(), "kerple(kernel=power)", shape_of(c, 8, 8)), 1);
+    Batch batch;
+    batch.size = 1, batch.length = 8;
+    batch.tokens.assign(8, 1), batch.targets.assign(8, 2);
+    StepInfo step;
+    step.batch = 1, step.length = 8;
+    int found = 0;
+    for (Parameter& p : m.parameters()) {
+      const bool power = p.name == "encoding.kerple.p";
+      if (!power && p.name != "encoding.kerple.a") continue;
+      ++found;
+      ASSERT_EQ(p.shape.count(), 2);
+      const double out_of_bounds[] = {-3, 5};
+      backend->upload({p.value, p.shape}, out_of_bounds);
+      m.score(batch, step);
+      double after[2];
+      backend->download(after, View{p.value, p.shape});
+      EXPECT_NEAR(after[0], 0.01, 1e-8);
+      EXPECT_EQ(after[1], power ? 2 : 5);
+    }
+    EXPECT_EQ(found, 2);
+  }
+}
+
 }  // namespace
 }  // namespace pesuite::testing

@@ -111,6 +111,11 @@ class Encoding {
     declared.push_back(std::move(d));
     return {static_cast<int>(declared.size()) - 1};
   }
+  // The host keeps its values there: projected, not clamped, so that the gradient is whole.
+  void keep_within(Param p, double low, double high) {
+    pes_param& c = declared[static_cast<std::size_t>(p.index)].c;
+    c.low = low, c.high = high;
+  }
 };
 
 namespace detail {

@@ -265,6 +265,10 @@ typedef struct pes_param { /* a learnable parameter; the host owns, trains and s
   int32_t rank;
   int64_t shape[PES_MAX_RANK];
   bool decay; /* weight decay wanted */
+
+  /* Appended in 1.1. */
+  double low, high; /* the host moves what is out of these bounds into them, in place, before a
+                       pass uses it; low = high: none */
 } pes_param;
 
 typedef struct pes_created { /* filled by create(); owned by the plugin until destroy() */
