@@ -4,10 +4,10 @@
 #include <cmath>
 #include <set>
 
+#include "base/elf.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "check/finding.h"
-#include "check/symbols.h"
 #include "model/library.h"
 #include "model/options.h"
 

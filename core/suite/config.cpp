@@ -1,9 +1,7 @@
 #include "suite/config.h"
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "base/file.h"
 
@@ -20,156 +18,17 @@ void Problems::throw_if_any() const {
   throw Error(code_, pesuite::join(list_, "\n"));
 }
 
-std::string element_name(const Json& element, std::size_t number) {
-  for (const char* key : {"id", "expr", "task", "name"})
-    if (element.is_object() && element.contains(key) && element[key].is_string())
-      return element[key].get<std::string>();
-  return std::to_string(number);
-}
-
-namespace {
-
-bool is_array_of_tables(const Json& j) {
-  return j.is_array() && !j.empty() &&
-         std::all_of(j.begin(), j.end(), [](const Json& e) { return e.is_object(); });
-}
-
-std::string joined(const std::string& path, const std::string& key) {
-  return path.empty() ? key : path + "." + key;
-}
-
-// TOML to JSON, noting where each value stands.
-class Converter {
- public:
-  Converter(const std::string& file, std::map<std::string, std::string>& origins,
-            Problems& problems)
-      : file_(file), origins_(origins), problems_(problems) {}
-
-  Json convert(const toml::node& node, const std::string& path) {
-    const toml::source_position at = node.source().begin;
-    origins_[path] = fmt::format("{}:{}:{}", file_, at.line, at.column);
-    if (const auto* table = node.as_table()) {
-      Json j = Json::object();
-      std::vector<std::pair<toml::source_position, const toml::key*>> order;
-      for (const auto& [key, value] : *table) order.emplace_back(value.source().begin, &key);
-      // as written, so that tables and figures list things in the user's order
-      std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.first.line, a.first.column) < std::pair(b.first.line, b.first.column);
-      });
-      for (const auto& [position, key] : order) {
-        const std::string name(key->str());
-        j[name] = convert(*table->get(key->str()), joined(path, name));
-        // an unknown key is better pointed at than its value
-        const toml::source_position k = key->source().begin;
-        if (k.line > 0)
-          origins_[joined(path, name)] = fmt::format("{}:{}:{}", file_, k.line, k.column);
-      }
-      return j;
-    }
-    if (const auto* array = node.as_array()) {
-      Json j = Json::array();
-      for (const toml::node& element : *array)
-        j.push_back(convert(element, fmt::format("{}.#{}", path, j.size())));
-      if (is_array_of_tables(j)) rename_elements(j, path);
-      return j;
-    }
-    if (const auto* v = node.as_string()) return v->get();
-    if (const auto* v = node.as_integer()) return v->get();
-    if (const auto* v = node.as_floating_point()) return v->get();
-    if (const auto* v = node.as_boolean()) return v->get();
-    problems_.add(origins_[path], fmt::format("'{}' is a date, which means nothing here", path));
-    return nullptr;
-  }
-
- private:
-  // Origins of "task.#0.length" become those of "task.ledger.length".
-  void rename_elements(const Json& array, const std::string& path) {
-    for (std::size_t i = 0; i < array.size(); ++i) {
-      const std::string from = fmt::format("{}.#{}", path, i);
-      const std::string to = joined(path, element_name(array[i], i));
-      std::vector<std::pair<std::string, std::string>> moved;
-      for (auto it = origins_.lower_bound(from);
-           it != origins_.end() && it->first.starts_with(from);) {
-        if (it->first.size() == from.size() || it->first[from.size()] == '.') {
-          moved.emplace_back(to + it->first.substr(from.size()), it->second);
-          it = origins_.erase(it);
-        } else {
-          ++it;
-        }
-      }
-      for (auto& [key, origin] : moved) origins_[key] = std::move(origin);
-    }
-  }
-
-  const std::string& file_;
-  std::map<std::string, std::string>& origins_;
-  Problems& problems_;
-};
-
-}  // namespace
-
 Config Config::from_toml_text(std::string_view text, const std::string& name, Problems& problems) {
+  Toml toml = parse_toml(text, name);
+  for (const Toml::Problem& p : toml.problems) problems.add(p.where, p.what);
   Config c;
-  try {
-    const toml::table table = toml::parse(text, name);
-    c.root_ = Converter(name, c.origins_, problems).convert(table, "");
-  } catch (const toml::parse_error& e) {
-    problems.add(fmt::format("{}:{}:{}", name, e.source().begin.line, e.source().begin.column),
-                 std::string(e.description()));
-  }
+  c.root_ = std::move(toml.root);
+  c.origins_ = std::move(toml.origins);
   return c;
 }
 
 Config Config::from_toml(const fs::path& file, Problems& problems) {
   return from_toml_text(read_file(file), file.string(), problems);
-}
-
-namespace {
-
-toml::table to_table(const Json& j);
-toml::array to_array(const Json& j) {
-  toml::array a;
-  for (const Json& e : j) {
-    if (e.is_object())
-      a.push_back(to_table(e));
-    else if (e.is_array())
-      a.push_back(to_array(e));
-    else if (e.is_string())
-      a.push_back(e.get<std::string>());
-    else if (e.is_boolean())
-      a.push_back(e.get<bool>());
-    else if (e.is_number_integer())
-      a.push_back(e.get<std::int64_t>());
-    else if (e.is_number())
-      a.push_back(e.get<double>());
-  }
-  return a;
-}
-toml::table to_table(const Json& j) {
-  toml::table t;
-  for (const auto& [key, e] : j.items()) {
-    if (e.is_object())
-      t.insert(key, to_table(e));
-    else if (e.is_array())
-      t.insert(key, to_array(e));
-    else if (e.is_string())
-      t.insert(key, e.get<std::string>());
-    else if (e.is_boolean())
-      t.insert(key, e.get<bool>());
-    else if (e.is_number_integer())
-      t.insert(key, e.get<std::int64_t>());
-    else if (e.is_number())
-      t.insert(key, e.get<double>());
-  }
-  return t;
-}
-
-}  // namespace
-
-std::string to_toml(const Json& root) {
-  std::ostringstream out;
-  out << to_table(root) << "\n";
-  return out.str();
 }
 
 std::string Config::origin(const std::string& path) const {
@@ -203,7 +62,8 @@ void Config::merge_value(Json& target, const Json& value, const std::string& pat
     if (path == "train" || path.ends_with(".train")) displace(target, value);
     for (const auto& [key, v] : value.items()) {
       if (!target.contains(key)) target[key] = nullptr;
-      merge_value(target[key], v, joined(path, key), over, joined(over_path, key), problems);
+      merge_value(target[key], v, joined_path(path, key), over, joined_path(over_path, key),
+                  problems);
     }
     return;
   }
@@ -216,11 +76,12 @@ void Config::merge_value(Json& target, const Json& value, const std::string& pat
         if (names.back() == key) found = i;
       }
       if (found == target.size()) {
-        problems.add(over.origin(joined(over_path, key)),
+        problems.add(over.origin(joined_path(over_path, key)),
                      fmt::format("there is no {} '{}'{}", path, key, did_you_mean(key, names)));
         continue;
       }
-      merge_value(target[found], v, joined(path, key), over, joined(over_path, key), problems);
+      merge_value(target[found], v, joined_path(path, key), over, joined_path(over_path, key),
+                  problems);
     }
     return;
   }
@@ -262,7 +123,7 @@ void Config::set(const std::string& assignment, Problems& problems) {
   over.root_ = v;
   std::string at;
   for (const std::string& key : keys) {
-    at = joined(at, key);
+    at = joined_path(at, key);
     over.origins_[at] = "--set " + path;
   }
   merge(over, problems);
@@ -382,7 +243,7 @@ void Reader::tables(const std::string& key,
   if (!is_array_of_tables(*j)) return wrong_type(key, "an array of tables, [[...]]");
   for (std::size_t i = 0; i < j->size(); ++i) {
     const std::string name = element_name((*j)[i], i);
-    Reader r(config_, (*j)[i], joined(join(key), name), problems_);
+    Reader r(config_, (*j)[i], joined_path(join(key), name), problems_);
     body(r, name);
     r.finish();
   }
@@ -395,11 +256,11 @@ void Reader::named_tables(const std::string& key,
   if (!j->is_object()) return wrong_type(key, "a table of tables");
   for (const auto& [name, value] : j->items()) {
     if (!value.is_object()) {
-      problems_.add(config_.origin(joined(join(key), name)),
+      problems_.add(config_.origin(joined_path(join(key), name)),
                     fmt::format("'{}.{}' must be a table", join(key), name));
       continue;
     }
-    Reader r(config_, value, joined(join(key), name), problems_);
+    Reader r(config_, value, joined_path(join(key), name), problems_);
     body(r, name);
     r.finish();
   }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/toml.h"
 
 namespace pesuite {
 
@@ -56,13 +57,6 @@ class Config {
   Json root_ = Json::object();
   std::map<std::string, std::string> origins_;
 };
-
-// The tree as TOML text.
-std::string to_toml(const Json& root);
-
-// Name of an element of an array of tables: its id, else its expr, task or plain name, else its
-// number.
-std::string element_name(const Json& element, std::size_t number);
 
 // Reads one table of a Config key by key; what nobody asked for is reported as unknown when the
 // reader is finished.

@@ -1,16 +1,15 @@
-#include "check/symbols.h"
+#include "base/elf.h"
 
 #include <elf.h>
-#include <array>
-
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 
-namespace pesuite::checks {
+namespace pesuite {
 
 namespace {
 
@@ -32,12 +31,21 @@ class Image {
     return {start, ::strnlen(start, bytes_.size() - offset)};
   }
   [[noreturn]] void refuse(const char* reason) const {
-    fail(Exit::plugin, "{}: {}, so its symbols cannot be read", name_, reason);
+    fail(Exit::plugin, "{}: {}, so it cannot be read as a library", name_, reason);
   }
 
  private:
   std::string bytes_, name_;
 };
+
+Elf64_Ehdr header_of(const Image& image) {
+  const auto magic = image.at<std::array<char, SELFMAG>>(0);
+  if (std::memcmp(magic.data(), ELFMAG, SELFMAG) != 0) image.refuse("is no ELF file");
+  const auto header = image.at<Elf64_Ehdr>(0);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
+    image.refuse("is not a 64-bit little-endian library");
+  return header;
+}
 
 std::optional<Elf64_Shdr> dynamic_symbols(const Image& image, const Elf64_Ehdr& header) {
   if (header.e_shnum > 0 && header.e_shentsize != sizeof(Elf64_Shdr))
@@ -56,15 +64,43 @@ bool is_exported(const Elf64_Sym& s) {
          (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
+// The build id among the notes of a segment; "" where it is not there.
+std::string build_id_in(const Image& image, const Elf64_Phdr& segment) {
+  const std::uint64_t step = segment.p_align == 8 ? 8 : 4;
+  const auto padded = [&](std::uint64_t n) { return (n + step - 1) / step * step; };
+  for (std::uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= segment.p_filesz;) {
+    const auto note = image.at<Elf64_Nhdr>(segment.p_offset + at);
+    const std::uint64_t name = segment.p_offset + at + sizeof note;
+    const std::uint64_t content = name + padded(note.n_namesz);
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && image.text(name) == "GNU") {
+      std::string out;
+      for (std::uint64_t i = 0; i < note.n_descsz; ++i)
+        out += fmt::format("{:02x}", image.at<unsigned char>(content + i));
+      return out;
+    }
+    at += sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string build_id(const std::filesystem::path& file) {
+  const Image image(read_file(file), file.string());
+  const Elf64_Ehdr header = header_of(image);
+  if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr))
+    image.refuse("has program headers of an unknown size");
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    const auto segment = image.at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
+    if (segment.p_type != PT_NOTE) continue;
+    if (std::string id = build_id_in(image, segment); !id.empty()) return id;
+  }
+  return "";
+}
 
 std::vector<std::string> exported_symbols(const std::filesystem::path& file) {
   const Image image(read_file(file), file.string());
-  const auto magic = image.at<std::array<char, SELFMAG>>(0);
-  if (std::memcmp(magic.data(), ELFMAG, SELFMAG) != 0) image.refuse("is no ELF file");
-  const auto header = image.at<Elf64_Ehdr>(0);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-    image.refuse("is not a 64-bit little-endian library");
+  const Elf64_Ehdr header = header_of(image);
   const auto table = dynamic_symbols(image, header);
   if (!table) image.refuse("has no table of dynamic symbols");
   const auto names = image.at<Elf64_Shdr>(header.e_shoff + table->sh_link * sizeof(Elf64_Shdr));
@@ -77,4 +113,4 @@ std::vector<std::string> exported_symbols(const std::filesystem::path& file) {
   return out;
 }
 
-}  // namespace pesuite::checks
+}  // namespace pesuite

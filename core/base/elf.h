@@ -1,0 +1,18 @@
+// What a shared library's file says of itself, read without loading it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace pesuite {
+
+// Names of the symbols that a 64-bit ELF library exports, sorted. Error (plugin) when the file is
+// something else or cut.
+std::vector<std::string> exported_symbols(const std::filesystem::path& file);
+
+// The GNU build id, which the linker derives from what it links and which stripping leaves alone,
+// in hexadecimal digits; "" where the library has none. Errors as above.
+std::string build_id(const std::filesystem::path& file);
+
+}  // namespace pesuite

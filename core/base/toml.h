@@ -1,0 +1,36 @@
+// TOML to JSON and back, with the place where each value stands.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace pesuite {
+
+struct Toml {
+  struct Problem {
+    std::string where, what;  // "suites/x.toml:12:3" and a sentence
+  };
+  Json root = Json::object();  // keys in the order of the file
+  // "train.lr" -> "suites/x.toml:12:3". Elements of an array of tables go by element_name().
+  std::map<std::string, std::string> origins;
+  std::vector<Problem> problems;
+};
+
+// `name` stands for the file in places. What is no TOML is a problem, and the root is empty.
+Toml parse_toml(std::string_view text, const std::string& name);
+
+// The tree as TOML text, keys sorted.
+std::string to_toml(const Json& root);
+
+bool is_array_of_tables(const Json&);
+// Name of an element of an array of tables: its id, else its expr, task or plain name, else its
+// number.
+std::string element_name(const Json& element, std::size_t number);
+// "train" and "lr": "train.lr".
+std::string joined_path(const std::string& path, const std::string& key);
+
+}  // namespace pesuite
