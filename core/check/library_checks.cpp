@@ -6,6 +6,7 @@
 
 #include "base/elf.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "check/finding.h"
 #include "model/library.h"
@@ -104,6 +105,22 @@ std::string check_descriptors(const fs::path& file) {
   require(!names.empty(), "it offers neither an encoding nor a task");
   return fmt::format("{} and {}: names, sizes, bounds and defaults are sound.",
                      counted(names.size(), "card"), counted(options, "option"));
+}
+
+std::string check_manifest(const fs::path& file) {
+  const fs::path beside = manifest_path(file);
+  const std::string name = beside.filename().string();
+  std::error_code error;
+  if (!fs::is_regular_file(beside, error))
+    skip("There is no {} beside it, so it is not listed; 'pesuite plugin manifest' writes one.",
+         name);
+  const Manifest wanted = make_manifest(Library::open(file));
+  const Manifest found = parse_manifest(read_file(beside), beside.string());
+  const char* advice = "'pesuite plugin manifest' writes what the library says";
+  require(found.build == wanted.build, "{} is of another build; {}", name, advice);
+  const std::string other = difference(found, wanted);
+  require(other.empty(), "{}, {}; {}", name, other, advice);
+  return fmt::format("{} is of this build and says what the library says.", name);
 }
 
 }  // namespace pesuite::checks

@@ -10,5 +10,6 @@ namespace pesuite::checks {
 std::string check_exports(const std::filesystem::path& file);
 std::string check_loads(const std::filesystem::path& file);
 std::string check_descriptors(const std::filesystem::path& file);
+std::string check_manifest(const std::filesystem::path& file);
 
 }  // namespace pesuite::checks

@@ -113,7 +113,7 @@ class Runner {
 
 Catalog catalog_of(const fs::path& file) {
   Catalog c;
-  c.libraries.push_back(Library::open(file));
+  c.offers.emplace_back(Library::open(file));
   return c;
 }
 
@@ -289,12 +289,17 @@ Report check_library(const fs::path& file, const Settings& settings) {
     if (p.find('(') != std::string::npos) parse_expression(p, "encoding");
   Runner runner(file, settings);
   const std::pair<const char*, std::string (*)(const fs::path&)> of_library[] = {
-      {"exports", check_exports}, {"loads", check_loads}, {"descriptors", check_descriptors}};
+      {"exports", check_exports},
+      {"loads", check_loads},
+      {"descriptors", check_descriptors},
+      {"manifest", check_manifest}};
   bool usable = true;
   for (const auto& [name, check] : of_library) {
     if (!runner.wants(name) && name != std::string_view("loads")) continue;
     Finding f = runner.ask("library", name, [&, check = check] { return check(file); });
-    if (name != std::string_view("exports")) usable = usable && !is_bad(f.outcome);
+    const bool needed =
+        name == std::string_view("loads") || name == std::string_view("descriptors");
+    usable = usable && !(needed && is_bad(f.outcome));
     if (runner.wants(name) || is_bad(f.outcome)) runner.add(std::move(f));
     if (!usable) return std::move(runner.report());
   }
@@ -327,7 +332,8 @@ std::vector<std::vector<std::string>> list_of_checks() {
       {"exports", "library", "1", "pes_entry is the one symbol that it exports"},
       {"loads", "library", "1", "loads with RTLD_NOW; its entry is sound and of this ABI"},
       {"descriptors", "library", "1",
-       "names, struct sizes, bounds, choices and defaults are sound"}};
+       "names, struct sizes, bounds, choices and defaults are sound"},
+      {"manifest", "library", "1", "its manifest is of this build and says what the library says"}};
   for (const EncodingCheck& c : encoding_checks())
     rows.push_back({c.name, "encoding", std::to_string(c.level), c.proves});
   rows.push_back({"(task check)", "task", "1", "all that 'pesuite task check' tries"});

@@ -28,35 +28,38 @@ std::string filled(const std::string& page, const std::string& mark, const std::
   return page.substr(0, from + first.size()) + content + page.substr(to);
 }
 
-// Calls body for each encoding, family by family.
-void each_encoding(const Catalog& catalog,
-                   const std::function<void(const pes_encoding&, const Library&)>& body) {
-  for (const Library& library : catalog.libraries)
-    for (const pes_encoding* e : library.encodings())
-      if (catalog.encoding(e->card->name).descriptor == e) body(*e, library);
+// Calls body with the card of each encoding, family by family.
+void each_encoding(const Catalog& catalog, const std::function<void(const Json&)>& body) {
+  for (const Offer& offer : catalog.offers)
+    for (const Json& e : offer.manifest().encodings) {
+      const Json card = catalog.encoding_card(card_text(e, "name"));
+      if (card["library"]["file"] == offer.path().string()) body(card);
+    }
 }
 
 std::string table_of_encodings(const Catalog& catalog) {
   std::vector<std::vector<std::string>> rows = {
       {"encoding", "taxonomy", "acts on", "cost", "library", "paper"}};
-  each_encoding(catalog, [&](const pes_encoding& e, const Library& library) {
-    const pes_card& c = *e.card;
-    const std::string places = join(places_of(e), ", ");
-    rows.push_back({fmt::format("[`{0}`](docs/encodings/{0}.md)", c.name), c.taxonomy,
-                    places.empty() ? "nothing" : places, cost_of(c), library.entry().name,
-                    c.paper == nullptr ? "" : c.paper});
+  each_encoding(catalog, [&](const Json& card) {
+    const std::string places = card_text(card, "acts_on");
+    rows.push_back({fmt::format("[`{0}`](docs/encodings/{0}.md)", card_text(card, "name")),
+                    card_text(card, "taxonomy"), places.empty() ? "nothing" : places,
+                    card_text(card, "cost"), card_text(card["library"], "name"),
+                    card_text(card, "paper")});
   });
   return markdown_text_table(rows);
 }
 
 std::string index_of_encodings(const Catalog& catalog) {
   std::string out, family;
-  each_encoding(catalog, [&](const pes_encoding& e, const Library& library) {
-    if (family != library.entry().name) {
-      out += fmt::format("{}*{}*\n\n", out.empty() ? "" : "\n", library.entry().name);
-      family = library.entry().name;
+  each_encoding(catalog, [&](const Json& card) {
+    const std::string library = card_text(card["library"], "name");
+    if (family != library) {
+      out += fmt::format("{}*{}*\n\n", out.empty() ? "" : "\n", library);
+      family = library;
     }
-    out += fmt::format("* [{0}](encodings/{0}.md): {1}.\n", e.card->name, e.card->summary);
+    out += fmt::format("* [{0}](encodings/{0}.md): {1}.\n", card_text(card, "name"),
+                       card_text(card, "summary"));
   });
   return out;
 }
@@ -85,9 +88,9 @@ int docs_verb(const std::vector<std::string>& words) {
     const std::string page = read_file(file);
     bring(file, filled(page, mark, content, file), page);
   };
-  each_encoding(catalog, [&](const pes_encoding& e, const Library&) {
-    fill(root / "docs" / "encodings" / (std::string(e.card->name) + ".md"), "card",
-         card_markdown(e));
+  each_encoding(catalog, [&](const Json& card) {
+    fill(root / "docs" / "encodings" / (card_text(card, "name") + ".md"), "card",
+         card_markdown(card));
   });
   fill(root / "README.md", "encodings", table_of_encodings(catalog));
   fill(root / "docs" / "README.md", "encodings", index_of_encodings(catalog));

@@ -1,4 +1,4 @@
-// list and info: what there is, from descriptors alone.
+// list and info: what there is, from manifests alone.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,7 +7,6 @@
 #include "cli/arguments.h"
 #include "model/card.h"
 #include "model/library.h"
-#include "model/options.h"
 #include "model/preset.h"
 #include "model/task.h"
 #include "suite/cell.h"
@@ -17,27 +16,28 @@ namespace pesuite::cli {
 
 namespace {
 
-std::string or_dash(const char* text) {
-  return text == nullptr || *text == 0 ? "-" : text;
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
 }
 
-void print_card(const pes_card& c, const Library& library,
-                const std::vector<std::vector<std::string>>& extra) {
-  std::vector<std::vector<std::string>> rows = {
-      {c.name, c.summary}, {"version", c.version}, {"taxonomy", or_dash(c.taxonomy)}};
+void print_card(const Json& card, const std::vector<std::vector<std::string>>& extra) {
+  const auto text = [&](const char* key) { return card_text(card, key); };
+  std::vector<std::vector<std::string>> rows = {{text("name"), text("summary")},
+                                                {"version", text("version")},
+                                                {"taxonomy", or_dash(text("taxonomy"))}};
   rows.insert(rows.end(), extra.begin(), extra.end());
-  rows.push_back({"used in", or_dash(c.used_in)});
-  rows.push_back({"paper", or_dash(c.paper)});
-  rows.push_back(
-      {"library", fmt::format("{} {} ({}), {}", library.entry().name, library.entry().version,
-                              library.entry().licence, library.path().string())});
+  rows.push_back({"used in", or_dash(text("used_in"))});
+  rows.push_back({"paper", or_dash(text("paper"))});
+  const Json& l = card.at("library");
+  rows.push_back({"library", fmt::format("{} {} ({}), ABI {}, {}", card_text(l, "name"),
+                                         card_text(l, "version"), card_text(l, "licence"),
+                                         card_text(l, "abi"), card_text(l, "file"))});
   fmt::print("{}", plain_table(rows));
-  const auto options = options_of(c);
-  if (options.empty()) {
+  const auto options = option_rows(card);
+  if (options.size() == 1)
     fmt::print("\nno options\n");
-    return;
-  }
-  fmt::print("\n{}", plain_table(option_rows(c)));
+  else
+    fmt::print("\n{}", plain_table(options));
 }
 
 Json model_json(const Preset& p) {
@@ -57,28 +57,21 @@ void print_json(const Json& j) {
 }
 
 void report_problems(const Catalog& c) {
-  for (const std::string& p : c.problems) fmt::print(stderr, "note: {}\n", p);
+  for (const auto* list : {&c.problems, &c.notes})
+    for (const std::string& p : *list) fmt::print(stderr, "note: {}\n", p);
 }
 
 int list_cards(const std::string& kind, const Catalog& catalog, bool json) {
+  const bool tasks = kind == "task";
   Json all = Json::array();
   std::vector<std::vector<std::string>> rows = {
       {kind, "taxonomy", "version", "library", "summary"}};
-  const auto row = [&](const pes_card& c, const Library& l) {
-    rows.push_back({c.name, or_dash(c.taxonomy), c.version, l.entry().name, c.summary});
-  };
-  if (kind == "encoding")
-    for (const std::string& name : catalog.encoding_names()) {
-      const auto found = catalog.encoding(name);
-      all.push_back(encoding_json(*found.descriptor, *found.library));
-      row(*found.descriptor->card, *found.library);
-    }
-  else
-    for (const std::string& name : catalog.task_names()) {
-      const auto found = catalog.task(name);
-      all.push_back(card_json(*found.descriptor->card, *found.library));
-      row(*found.descriptor->card, *found.library);
-    }
+  for (const std::string& name : tasks ? catalog.task_names() : catalog.encoding_names()) {
+    Json card = tasks ? catalog.task_card(name) : catalog.encoding_card(name);
+    rows.push_back({name, or_dash(card_text(card, "taxonomy")), card_text(card, "version"),
+                    card_text(card["library"], "name"), card_text(card, "summary")});
+    all.push_back(std::move(card));
+  }
   json ? print_json(all) : fmt::print("{}", plain_table(rows));
   return 0;
 }
@@ -129,21 +122,18 @@ std::string kind_of(const Arguments& a) {
 }
 
 int info_encoding(const std::string& name, const Catalog& catalog, bool json, bool markdown) {
-  const auto found = catalog.encoding(name);
-  const pes_card& c = *found.descriptor->card;
-  const auto row = [](const char* key, const std::string& value) -> std::vector<std::string> {
-    return {key, or_dash(value.c_str())};
+  const Json card = catalog.encoding_card(name);
+  const auto row = [&](const char* title, const char* key) -> std::vector<std::string> {
+    return {title, or_dash(card_text(card, key))};
   };
   if (json) {
-    print_json(encoding_json(*found.descriptor, *found.library));
+    print_json(card);
   } else if (markdown) {
-    fmt::print("{}", card_markdown(*found.descriptor));
+    fmt::print("{}", card_markdown(card));
   } else {
-    print_card(c, *found.library,
-               {row("claims", join(claims_of(c), ", ")),
-                row("acts on", join(places_of(*found.descriptor), ", ")), row("cost", cost_of(c)),
-                row("rating", rating_of(c)), row("extension", extension_of(c)),
-                row("takes over", join(extends_of(c), ", "))});
+    print_card(card, {row("claims", "claims"), row("acts on", "acts_on"), row("cost", "cost"),
+                      row("rating", "rating"), row("extension", "extension"),
+                      row("takes over", "extends")});
   }
   return 0;
 }
@@ -175,11 +165,11 @@ void print_example(const Catalog& catalog, const std::string& text, int length) 
 
 int info_task(const std::string& text, const Catalog& catalog, bool json, bool example,
               int length) {
-  const auto found = catalog.task(parse_expression(text, "task").name);
+  const Json card = catalog.task_card(parse_expression(text, "task").name);
   if (json)
-    print_json(card_json(*found.descriptor->card, *found.library));
+    print_json(card);
   else
-    print_card(*found.descriptor->card, *found.library, {});
+    print_card(card, {});
   if (example) print_example(catalog, text, length);
   return 0;
 }
@@ -219,15 +209,15 @@ int info_suite(const std::string& name, bool json) {
 
 int list_verb(const std::vector<std::string>& words) {
   Arguments a("list encoding|task|model|suite [--json]",
-              "Lists what there is. Encodings and tasks come from plugin libraries, whose code "
-              "does not run here.");
+              "Lists what there is. Encodings and tasks are those that the manifests beside plugin "
+              "libraries name;\nno library is loaded.");
   a.flags()("json", po::bool_switch(), "as JSON");
   a.positional("kind");
   if (!a.parse(words)) return 0;
   const std::string kind = kind_of(a);
   if (kind == "model") return list_models(a.flag("json"));
   if (kind == "suite") return list_suites(a.flag("json"));
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  const Catalog catalog = list_catalog(plugin_search_path(a.plugin_path()));
   report_problems(catalog);
   return list_cards(kind, catalog, a.flag("json"));
 }

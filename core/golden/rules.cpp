@@ -252,7 +252,7 @@ Rules Rules::from_text(std::string_view toml, const std::string& name) {
 Rules Rules::beside(const Catalog& catalog) {
   Rules rules;
   Problems problems;
-  for (const Library& library : catalog.libraries) {
+  for (const Offer& library : catalog.offers) {
     const std::string stem = library.path().stem().stem();  // NAME of NAME.plugin.so
     const fs::path file = library.path().parent_path() / (stem + ".golden.toml");
     std::error_code error;

@@ -21,16 +21,21 @@ std::string or_empty(const char* text) {
   return text == nullptr ? "" : text;
 }
 
+// JSON has no numbers for these.
+Json bound(double x) {
+  return std::isfinite(x) ? Json(x) : Json(format_number(x));
+}
+
 Json options_json(const pes_card& card) {
   Json out = Json::array();
   for (const pes_option* o : options_of(card)) {
     Json j = {
         {"name", o->name}, {"type", type_name(o->type)}, {"default", o->value}, {"help", o->help}};
     if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS) {
-      j["low"] = o->low;
-      j["high"] = std::isfinite(o->high) ? Json(o->high) : Json("inf");
+      j["low"] = bound(o->low);
+      j["high"] = bound(o->high);
     }
-    if (o->type == PES_CHOICE) j["choices"] = split(o->choices, '|');
+    if (o->type == PES_CHOICE) j["choices"] = parts(o->choices, '|');
     out.push_back(std::move(j));
   }
   return out;
@@ -82,26 +87,37 @@ std::uint32_t uses_of(const pes_card& c) {
   return PES_HAS(&c, uses) ? c.uses : 0;
 }
 
-Json card_json(const pes_card& c, const Library& library) {
-  Json j = {{"name", c.name},
-            {"summary", c.summary},
-            {"version", c.version},
-            {"taxonomy", c.taxonomy},
-            {"options", options_json(c)},
-            {"library",
-             {{"name", library.entry().name},
-              {"version", library.entry().version},
-              {"licence", library.entry().licence},
-              {"file", library.path().string()}}}};
+namespace {
+
+std::vector<std::string> use_names(std::uint32_t uses) {
+  static constexpr std::pair<std::uint32_t, const char*> names[] = {
+      {PES_WITHOUT_TUNING, "without tuning"}, {PES_SEARCHED, "searched"}};
+  std::vector<std::string> out;
+  for (const auto& [bit, name] : names)
+    if ((uses & bit) != 0) out.emplace_back(name);
+  return out;
+}
+
+Json head_of(const pes_card& c) {
+  Json j = {
+      {"name", c.name}, {"summary", c.summary}, {"version", c.version}, {"taxonomy", c.taxonomy}};
   if (c.used_in != nullptr) j["used_in"] = c.used_in;
   if (c.paper != nullptr) j["paper"] = c.paper;
   if (c.bibtex != nullptr) j["bibtex"] = c.bibtex;
   return j;
 }
 
-Json encoding_json(const pes_encoding& e, const Library& library) {
+}  // namespace
+
+Json card_json(const pes_card& c) {
+  Json j = head_of(c);
+  j["options"] = options_json(c);
+  return j;
+}
+
+Json encoding_json(const pes_encoding& e) {
   const pes_card& c = *e.card;
-  Json j = card_json(c, library);
+  Json j = head_of(c);
   j["claims"] = claims_of(c);
   j["acts_on"] = places_of(e);
   if (!cost_of(c).empty()) j["cost"] = cost_of(c);
@@ -109,18 +125,29 @@ Json encoding_json(const pes_encoding& e, const Library& library) {
   if (!extension_of(c).empty()) j["extension"] = extension_of(c);
   if (!extends_of(c).empty()) j["extends"] = extends_of(c);
   if (!use_if_of(c).empty()) j["use_if"] = use_if_of(c);
+  if (uses_of(c) != 0) j["uses"] = use_names(uses_of(c));
+  j["options"] = options_json(c);
   return j;
 }
 
-std::vector<std::vector<std::string>> option_rows(const pes_card& card) {
+std::string card_text(const Json& card, const char* key) {
+  const auto it = card.find(key);
+  if (it == card.end()) return "";
+  return it->is_array() ? join(it->get<std::vector<std::string>>(), ", ") : it->get<std::string>();
+}
+
+std::vector<std::vector<std::string>> option_rows(const Json& card) {
+  const auto number = [](const Json& bound) {
+    return bound.is_string() ? bound.get<std::string>() : format_number(bound.get<double>());
+  };
   std::vector<std::vector<std::string>> rows = {{"option", "type", "default", "range", "help"}};
-  for (const pes_option* o : options_of(card)) {
+  for (const Json& o : card.at("options")) {
     std::string range;
-    if (o->type == PES_INT || o->type == PES_REAL || o->type == PES_REALS)
-      range = fmt::format("{} .. {}", format_number(o->low), format_number(o->high));
-    if (o->type == PES_CHOICE) range = join(split(o->choices, '|'), " ");
-    rows.push_back({o->name, std::string(type_name(o->type)), *o->value == 0 ? "''" : o->value,
-                    range, o->help});
+    if (o.contains("low")) range = fmt::format("{} .. {}", number(o["low"]), number(o["high"]));
+    if (o.contains("choices")) range = join(o["choices"].get<std::vector<std::string>>(), " ");
+    const std::string value = card_text(o, "default");
+    rows.push_back({card_text(o, "name"), card_text(o, "type"), value.empty() ? "''" : value, range,
+                    card_text(o, "help")});
   }
   return rows;
 }
@@ -148,26 +175,26 @@ std::string markdown_text_table(const std::vector<std::vector<std::string>>& row
   return out;
 }
 
-std::string card_markdown(const pes_encoding& e) {
-  const pes_card& c = *e.card;
+std::string card_markdown(const Json& card) {
   std::string out = "| card | |\n|---|---|\n";
-  const auto row = [&](const char* name, const std::string& value) {
+  const auto row = [&](const char* name, const char* key) {
+    const std::string value = card_text(card, key);
     if (!value.empty()) out += markdown_row({name, value});
   };
-  row("taxonomy", or_empty(c.taxonomy));
-  row("claims", join(claims_of(c), ", "));
-  row("acts on", join(places_of(e), ", "));
-  row("cost class", cost_of(c));
-  row("claimed length generalization", rating_of(c));
-  row("claimed context extension", extension_of(c));
-  row("takes over models trained with", join(extends_of(c), ", "));
-  row("used in", or_empty(c.used_in));
-  row("paper", or_empty(c.paper));
-  const auto options = options_of(c);
-  if (options.empty()) return out + "\nNo options.\n";
+  row("taxonomy", "taxonomy");
+  row("claims", "claims");
+  row("acts on", "acts_on");
+  row("cost class", "cost");
+  row("claimed length generalization", "rating");
+  row("claimed context extension", "extension");
+  row("takes over models trained with", "extends");
+  row("used in", "used_in");
+  row("paper", "paper");
+  const auto options = option_rows(card);
+  if (options.size() == 1) return out + "\nNo options.\n";
   std::vector<std::vector<std::string>> rows = {{"option", "default", "range", "meaning"}};
-  for (const auto& cells : option_rows(c)) {
-    if (cells[0] == "option") continue;
+  for (std::size_t i = 1; i < options.size(); ++i) {
+    const auto& cells = options[i];
     const std::string range = cells[3].empty() ? cells[1] : cells[3];
     rows.push_back({"`" + cells[0] + "`", "`" + cells[2] + "`", range, cells[4]});
   }

@@ -1,5 +1,5 @@
-// What encodings and tasks say of themselves, as text, JSON and the tables of their pages. Reads
-// descriptors; nothing of a plugin runs.
+// What encodings and tasks say of themselves: descriptors as JSON, and that as the tables of their
+// pages. Nothing of a plugin runs.
 #pragma once
 
 #include <pesuite/pesuite.h>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/json.h"
-#include "model/library.h"
 
 namespace pesuite {
 
@@ -25,15 +24,18 @@ std::vector<std::string> extends_of(const pes_card&);
 std::vector<std::string> use_if_of(const pes_card&);
 std::uint32_t uses_of(const pes_card&);
 
-Json card_json(const pes_card&, const Library&);
-Json encoding_json(const pes_encoding&, const Library&);
+// All that a descriptor says, as manifests hold it and `pesuite info --json` shows it.
+Json card_json(const pes_card&);
+Json encoding_json(const pes_encoding&);
 
-// Rows of a table: option, type, default, range, help.
-std::vector<std::vector<std::string>> option_rows(const pes_card&);
+// Of such a card: rows of a table (option, type, default, range, help).
+std::vector<std::vector<std::string>> option_rows(const Json& card);
 
 // Columns of text, the first row being the heading.
 std::string markdown_text_table(const std::vector<std::vector<std::string>>& rows);
-// The card as Markdown: what it is, then its options.
-std::string card_markdown(const pes_encoding&);
+// An encoding's card as Markdown: what it is, then its options.
+std::string card_markdown(const Json& card);
+// A text of a card, "" where it has none; a list of texts, joined with ", ".
+std::string card_text(const Json& card, const char* key);
 
 }  // namespace pesuite

@@ -16,7 +16,7 @@ namespace {
 std::vector<SearchRule> rules_beside(const Catalog& catalog) {
   std::vector<SearchRule> rules;
   Problems problems;
-  for (const Library& library : catalog.libraries) {
+  for (const Offer& library : catalog.offers) {
     const std::string stem = library.path().stem().stem();  // NAME of NAME.plugin.so
     const fs::path file = library.path().parent_path() / (stem + ".search.toml");
     std::error_code error;

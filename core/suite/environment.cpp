@@ -69,11 +69,13 @@ Json environment(const Catalog& catalog) {
   utsname system{};
   uname(&system);
   Json plugins = Json::array();
-  for (const Library& l : catalog.libraries)
-    plugins.push_back({{"name", l.entry().name},
-                       {"version", l.entry().version},
-                       {"file", l.path().filename().string()},
-                       {"abi", fmt::format("{}.{}", l.entry().abi_major, l.entry().abi_minor)}});
+  for (const Offer& offer : catalog.offers) {
+    const Manifest& m = offer.manifest();
+    plugins.push_back({{"name", m.name},
+                       {"version", m.version},
+                       {"file", offer.path().filename().string()},
+                       {"abi", fmt::format("{}.{}", m.abi_major, m.abi_minor)}});
+  }
   const auto backend = open_backend("cpu", {});
   return {{"schema", "pesuite.env/1"},
           {"ts", utc_timestamp()},

@@ -123,6 +123,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
     {"core/golden/", {"base/", "tensor/", "model/", "suite/", "golden/", "backend/backend.h"}},
     {"core/bench/", {"base/", "tensor/", "model/", "bench/", "backend/backend.h"}},
     {"core/check/", {"base/", "tensor/", "model/", "check/", "backend/backend.h"}},
+    {"core/tools/", {"base/", "model/"}},
     {"core/cli/",
      {"base/", "tensor/", "model/", "suite/", "bench/", "search/", "check/", "golden/", "cli/",
       "backend/backend.h"}}};
