@@ -28,11 +28,11 @@ namespace {
 // TOML to JSON, noting where each value stands.
 class Converter {
  public:
-  Converter(const std::string& file, Toml& out) : file_(file), out_(out) {}
+  Converter(const std::string& file, bool origins, Toml& out)
+      : file_(file), origins_(origins), out_(out) {}
 
   Json convert(const toml::node& node, const std::string& path) {
-    const toml::source_position at = node.source().begin;
-    out_.origins[path] = fmt::format("{}:{}:{}", file_, at.line, at.column);
+    if (origins_) out_.origins[path] = place(node.source().begin);
     if (const auto* table = node.as_table()) {
       Json j = Json::object();
       std::vector<std::pair<toml::source_position, const toml::key*>> order;
@@ -43,31 +43,35 @@ class Converter {
       });
       for (const auto& [position, key] : order) {
         const std::string name(key->str());
-        j[name] = convert(*table->get(key->str()), joined_path(path, name));
+        const std::string inner = origins_ ? joined_path(path, name) : "";
+        j[name] = convert(*table->get(key->str()), inner);
         // an unknown key is better pointed at than its value
-        const toml::source_position k = key->source().begin;
-        if (k.line > 0)
-          out_.origins[joined_path(path, name)] = fmt::format("{}:{}:{}", file_, k.line, k.column);
+        if (origins_ && key->source().begin.line > 0)
+          out_.origins[inner] = place(key->source().begin);
       }
       return j;
     }
     if (const auto* array = node.as_array()) {
       Json j = Json::array();
       for (const toml::node& element : *array)
-        j.push_back(convert(element, fmt::format("{}.#{}", path, j.size())));
-      if (is_array_of_tables(j)) rename_elements(j, path);
+        j.push_back(convert(element, origins_ ? fmt::format("{}.#{}", path, j.size()) : ""));
+      if (origins_ && is_array_of_tables(j)) rename_elements(j, path);
       return j;
     }
     if (const auto* v = node.as_string()) return v->get();
     if (const auto* v = node.as_integer()) return v->get();
     if (const auto* v = node.as_floating_point()) return v->get();
     if (const auto* v = node.as_boolean()) return v->get();
+    const std::string what = origins_ ? fmt::format("'{}'", path) : "this";
     out_.problems.push_back(
-        {out_.origins[path], fmt::format("'{}' is a date, which means nothing here", path)});
+        {place(node.source().begin), what + " is a date, which means nothing here"});
     return nullptr;
   }
 
  private:
+  std::string place(const toml::source_position& at) const {
+    return fmt::format("{}:{}:{}", file_, at.line, at.column);
+  }
   // Origins of "task.#0.length" become those of "task.ledger.length".
   void rename_elements(const Json& array, const std::string& path) {
     for (std::size_t i = 0; i < array.size(); ++i) {
@@ -88,16 +92,17 @@ class Converter {
   }
 
   const std::string& file_;
+  bool origins_;
   Toml& out_;
 };
 
 }  // namespace
 
-Toml parse_toml(std::string_view text, const std::string& name) {
+Toml parse_toml(std::string_view text, const std::string& name, bool origins) {
   Toml out;
   try {
     const toml::table table = toml::parse(text, name);
-    out.root = Converter(name, out).convert(table, "");
+    out.root = Converter(name, origins, out).convert(table, "");
   } catch (const toml::parse_error& e) {
     const toml::source_position at = e.source().begin;
     out.problems.push_back(

@@ -291,7 +291,7 @@ TEST_F(Run, UsageErrorsAreSentences) {
 TEST_F(Run, PluginProblemsAreNotes) {
   const std::vector<std::string> path = {"PESUITE_PLUGIN_PATH=" PESUITE_TEST_PLUGINS
                                          ":" PESUITE_TEST_OTHER ":/no/such/place"};
-  const Ended e = pesuite({"list", "encoding"}, path);
+  const Ended e = pesuite({"info", "encoding", "rope"}, path);
   EXPECT_EQ(e.code, 0);
   EXPECT_NE(e.err.find("built for plugin ABI 2.3, this pesuite has 1.1; use a newer pesuite, or "
                        "rebuild the plugin"),
