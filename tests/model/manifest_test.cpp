@@ -19,6 +19,7 @@
 namespace pesuite::testing {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -213,14 +214,14 @@ TEST_F(BuildId, OfACutOrDamagedFileIsASentence) {
   for (std::size_t n = 0; n < whole.size(); n += n < 1024 ? 1 : 997) {
     write(file, whole.substr(0, n));
     const std::string reason = failure([&] { build_id(file); });
-    if (!reason.empty()) ASSERT_THAT(reason, StartsWith(file.string() + ": ")) << n;
+    ASSERT_THAT(reason, AnyOf("", StartsWith(file.string() + ": "))) << n;
   }
   for (std::size_t n = 0; n < 1024; ++n) {
     std::string damaged = whole;
     damaged[n] = static_cast<char>(~damaged[n]);
     write(file, damaged);
     const std::string reason = failure([&] { build_id(file); });
-    if (!reason.empty()) ASSERT_THAT(reason, StartsWith(file.string() + ": ")) << n;
+    ASSERT_THAT(reason, AnyOf("", StartsWith(file.string() + ": "))) << n;
   }
 }
 
