@@ -18,22 +18,6 @@ int TrainConfig::pass_size() const {
   return std::clamp(tokens_of_a_pass / length, 1, batch);
 }
 
-Batch make_batch(const Task& task, pes_split split, std::uint64_t seed, std::uint64_t first,
-                 int size, int length) {
-  Batch b;
-  b.size = size;
-  b.length = length;
-  const auto n = static_cast<std::size_t>(length);
-  b.tokens.resize(n * static_cast<std::size_t>(size));
-  b.targets.resize(b.tokens.size());
-  for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
-    Task::Request r;
-    r.split = split, r.seed = seed, r.index = first + i, r.length = length;
-    task.sample(r, std::span(b.tokens).subspan(i * n, n), std::span(b.targets).subspan(i * n, n));
-  }
-  return b;
-}
-
 namespace {
 
 std::int64_t scored_targets(const Batch& b) {
@@ -56,11 +40,12 @@ double sum(const std::vector<double>& v) {
 // One training run: what train() keeps at hand.
 class Run {
  public:
-  Run(Model& model, const Task& task, const TrainConfig& config, std::uint64_t seed,
+  Run(Model& model, const Mixture& data, const TrainConfig& config, std::uint64_t seed,
       const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
       TrainState& state)
       : model_(model),
-        task_(task),
+        data_(data),
+        task_(data.main()),
         config_(config),
         seed_(seed),
         identity_(identity),
@@ -95,35 +80,32 @@ class Run {
  private:
   bool due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
 
-  StepInfo step_info(bool training, int size) const {
+  StepInfo step_info(bool training, const Batch& b) const {
     StepInfo s;
     s.training = training;
     s.step = state_.step;
     s.steps = config_.steps;
     s.seed = pes::mix64(seed_, pes::hash64("step")) + static_cast<std::uint64_t>(state_.step);
-    s.batch = size;
-    s.length = config_.length;
+    s.batch = b.size;
+    s.length = b.length;
     return s;
   }
 
   void step() {
     const auto start = std::chrono::steady_clock::now();
     // all examples of the step first: the loss is a mean over their scored targets
-    std::vector<Batch> passes;
-    std::int64_t scored = 0;
-    for (int done = 0; done < config_.batch; done += config_.pass_size()) {
-      const int size = std::min(config_.pass_size(), config_.batch - done);
-      passes.push_back(make_batch(task_, PES_SPLIT_TRAIN, seed_,
-                                  static_cast<std::uint64_t>(state_.cursor + done), size,
-                                  config_.length));
-      scored += scored_targets(passes.back());
-    }
+    std::int64_t scored = 0, tokens = 0;
+    const std::vector<Batch> passes =
+        data_.step(config_.lengths, config_.length, state_.step, seed_,
+                   static_cast<std::uint64_t>(state_.cursor), config_.batch,
+                   std::int64_t{config_.pass_size()} * config_.length, tokens);
+    for (const Batch& b : passes) scored += scored_targets(b);
     if (scored == 0)
       fail(Exit::data, "task '{}' scores no target in examples {} .. {}", task_.text(),
            state_.cursor, state_.cursor + config_.batch - 1);
     double nats = 0;
     for (std::size_t i = 0; i < passes.size(); ++i) {
-      StepInfo s = step_info(true, passes[i].size);
+      StepInfo s = step_info(true, passes[i]);
       s.seed = pes::mix64(s.seed, i);
       s.drops = config_.dropout_steps < 0 || state_.step < config_.dropout_steps;
       const Scores scores = model_.learn(passes[i], s, 1 / static_cast<double>(scored));
@@ -135,9 +117,10 @@ class Run {
     const double loss = nats / static_cast<double>(scored);
     ++state_.step;
     state_.cursor += config_.batch;
-    state_.tokens += config_.tokens_per_step();
-    state_.flops += 3 * forward_flops(model_.config(), config_.length) *
-                    static_cast<double>(config_.tokens_per_step());
+    state_.tokens += tokens;
+    state_.logged_tokens += tokens;
+    state_.flops +=
+        3 * forward_flops(model_.config(), config_.length) * static_cast<double>(tokens);
     state_.nats += nats;
     state_.scored += scored;
     state_.norm += norm;
@@ -167,7 +150,9 @@ class Run {
     state_.observations.push_back(std::move(o));
     return state_.observations.back();
   }
-  const char* unit() const { return task_.info().document > 0 ? "nats/token" : "nats/target"; }
+  const char* unit(std::size_t part = 0) const {
+    return data_.task(part).is_corpus() ? "nats/token" : "nats/target";
+  }
   double rate_factor(std::int64_t step) const {
     return schedule_factor(config_.schedule, step - config_.schedule_start,
                            config_.steps - config_.schedule_start);
@@ -187,22 +172,29 @@ class Run {
     observe("grad_norm", "norm", "none", "train", state_.norm / steps);
     observe("clipped", "share", "none", "train", static_cast<double>(state_.clipped) / steps);
     observe("lr", "rate", "none", "train", lr);
+    if (config_.lengths.kind != LengthKind::fixed)
+      observe("length", "tokens", "none", "train",
+              static_cast<double>(state_.logged_tokens) / (steps * config_.batch));
     log(fmt::format(
         "step {} | train loss {:.4f} | lr {:.3g} | grad norm {:.3g} | clipped {}/{} | {} tokens/s",
         state_.step, loss, lr, state_.norm / steps, state_.clipped, state_.logged_steps,
         format_count(static_cast<double>(state_.tokens) / state_.seconds)));
     state_.nats = state_.correct = state_.norm = 0;
-    state_.scored = state_.clipped = state_.logged_steps = 0;
+    state_.scored = state_.clipped = state_.logged_steps = state_.logged_tokens = 0;
   }
 
   void validate() {
+    for (std::size_t part = 1; part < data_.parts(); ++part) validate(part);
+    validate(0);
+  }
+  void validate(std::size_t part) {
     double nats = 0;
     std::int64_t scored = 0, correct = 0;
     for (int done = 0; done < config_.validation_examples; done += config_.pass_size()) {
       const int size = std::min(config_.pass_size(), config_.validation_examples - done);
-      const Batch b = make_batch(task_, PES_SPLIT_VALIDATION, seed_,
-                                 static_cast<std::uint64_t>(done), size, config_.length);
-      const Scores scores = model_.score(b, step_info(false, size));
+      const Batch b = data_.batch(part, PES_SPLIT_VALIDATION, seed_,
+                                  static_cast<std::uint64_t>(done), size, config_.length);
+      const Scores scores = model_.score(b, step_info(false, b));
       nats += sum(scores.nats);
       scored += static_cast<std::int64_t>(scores.nats.size());
       correct += correct_answers(b, scores);
@@ -210,14 +202,18 @@ class Run {
     if (scored == 0) return;
     const double loss = nats / static_cast<double>(scored);
     const double accuracy = static_cast<double>(correct) / static_cast<double>(scored);
-    Observation& o = observe("nll", unit(), "lower", "val", loss);
+    Observation& o = observe("nll", unit(part), "lower", "val", loss);
     o.sum = nats;
     o.count = scored;
     o.n = config_.validation_examples;
-    observe("acc", "share", "higher", "val", accuracy).n = config_.validation_examples;
-    log(fmt::format("step {} | val loss {:.4f} | ppl {:.4g} | acc {:.4f}", state_.step, loss,
-                    std::exp(loss), accuracy));
-    if (loss < state_.best) {
+    Observation& a = observe("acc", "share", "higher", "val", accuracy);
+    a.n = config_.validation_examples;
+    log(fmt::format("step {} | val loss {:.4f} | ppl {:.4g} | acc {:.4f}{}", state_.step, loss,
+                    std::exp(loss), accuracy, part > 0 ? " | " + data_.task(part).text() : ""));
+    if (part > 0) {
+      for (std::size_t i = 1; i <= 2; ++i)
+        state_.observations[state_.observations.size() - i].coords["mix"] = data_.task(part).text();
+    } else if (loss < state_.best) {
       state_.best = loss;
       state_.best_step = state_.step;
       if (config_.keep_best) save(paths_.best);
@@ -243,6 +239,7 @@ class Run {
   }
 
   Model& model_;
+  const Mixture& data_;
   const Task& task_;
   const TrainConfig& config_;
   std::uint64_t seed_;
@@ -255,10 +252,10 @@ class Run {
 
 }  // namespace
 
-TrainOutcome train(Model& model, const Task& task, const TrainConfig& config, std::uint64_t seed,
+TrainOutcome train(Model& model, const Mixture& data, const TrainConfig& config, std::uint64_t seed,
                    const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
                    TrainState& state) {
-  return Run(model, task, config, seed, identity, paths, watch, state).go();
+  return Run(model, data, config, seed, identity, paths, watch, state).go();
 }
 
 // ---------------------------------------------------------------------------- checkpoints
@@ -271,12 +268,22 @@ Json to_json(const TrainState& s) {
   Json observations = Json::array();
   for (const Observation& o : s.observations) observations.push_back(to_json(o));
   const auto finite = [](double x) { return std::isfinite(x) ? x : 0; };  // JSON has no other
-  Json j = {
-      {"step", s.step},         {"tokens", s.tokens},   {"cursor", s.cursor},
-      {"flops", s.flops},       {"seconds", s.seconds}, {"best_step", s.best_step},
-      {"nats", finite(s.nats)}, {"correct", s.correct}, {"norm", finite(s.norm)},
-      {"scored", s.scored},     {"clipped", s.clipped}, {"logged_steps", s.logged_steps},
-      {"diverged", s.diverged}, {"reason", s.reason},   {"observations", std::move(observations)}};
+  Json j = {{"step", s.step},
+            {"tokens", s.tokens},
+            {"cursor", s.cursor},
+            {"flops", s.flops},
+            {"seconds", s.seconds},
+            {"best_step", s.best_step},
+            {"nats", finite(s.nats)},
+            {"correct", s.correct},
+            {"norm", finite(s.norm)},
+            {"scored", s.scored},
+            {"clipped", s.clipped},
+            {"logged_steps", s.logged_steps},
+            {"logged_tokens", s.logged_tokens},
+            {"diverged", s.diverged},
+            {"reason", s.reason},
+            {"observations", std::move(observations)}};
   if (s.best_step >= 0) j["best"] = s.best;
   return j;
 }
@@ -289,6 +296,7 @@ TrainState state_from_json(const Json& j) {
   if (j.contains("best")) s.best = j.at("best");
   s.nats = j.at("nats"), s.correct = j.at("correct"), s.norm = j.at("norm");
   s.scored = j.at("scored"), s.clipped = j.at("clipped"), s.logged_steps = j.at("logged_steps");
+  s.logged_tokens = j.at("logged_tokens");
   s.diverged = j.at("diverged"), s.reason = j.at("reason");
   for (const Json& o : j.at("observations")) s.observations.push_back(observation_from_json(o));
   return s;

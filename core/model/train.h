@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "model/mixture.h"
 #include "model/model.h"
 #include "model/observation.h"
 #include "model/optimizer.h"
@@ -14,7 +15,8 @@
 namespace pesuite {
 
 struct TrainConfig {
-  int length = 64;      // tokens of a training example
+  int length = 64;  // tokens of a training example, or of the longest
+  LengthPlan lengths;
   int batch = 64;       // examples of a step
   int micro_batch = 0;  // examples of a pass, the gradient being accumulated; 0: by memory
   std::int64_t steps = 1000;
@@ -31,6 +33,7 @@ struct TrainConfig {
   int began_length = 0;              // length that training began with; 0: as now
 
   int pass_size() const;  // examples of a pass
+  // At the training length: fewer where lengths are drawn.
   std::int64_t tokens_per_step() const { return std::int64_t{batch} * length; }
   int first_length() const { return began_length > 0 ? began_length : length; }
 };
@@ -47,7 +50,7 @@ struct TrainState {
   std::int64_t best_step = -1;
   // since the last log line
   double nats = 0, correct = 0, norm = 0;
-  std::int64_t scored = 0, clipped = 0, logged_steps = 0;
+  std::int64_t scored = 0, clipped = 0, logged_steps = 0, logged_tokens = 0;
   bool diverged = false;
   std::string reason;  // of the divergence
   std::vector<Observation> observations;
@@ -80,14 +83,17 @@ struct TrainWatch {
   std::function<void(const std::string& line)> log;               // human-readable lines
 };
 
+// Examples first .. first + size - 1 of a split as a batch, all axes drawn as in training.
+inline Batch make_batch(const Task& task, pes_split split, std::uint64_t seed, std::uint64_t first,
+                        int size, int length) {
+  return Mixture(task).batch(0, split, seed, first, size, length);
+}
+
 enum class TrainOutcome { finished, paused, stopped, diverged };  // paused: at `until`
 
-// Goes on from `state` (fresh, or loaded together with the model's parameters).
-TrainOutcome train(Model&, const Task&, const TrainConfig&, std::uint64_t seed,
+// Goes on from `state` (fresh, or loaded together with the model's parameters). Validates on the
+// main task, and on each other task of a mixture under coords.mix.
+TrainOutcome train(Model&, const Mixture&, const TrainConfig&, std::uint64_t seed,
                    const std::string& identity, const TrainPaths&, const TrainWatch&, TrainState&);
-
-// Examples first .. first + size - 1 of a split as a batch, all axes drawn as in training.
-Batch make_batch(const Task&, pes_split, std::uint64_t seed, std::uint64_t first, int size,
-                 int length);
 
 }  // namespace pesuite

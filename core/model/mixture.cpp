@@ -1,0 +1,120 @@
+#include "model/mixture.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite {
+
+const char* length_kind_name(LengthKind kind) {
+  constexpr const char* names[] = {"fixed", "uniform", "growing"};
+  return names[static_cast<int>(kind)];
+}
+
+int LengthPlan::length(int longest, std::int64_t step, std::uint64_t seed,
+                       std::uint64_t index) const {
+  if (kind == LengthKind::fixed) return longest;
+  const std::int64_t all = std::max(0, longest - least) / stride + 1;
+  const std::int64_t reached =
+      kind == LengthKind::growing && step < over ? 1 + step * all / over : all;
+  std::int64_t chosen = std::min(reached, all) - 1;
+  if (kind == LengthKind::uniform || shorter) {
+    pes::Random random(seed, pes::purpose("length"),
+                       per_step ? static_cast<std::uint64_t>(step) : index);
+    chosen = random.below(static_cast<std::uint32_t>(chosen + 1));
+  }
+  return std::min(longest, least + stride * static_cast<int>(chosen));
+}
+
+void Mixture::add(const Task& task, double share, bool same_alphabet) {
+  if (main().info().head != PES_LM || task.info().head != PES_LM)
+    fail(Exit::usage,
+         "'{}' and '{}' cannot be mixed: only tasks that predict tokens can, and one of them "
+         "predicts classes",
+         main().text(), task.text());
+  others_ += share;
+  if (!(share > 0) || others_ >= 1)
+    fail(Exit::usage,
+         "task '{}' has no share of the examples left: the shares of the tasks mixed with it add "
+         "up to {}, and must stay below 1",
+         main().text(), others_);
+  const std::int32_t inputs = task.info().inputs;
+  const std::int32_t shift = same_alphabet ? 0 : vocabulary() - PES_FIRST_SYMBOL;
+  vocabulary_ = std::max(vocabulary(), inputs + shift);
+  parts_.push_back({&task, shift, others_});
+  parts_.front().below = 1 - others_;
+}
+
+// The golden ratio's multiples modulo 1 fill [0, 1) evenly from any index on (Weyl 1916); in 64-bit
+// integers they are exact.
+std::size_t Mixture::part(std::uint64_t index) const {
+  const double at = static_cast<double>((index * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
+  for (std::size_t p = 1; p < parts_.size(); ++p)
+    if (at < parts_[p].below) return p;
+  return 0;
+}
+
+void Mixture::sample(std::size_t part, const Task::Request& r, std::span<std::int32_t> tokens,
+                     std::span<std::int32_t> targets) const {
+  parts_[part].task->sample(r, tokens, targets);
+  if (parts_[part].shift == 0) return;
+  for (const auto ids : {tokens, targets})
+    for (std::int32_t& id : ids)
+      if (id >= PES_FIRST_SYMBOL) id += parts_[part].shift;
+}
+
+Batch Mixture::batch(std::size_t part, pes_split split, std::uint64_t seed, std::uint64_t first,
+                     int size, int length) const {
+  const auto n = static_cast<std::size_t>(length), rows = static_cast<std::size_t>(size);
+  Batch b{size, length, std::vector<std::int32_t>(n * rows), {}, {}};
+  b.targets.resize(b.tokens.size());
+  for (std::size_t i = 0; i < rows; ++i)
+    sample(part, {split, seed, first + i, length, -1, {}}, std::span(b.tokens).subspan(i * n, n),
+           std::span(b.targets).subspan(i * n, n));
+  return b;
+}
+
+std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64_t step,
+                                 std::uint64_t seed, std::uint64_t first, int size,
+                                 std::int64_t pass_tokens, std::int64_t& tokens) const {
+  const auto count = static_cast<std::size_t>(size);
+  std::vector<int> lengths(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    lengths[i] = plan.length(longest, step, seed, first + i);
+    tokens += lengths[i];
+  }
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return lengths[a] < lengths[b]; });
+  std::vector<Batch> out;
+  for (std::size_t done = 0; done < count;) {
+    std::size_t end = done + 1;
+    const auto fits = [&](std::size_t last) {
+      return static_cast<std::int64_t>(last - done + 1) * lengths[order[last]] <= pass_tokens;
+    };
+    while (end < count && fits(end)) ++end;
+    const auto n = static_cast<std::size_t>(lengths[order[end - 1]]), rows = end - done;
+    Batch b{static_cast<int>(rows),
+            static_cast<int>(n),
+            std::vector<std::int32_t>(n * rows, PES_PAD),
+            std::vector<std::int32_t>(n * rows, -1),
+            {}};
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::uint64_t index = first + order[done + i];
+      const int length = lengths[order[done + i]];
+      const auto row = [&](std::vector<std::int32_t>& all) {
+        return std::span(all).subspan(i * n, static_cast<std::size_t>(length));
+      };
+      sample(part(index), {PES_SPLIT_TRAIN, seed, index, length, -1, {}}, row(b.tokens),
+             row(b.targets));
+    }
+    out.push_back(std::move(b));
+    done = end;
+  }
+  return out;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,71 @@
+// What a model is trained on: a task, or several in fixed shares, and how long its examples are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "model/task.h"
+
+namespace pesuite {
+
+enum class LengthKind { fixed, uniform, growing };
+const char* length_kind_name(LengthKind);
+
+// Lengths of training examples: least, least + stride, ... up to the training length.
+struct LengthPlan {
+  LengthKind kind = LengthKind::fixed;  // fixed: the training length, and nothing below matters
+  int least = 1, stride = 1;            // tokens
+  std::int64_t over = 0;                // growing: steps until the training length is reached
+  bool shorter = true;    // growing: lengths below the one that is reached are drawn too
+  bool per_step = false;  // one length for all examples of a step, instead of one for each
+  bool operator==(const LengthPlan&) const = default;
+
+  // Tokens of training example `index` in `step`; follows from the arguments alone.
+  int length(int longest, std::int64_t step, std::uint64_t seed, std::uint64_t index) const;
+};
+
+// Tasks in fixed shares. Which one an example is of follows from its index alone, and any stretch
+// of the indices holds each task by its share, to within an example or so.
+class Mixture {
+ public:
+  Mixture(const Task& main) : parts_{{&main, 0, 1}} {}  // NOLINT: a task is a mixture of one
+
+  // Gives `share` (0 to 1) of the examples to another task. Its symbols are those of the main task
+  // (`same_alphabet`), or follow behind all others; the shared ids below PES_FIRST_SYMBOL stay.
+  // Error (usage) unless all predict tokens and the main task keeps a share. Tasks are on loan.
+  void add(const Task&, double share, bool same_alphabet);
+
+  const Task& main() const { return *parts_.front().task; }
+  std::size_t parts() const { return parts_.size(); }
+  const Task& task(std::size_t part) const { return *parts_[part].task; }
+  std::int32_t vocabulary() const { return vocabulary_ > 0 ? vocabulary_ : main().info().inputs; }
+  std::size_t part(std::uint64_t index) const;  // of training example `index`; 0: the main task
+
+  // An example of a part, in the mixture's alphabet.
+  void sample(std::size_t part, const Task::Request&, std::span<std::int32_t> tokens,
+              std::span<std::int32_t> targets) const;
+  // Examples first .. first + size - 1 of a part and split, axes drawn as in training.
+  Batch batch(std::size_t part, pes_split, std::uint64_t seed, std::uint64_t first, int size,
+              int length) const;
+
+  // The training examples of a step in batches of at most `pass_tokens` tokens (or one example),
+  // shortest first, so that little is padded; PAD follows the shorter ones of a batch and is never
+  // scored. `tokens` grows by those of the examples, without PAD.
+  std::vector<Batch> step(const LengthPlan&, int longest, std::int64_t step, std::uint64_t seed,
+                          std::uint64_t first, int size, std::int64_t pass_tokens,
+                          std::int64_t& tokens) const;
+
+ private:
+  struct Part {
+    const Task* task;
+    std::int32_t shift;  // of its symbols
+    double below;        // the main task's share, or its own and those added before
+  };
+  std::vector<Part> parts_;
+  std::int32_t vocabulary_ = 0;  // 0: the main task's
+  double others_ = 0;            // shares of the added ones
+};
+
+}  // namespace pesuite

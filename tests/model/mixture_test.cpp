@@ -1,0 +1,276 @@
+// Lengths of training examples, mixtures of tasks, batches of examples of many lengths.
+#include "model/mixture.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "model/preset.h"
+#include "model/train.h"
+#include "tests/tasks/tasks.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+Task make(const std::string& expression) {
+  return make_task(expression, 96, 48);
+}
+
+// --------------------------------------------------------------------------------- lengths
+
+TEST(LengthPlan, FixedIsTheTrainingLength) {
+  EXPECT_EQ(LengthPlan{}.length(64, 3, 1, 7), 64);
+}
+
+TEST(LengthPlan, UniformHitsEveryLengthOfItsGridAlike) {
+  LengthPlan plan{.kind = LengthKind::uniform, .least = 8, .stride = 3};
+  std::map<int, double> seen;
+  constexpr int many = 12000;
+  for (int i = 0; i < many; ++i) ++seen[plan.length(35, i / 64, 1, static_cast<unsigned>(i))];
+  EXPECT_EQ(seen.size(), 10u);
+  EXPECT_EQ(seen.begin()->first, 8);
+  EXPECT_EQ(seen.rbegin()->first, 35);
+  for (const auto& [length, count] : seen) {
+    EXPECT_EQ((length - 8) % 3, 0);
+    EXPECT_NEAR(count / many, 0.1, 3.3 * std::sqrt(0.09 / many)) << length;
+  }
+  EXPECT_NE(
+      plan.length(35, 0, 1, 0) + 100 * plan.length(35, 0, 1, 1) + 10000 * plan.length(35, 0, 1, 2),
+      plan.length(35, 0, 2, 0) + 100 * plan.length(35, 0, 2, 1) + 10000 * plan.length(35, 0, 2, 2))
+      << "another seed, other lengths";
+}
+
+TEST(LengthPlan, GrowingReachesTheTrainingLengthInTime) {
+  LengthPlan plan{.kind = LengthKind::growing, .least = 4, .over = 100, .shorter = false};
+  EXPECT_EQ(plan.length(32, 0, 1, 5), 4);
+  EXPECT_EQ(plan.length(32, 50, 1, 5), 18);
+  EXPECT_EQ(plan.length(32, 100, 1, 5), 32);
+  EXPECT_EQ(plan.length(32, 1000, 1, 5), 32);
+  for (int step = 1; step < 100; ++step)
+    EXPECT_GE(plan.length(32, step, 1, 0), plan.length(32, step - 1, 1, 0));
+  plan.shorter = true;
+  int longest = 0, shortest = 99;
+  for (unsigned i = 0; i < 500; ++i) {
+    const int length = plan.length(32, 50, 1, i);
+    longest = std::max(longest, length), shortest = std::min(shortest, length);
+  }
+  EXPECT_EQ(longest, 18);
+  EXPECT_EQ(shortest, 4);
+}
+
+TEST(LengthPlan, PerStepIsOneLengthForAll) {
+  const LengthPlan plan{.kind = LengthKind::uniform, .least = 1, .per_step = true};
+  std::map<int, int> seen;
+  for (int step = 0; step < 50; ++step) {
+    ++seen[plan.length(64, step, 1, 0)];
+    for (unsigned i = 1; i < 10; ++i)
+      EXPECT_EQ(plan.length(64, step, 1, i), plan.length(64, step, 1, 0));
+  }
+  EXPECT_GT(seen.size(), 20u);
+}
+
+// --------------------------------------------------------------------------------- mixtures
+
+// Any stretch of examples holds each task by its share, not only the whole of them.
+TEST(Mixture, HoldsItsSharesInEveryStretch) {
+  const Task main = make("addition"), a = make("flipflop"), b = make("toylag(document=256)");
+  Mixture m(main);
+  m.add(a, 0.1, false);
+  m.add(b, 0.25, false);
+  for (const std::uint64_t first :
+       {std::uint64_t{0}, std::uint64_t{12345}, std::uint64_t{1} << 40}) {
+    std::array<int, 3> count{};
+    for (std::uint64_t i = first; i < first + 200; ++i) ++count[m.part(i)];
+    EXPECT_NEAR(count[0], 130, 3);
+    EXPECT_NEAR(count[1], 20, 2);
+    EXPECT_NEAR(count[2], 50, 3);
+  }
+}
+
+TEST(Mixture, AlphabetsFollowEachOtherOrAreTheSame) {
+  const Task main = make("addition"), other = make("flipflop");
+  Mixture own(main), same(main);
+  own.add(other, 0.5, false);
+  same.add(other, 0.5, true);
+  EXPECT_EQ(Mixture(main).vocabulary(), main.info().inputs);
+  EXPECT_EQ(own.vocabulary(), main.info().inputs + other.info().inputs - PES_FIRST_SYMBOL);
+  EXPECT_EQ(same.vocabulary(), std::max(main.info().inputs, other.info().inputs));
+  const Batch plain = Mixture(other).batch(0, PES_SPLIT_TRAIN, 1, 0, 4, 15);
+  const Batch shifted = own.batch(1, PES_SPLIT_TRAIN, 1, 0, 4, 15);
+  EXPECT_EQ(same.batch(1, PES_SPLIT_TRAIN, 1, 0, 4, 15).tokens, plain.tokens);
+  const int shift = main.info().inputs - PES_FIRST_SYMBOL;
+  for (std::size_t i = 0; i < plain.tokens.size(); ++i) {
+    const int token = plain.tokens[i], target = plain.targets[i];
+    EXPECT_EQ(shifted.tokens[i], token < PES_FIRST_SYMBOL ? token : token + shift);
+    EXPECT_EQ(shifted.targets[i], target < PES_FIRST_SYMBOL ? target : target + shift);
+  }
+}
+
+TEST(Mixture, RefusesWhatCannotBeMixed) {
+  const Task main = make("addition"), classes = make("parity"), other = make("flipflop");
+  Mixture m(main);
+  EXPECT_THAT(error_of([&] { m.add(classes, 0.1, false); }), HasSubstr("predict tokens"));
+  EXPECT_THAT(error_of([&] { m.add(other, 1, false); }), HasSubstr("must stay below 1"));
+}
+
+// Each example of a step stands in one batch, alone as the task made it, with PAD behind it.
+TEST(Mixture, PadsShorterExamplesAndNeverScoresPad) {
+  const Task main = make("addition"), other = make("flipflop");
+  Mixture m(main);
+  m.add(other, 0.3, false);
+  const LengthPlan plan{.kind = LengthKind::uniform, .least = 8};
+  std::int64_t tokens = 0, wanted = 0, padded = 0;
+  const std::vector<Batch> step = m.step(plan, 48, 5, 1, 640, 64, 256, tokens);
+  std::multiset<std::vector<std::int32_t>> found, expected;
+  for (std::uint64_t i = 640; i < 704; ++i) {
+    const int length = plan.length(48, 5, 1, i);
+    wanted += length;
+    const Batch alone = m.batch(m.part(i), PES_SPLIT_TRAIN, 1, i, 1, length);
+    std::vector<std::int32_t> row = alone.tokens;
+    row.insert(row.end(), alone.targets.begin(), alone.targets.end());
+    row.push_back(length);
+    expected.insert(row);
+  }
+  std::size_t examples = 0;
+  for (const Batch& b : step) {
+    EXPECT_TRUE(b.size == 1 || b.size * b.length <= 256);
+    padded += b.size * b.length;
+    examples += static_cast<std::size_t>(b.size);
+    for (int i = 0; i < b.size; ++i) {
+      const auto at = static_cast<std::ptrdiff_t>(i) * b.length;
+      const std::vector<std::int32_t> x(b.tokens.begin() + at, b.tokens.begin() + at + b.length);
+      const std::vector<std::int32_t> y(b.targets.begin() + at, b.targets.begin() + at + b.length);
+      for (int t = 0; t < b.length; ++t) EXPECT_TRUE(x[t] != PES_PAD || y[t] == -1);
+      // its own length is not written down: try all that leave only PAD behind
+      for (int length = b.length; length >= 8; --length) {
+        std::vector<std::int32_t> row(x.begin(), x.begin() + length);
+        row.insert(row.end(), y.begin(), y.begin() + length);
+        row.push_back(length);
+        if (const auto it = expected.find(row); it != expected.end()) {
+          expected.erase(it);
+          break;
+        }
+        if (x[length - 1] != PES_PAD) break;
+      }
+    }
+  }
+  EXPECT_EQ(examples, 64u);
+  EXPECT_TRUE(expected.empty()) << expected.size() << " examples were not found";
+  EXPECT_EQ(tokens, wanted);
+  EXPECT_LT(static_cast<double>(padded), 1.25 * static_cast<double>(tokens)) << "sorted by length";
+}
+
+// --------------------------------------------------------------------------------- training
+
+struct Trainee {
+  std::unique_ptr<Backend> backend = open_backend("cpu", {});
+  Task main = make("addition"), other = make("toylag(document=256)");
+  Mixture data{main};
+  std::unique_ptr<Model> model;
+  TrainConfig config;
+  explicit Trainee(double share = 0.5, LengthPlan lengths = {}) {
+    if (share > 0) data.add(other, share, false);
+    ModelConfig c = preset("micro").config;
+    c.vocabulary = c.classes = data.vocabulary();
+    c.dropout = 0.1;
+    model = std::make_unique<Model>(
+        *backend, c,
+        Encoding(task_catalog(), {"t5", {}},
+                 {c.layers, c.heads, c.groups(), c.head_dim(), c.width, 48, 96}),
+        5);
+    config.length = 48, config.batch = 10, config.micro_batch = 4, config.steps = 20;
+    config.log_every = 4, config.eval_every = 7, config.validation_examples = 6;
+    config.optimizer.lr = 3e-3;
+    config.lengths = lengths;
+  }
+  std::vector<std::vector<float>> weights() {
+    std::vector<std::vector<float>> out;
+    for (const Parameter& p : model->parameters()) {
+      out.emplace_back(static_cast<std::size_t>(p.shape.count()));
+      backend->download(out.back().data(), View{p.value, p.shape});
+    }
+    return out;
+  }
+};
+
+constexpr LengthPlan growing{.kind = LengthKind::growing, .least = 8, .stride = 3, .over = 12};
+
+// Stopped after any step and gone on with, a mixture of drawn lengths has the bits of a whole run.
+TEST(MixedTraining, ResumesBitForBit) {
+  const fs::path last = fs::temp_directory_path() / fmt::format("mixture_{}.safetensors", getpid());
+  Trainee whole(0.5, growing);
+  TrainState wanted;
+  train(*whole.model, whole.data, whole.config, 9, "id", {}, {}, wanted);
+  for (const int stop_at : {1, 9, 13}) {
+    Trainee first(0.5, growing), second(0.5, growing);
+    TrainState state, resumed;
+    std::atomic<bool> stop{false};
+    TrainWatch watch;
+    watch.stop = &stop;
+    watch.progress = [&](const TrainState& s, double) { stop = s.step == stop_at; };
+    ASSERT_EQ(train(*first.model, first.data, first.config, 9, "id", {last, {}, {}}, watch, state),
+              TrainOutcome::stopped);
+    load_checkpoint(last, *second.model, resumed, "id");
+    train(*second.model, second.data, second.config, 9, "id", {}, {}, resumed);
+    fs::remove(last);
+    EXPECT_EQ(second.weights(), whole.weights()) << stop_at;
+    EXPECT_EQ(resumed.tokens, wanted.tokens);
+    EXPECT_EQ(resumed.observations.size(), wanted.observations.size());
+    for (std::size_t i = 0; i < wanted.observations.size(); ++i)
+      EXPECT_EQ(resumed.observations[i].value, wanted.observations[i].value) << i;
+  }
+}
+
+TEST(MixedTraining, RecordsLengthsAndEachTask) {
+  Trainee t(0.5, growing);
+  TrainState state;
+  train(*t.model, t.data, t.config, 9, "id", {}, {}, state);
+  std::vector<double> lengths;
+  int own = 0, mixed = 0;
+  for (const Observation& o : state.observations) {
+    if (o.metric == "length") lengths.push_back(o.value);
+    if (o.split != "val" || o.metric != "nll") continue;
+    ++(o.coords.contains("mix") ? mixed : own);
+    EXPECT_EQ(o.coords.value("mix", t.other.text()), t.other.text());
+  }
+  ASSERT_EQ(lengths.size(), 5u);
+  EXPECT_LT(lengths.front(), 16);  // mean of lengths from 8 to about 20
+  EXPECT_GT(lengths.back(), 20);   // to about the mean of 8 to 47
+  EXPECT_EQ(own, 3);
+  EXPECT_EQ(mixed, 3);
+  std::int64_t tokens = 0;
+  for (int step = 0; step < 20; ++step)
+    for (unsigned i = 0; i < 10; ++i)
+      tokens += growing.length(48, step, 9, static_cast<unsigned>(step) * 10 + i);
+  EXPECT_EQ(state.tokens, tokens);
+}
+
+// Padding changes nothing: examples of two lengths in one batch give the losses they give alone.
+TEST(MixedTraining, PaddingChangesNoLoss) {
+  Trainee t(0);
+  std::int64_t tokens = 0;
+  const LengthPlan plan{.kind = LengthKind::uniform, .least = 11};
+  const std::vector<Batch> together = t.data.step(plan, 48, 0, 3, 0, 6, 1 << 20, tokens);
+  ASSERT_EQ(together.size(), 1u);
+  const std::vector<Batch> alone = t.data.step(plan, 48, 0, 3, 0, 6, 1, tokens);
+  ASSERT_EQ(alone.size(), 6u);
+  const auto score = [&](const Batch& b) {
+    StepInfo s;
+    s.batch = b.size, s.length = b.length;
+    return t.model->score(b, s).nats;
+  };
+  std::vector<double> nats;
+  for (const Batch& b : alone)
+    for (const double x : score(b)) nats.push_back(x);
+  const std::vector<double> padded = score(together[0]);
+  ASSERT_EQ(padded.size(), nats.size());
+  for (std::size_t i = 0; i < nats.size(); ++i) EXPECT_NEAR(padded[i], nats[i], 1e-4) << i;
+}
+
+}  // namespace
+}  // namespace pesuite::testing
