@@ -122,7 +122,12 @@ int eval_verb(const std::vector<std::string>& words) {
                   longest, reach(config));
   if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
     config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
-  if (task.info().inputs != cell.model.vocabulary || task.info().outputs != cell.model.outputs())
+  // a mixture's alphabet holds more than one task's
+  const bool fits = cell.mix.empty()
+                        ? task.info().inputs == cell.model.vocabulary &&
+                              task.info().outputs == cell.model.outputs()
+                        : task.info().head == PES_LM && task.info().inputs <= cell.model.vocabulary;
+  if (!fits)
     fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}", task.text(),
          task.info().inputs, task.info().outputs, cell.model.vocabulary, cell.model.outputs());
   check(config, task);

@@ -76,25 +76,33 @@ ModelConfig model_from_json(const Json& j) {
 
 Json to_json(const TrainConfig& c) {
   const OptimizerConfig& o = c.optimizer;
-  return {{"train_len", c.length},
-          {"batch", c.batch},
-          {"micro_batch", c.pass_size()},
-          {"steps", c.steps},
-          {"optimizer",
-           {{"name", "adamw"},
-            {"lr", o.lr},
-            {"betas", {o.beta1, o.beta2}},
-            {"eps", o.eps},
-            {"weight_decay", o.weight_decay},
-            {"clip", o.clip}}},
-          {"schedule", to_json(c.schedule)},
-          {"dropout_steps", c.dropout_steps},
-          {"log_every", c.log_every},
-          {"eval_every", c.eval_every},
-          {"checkpoint_every", c.checkpoint_every},
-          {"validation_examples", c.validation_examples},
-          {"keep_periodic", c.keep_periodic},
-          {"keep_best", c.keep_best}};
+  Json j = {{"train_len", c.length},
+            {"batch", c.batch},
+            {"micro_batch", c.pass_size()},
+            {"steps", c.steps},
+            {"optimizer",
+             {{"name", "adamw"},
+              {"lr", o.lr},
+              {"betas", {o.beta1, o.beta2}},
+              {"eps", o.eps},
+              {"weight_decay", o.weight_decay},
+              {"clip", o.clip}}},
+            {"schedule", to_json(c.schedule)},
+            {"dropout_steps", c.dropout_steps},
+            {"log_every", c.log_every},
+            {"eval_every", c.eval_every},
+            {"checkpoint_every", c.checkpoint_every},
+            {"validation_examples", c.validation_examples},
+            {"keep_periodic", c.keep_periodic},
+            {"keep_best", c.keep_best}};
+  if (c.lengths.kind != LengthKind::fixed)  // absent: so that cells of before keep their ids
+    j["lengths"] = {{"kind", length_kind_name(c.lengths.kind)},
+                    {"min", c.lengths.least},
+                    {"stride", c.lengths.stride},
+                    {"over", c.lengths.over},
+                    {"shorter", c.lengths.shorter},
+                    {"per", c.lengths.per_step ? "step" : "example"}};
+  return j;
 }
 
 TrainConfig train_from_json(const Json& j) {
@@ -111,6 +119,14 @@ TrainConfig train_from_json(const Json& j) {
   c.eval_every = j.at("eval_every"), c.checkpoint_every = j.at("checkpoint_every");
   c.validation_examples = j.at("validation_examples");
   c.keep_periodic = j.at("keep_periodic"), c.keep_best = j.at("keep_best");
+  if (j.contains("lengths")) {
+    const Json& l = j.at("lengths");
+    for (const LengthKind kind : {LengthKind::uniform, LengthKind::growing})
+      if (l.at("kind") == length_kind_name(kind)) c.lengths.kind = kind;
+    c.lengths.least = l.at("min"), c.lengths.stride = l.at("stride");
+    c.lengths.over = l.at("over"), c.lengths.shorter = l.at("shorter");
+    c.lengths.per_step = l.at("per") == "step";
+  }
   return c;
 }
 
@@ -185,6 +201,11 @@ Json to_json(const CellConfig& c) {
             {"precision", precision_name(c.precision)}};
   for (const SwitchConfig& s : c.switches) j["switches"].push_back(to_json(s));
   if (!c.evaluation.empty()) j["evaluation"] = c.evaluation;
+  for (const CellMix& m : c.mix)
+    j["mix"].push_back({{"task", m.task},
+                        {"task_identity", m.identity},
+                        {"share", m.share},
+                        {"alphabet", m.same_alphabet ? "same" : "own"}});
   return j;
 }
 
@@ -196,6 +217,9 @@ CellConfig cell_from_json(const Json& j) {
   c.task_identity = j.at("task_identity").get<std::map<std::string, std::string>>();
   c.model = model_from_json(j.at("model"));
   c.train = train_from_json(j.at("train"));
+  for (const Json& m : j.value("mix", Json::array()))
+    c.mix.push_back({m.at("task"), m.at("task_identity").get<std::map<std::string, std::string>>(),
+                     m.at("share"), m.at("alphabet") == "same"});
   c.seed = j.at("seed"), c.backend = j.at("backend");
   c.precision = parse_precision(j.at("precision").get<std::string>());
   for (const Json& s : j.value("switches", Json::array()))
@@ -216,11 +240,28 @@ std::string series_id(const CellConfig& c) {
   j.erase("seed");
   j["task_identity"].erase("build");
   for (auto& [name, identity] : j["encoding_identity"].items()) identity.erase("build");
+  if (j.contains("mix"))
+    for (Json& m : j["mix"]) m["task_identity"].erase("build");
   return sha256(canonical(j)).substr(0, 16);
 }
 
 std::string part_id(const CellEval& e) {
   return sha256(canonical(to_json(e))).substr(0, 8);
+}
+
+std::vector<Task> make_mixed_tasks(const Catalog& catalog, const CellConfig& c) {
+  std::vector<Task> out;
+  for (const CellMix& m : c.mix)
+    out.emplace_back(catalog, parse_expression(m.task, "task"), c.train.length, c.train.length);
+  return out;
+}
+
+Mixture make_mixture(const Task& task, const std::vector<Task>& mixed,
+                     const std::vector<CellMix>& shares) {
+  Mixture m(task);
+  for (std::size_t i = 0; i < mixed.size(); ++i)
+    m.add(mixed[i], shares[i].share, shares[i].same_alphabet);
+  return m;
 }
 
 // ------------------------------------------------------------------------- stages of training

@@ -30,6 +30,14 @@ struct CellEval {
 Json to_json(const CellEval&);
 CellEval eval_from_json(const Json&);
 
+// A task that is trained on beside the cell's own.
+struct CellMix {
+  std::string task;                             // expression with all its options
+  std::map<std::string, std::string> identity;  // version, library, build, digest
+  double share = 0;                             // of the examples
+  bool same_alphabet = false;
+};
+
 // From `step` on training goes on under another encoding, with everything that holds then.
 struct SwitchConfig {
   std::int64_t step = 0;  // training steps done before it
@@ -51,15 +59,20 @@ struct CellConfig {
   std::map<std::string, std::map<std::string, std::string>> encoding_identity;
   std::string task;
   std::map<std::string, std::string> task_identity;  // version, library, build, digest
-  int max_length = 0;                                // longest sequence that it will see
-  ModelConfig model;                                 // at the start
-  TrainConfig train;                                 // at the start
+  std::vector<CellMix> mix;
+  int max_length = 0;  // longest sequence that it will see
+  ModelConfig model;   // at the start
+  TrainConfig train;   // at the start
   std::uint64_t seed = 0;
   std::string backend = "cpu";
   Precision precision = Precision::fp32;
 };
 Json to_json(const CellConfig&);
 CellConfig cell_from_json(const Json&);
+// The cell's task and those it is mixed with; all of them on loan. Error (usage) where they cannot
+// be.
+std::vector<Task> make_mixed_tasks(const Catalog&, const CellConfig&);
+Mixture make_mixture(const Task&, const std::vector<Task>& mixed, const std::vector<CellMix>&);
 std::string cell_identity(
     const CellConfig&);                    // the text that is hashed, and that checkpoints carry
 std::string cell_id(const CellConfig&);    // 16 hexadecimal digits

@@ -322,6 +322,7 @@ class Planner {
     model.classes = task.at("outputs");
     const bool lm = task.at("head").get<int>() == PES_LM;
     if (!lm) model.tied = false;  // classes are no tokens
+    if (!mix(c.config, t, {train_length, max_length, reached}, task, model)) return false;
     const Json& encoding = encoding_facts(e, model, train_length, max_length);
     if (encoding.is_null()) return false;
     for (const auto& [id, facts] : {std::pair{&t.id, &task}, std::pair{&e.id, &encoding}})
@@ -385,6 +386,38 @@ class Planner {
     c.training = cell_id(training_of(config));
     c.series = series_id(config);
     return true;
+  }
+
+  // The tasks that are mixed with the cell's own: what they are, and the alphabet of all of them.
+  struct Lengths {
+    int train, longest, reached;
+  };
+  bool mix(CellConfig& config, const SuiteTask& t, const Lengths& lengths, const Json& task,
+           ModelConfig& model) {
+    if (t.train.mix.empty() || task.contains("crashed")) return true;
+    try {
+      for (const SuiteMix& m : t.train.mix) {
+        SuiteTask other;
+        other.id = "mixed " + task_text(m.expression), other.where = m.where;
+        other.expression = m.expression;
+        const Json& facts = task_facts(other, lengths.train, lengths.train, 0);
+        if (facts.is_null()) return false;
+        auto identity = facts.at("identity").get<std::map<std::string, std::string>>();
+        if (const std::string digest = facts.at("digest"); !digest.empty())
+          identity["digest"] = digest;
+        config.mix.push_back({facts.at("text"), identity, m.share, m.same_alphabet});
+      }
+      const int vocabulary = ask([&]() -> Json {
+        const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
+        config.train.length = lengths.train;
+        return make_mixture(own, make_mixed_tasks(catalog_, config), config.mix).vocabulary();
+      });
+      model.vocabulary = model.classes = vocabulary;
+      return true;
+    } catch (const Error& e) {
+      problems_.add(t.train.mix.front().where, e.what(), e.code());
+      return false;
+    }
   }
 
   // As many of `wanted` examples as the split has, with a note where that is fewer.

@@ -95,6 +95,8 @@ class Sorter {
     CellData& c = cell_of(t, j, e, seed->get<std::uint64_t>());
     if (text(j, "part") == "failure")
       c.status = text(j, "status"), c.reason = text(j, "reason");
+    else if (coords->contains("mix"))
+      return true;  // of a task that is only trained on: its records stand for themselves
     else if (text(j, "split") == "train" || text(j, "split") == "val")
       add_training(c, j);
     else

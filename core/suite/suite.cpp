@@ -33,6 +33,8 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
   c.validation_examples = validation_examples;
   c.keep_periodic = keep_periodic;
   c.keep_best = keep_best;
+  if (lengths.kind != LengthKind::fixed) c.lengths = lengths;
+  if (lengths.kind == LengthKind::growing) c.lengths.over = interval(lengths_over);
   return c;
 }
 
@@ -92,6 +94,30 @@ void read_tuning(Reader& r, Tuning& t) {
                                           : std::vector<double>(t.seeds.begin(), t.seeds.end()));
 }
 
+void read_lengths(Reader& r, TrainSettings& t) {
+  LengthPlan& l = t.lengths;
+  const auto otherwise = l.kind == LengthKind::fixed ? LengthKind::uniform : l.kind;
+  l.kind = static_cast<LengthKind>(
+      r.choice("kind", {"fixed", "uniform", "growing"}, static_cast<std::size_t>(otherwise)));
+  l.least = static_cast<int>(r.integer("min", l.least, 1, 1 << 24));
+  l.stride = static_cast<int>(r.integer("stride", l.stride, 1, 1 << 24));
+  l.per_step = r.choice("per", {"example", "step"}, l.per_step ? 1 : 0) == 1;
+  l.shorter = r.flag("shorter", l.shorter);
+  t.lengths_over = read_extent(r, "over", t.lengths_over);
+}
+
+void read_mix(Reader& r, SuiteMix& m) {
+  m.where = r.where("task");
+  try {
+    m.expression = parse_expression(r.text("task", ""), "task");
+  } catch (const Error& e) {
+    r.problem("task", fmt::format("is no task: {}", e.what()));
+  }
+  m.share = r.number("share", 0, 0, 1);
+  if (m.share == 0 || m.share == 1) r.problem("share", "must lie between 0 and 1");
+  m.same_alphabet = r.choice("alphabet", {"own", "same"}, 0) == 1;
+}
+
 void read_train(Reader& r, TrainSettings& t) {
   r.table("optimizer", [&](Reader& o) { read_optimizer(o, t.optimizer); });
   t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
@@ -118,6 +144,9 @@ void read_train(Reader& r, TrainSettings& t) {
     t.budget = {Extent::Unit::steps,
                 static_cast<double>(r.integer("steps", 1, 1, std::int64_t{1} << 40))};
   if (t.budget.unit == Extent::Unit::share) r.problem("budget", "cannot be a share of itself");
+  r.table("lengths", [&](Reader& l) { read_lengths(l, t); });
+  if (r.has("mix")) t.mix.clear();  // as every list: replaced by what lies on top
+  r.tables("mix", [&](Reader& m, const std::string&) { read_mix(m, t.mix.emplace_back()); });
   t.dropout_steps = r.integer("dropout_steps", t.dropout_steps, -1, std::int64_t{1} << 40);
   t.log_every = read_extent(r, "log_every", t.log_every);
   t.eval_every = read_extent(r, "eval_every", t.eval_every);

@@ -21,6 +21,14 @@ struct Tuning {  // learning rates to choose from, and the seeds to try them wit
   std::vector<std::uint64_t> seeds;
 };
 
+// A task that models are trained on beside the one that a cell is about.
+struct SuiteMix {
+  Expression expression;
+  double share = 0;  // of the examples
+  bool same_alphabet = false;
+  std::string where;
+};
+
 struct TrainSettings {  // what a suite says, before lengths and models make steps of it
   OptimizerConfig optimizer;
   Tuning tuning;
@@ -37,6 +45,9 @@ struct TrainSettings {  // what a suite says, before lengths and models make ste
   int validation_examples = 128;
   int keep_periodic = 0;
   bool keep_best = true;
+  LengthPlan lengths;
+  Extent lengths_over{Extent::Unit::share, 0.5};
+  std::vector<SuiteMix> mix;
 
   // With a training length and the cost of a token, forward, in FLOPs.
   TrainConfig resolve(int length, double forward_flops_per_token) const;

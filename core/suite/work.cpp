@@ -39,6 +39,7 @@ class Work {
         catalog_(open_catalog(plugin_search_path(plugin_path))),
         task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length, cell_.max_length,
               work.reach),
+        mixed_(make_mixed_tasks(catalog_, cell_)),
         backend_(
             open_backend(cell_.backend, {.threads = work.threads, .precision = cell_.precision})),
         model_(make_model(encoding_of(cell_))) {
@@ -137,7 +138,8 @@ class Work {
       progress({"train", s.step, end(), loss, static_cast<double>(s.tokens) / s.seconds,
                 share * train_work_ / std::max(1.0, total_work_)});
     };
-    return train(*model_, task_, train_, cell_.seed, cell_identity(training_), paths, watch, state);
+    return train(*model_, make_mixture(task_, mixed_, cell_.mix), train_, cell_.seed,
+                 cell_identity(training_), paths, watch, state);
   }
 
   // The start of a training: fresh, or where its trunk has left a checkpoint for it. A trunk that
@@ -249,6 +251,7 @@ class Work {
   std::string id_, training_id_;
   Catalog catalog_;
   Task task_;
+  std::vector<Task> mixed_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;
   TrainState trained_;

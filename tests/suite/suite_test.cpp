@@ -240,6 +240,41 @@ budget = "3 steps"
             "x.toml: extends itself, directly or through others");
 }
 
+TEST_F(Suites, LengthsAndMixturesArePartOfACell) {
+  const std::string corpus = replaced(sound, "batch = 8", R"(batch = 8
+lengths = {kind = "growing", min = 4, stride = 2, over = "25%", per = "step"})");
+  const TrainConfig train = plan(corpus).cells[0].config.train;
+  EXPECT_EQ(train.lengths.kind, LengthKind::growing);
+  EXPECT_EQ(train.lengths.least, 4);
+  EXPECT_EQ(train.lengths.stride, 2);
+  EXPECT_EQ(train.lengths.over, 10) << "a quarter of 40 steps";
+  EXPECT_TRUE(train.lengths.per_step);
+  EXPECT_EQ(train_from_json(to_json(train)).lengths, train.lengths);
+  EXPECT_NE(plan(corpus).cells[0].id, plan(sound).cells[0].id);
+  EXPECT_FALSE(to_json(plan(sound).cells[0].config).contains("mix")) << "ids of before stay";
+
+  const auto mixed = [&](const std::string& with) {
+    SuiteChoices c;
+    c.only = {"task=corpus"};
+    c.set = {"train.mix=[" + with + "]"};
+    return plan(sound, c).cells.at(0).config;
+  };
+  const CellConfig own = mixed(R"({task = "flipflop", share = 0.25})");
+  EXPECT_EQ(own.model.vocabulary, 32 + 5) << "24 and 5 symbols behind the 8 shared ids";
+  ASSERT_EQ(own.mix.size(), 1u);
+  EXPECT_TRUE(own.mix[0].task.starts_with("flipflop"));
+  EXPECT_EQ(own.mix[0].share, 0.25);
+  EXPECT_EQ(cell_identity(cell_from_json(to_json(own))), cell_identity(own));
+  EXPECT_EQ(mixed(R"({task = "flipflop", share = 0.25, alphabet = "same"})").model.vocabulary, 32);
+  EXPECT_NE(cell_id(own), cell_id(mixed(R"({task = "flipflop", share = 0.5})")));
+  for (const auto& [with, what] :
+       {std::pair{R"({task = "parity", share = 0.5})", "only tasks that predict tokens"},
+        std::pair{R"({task = "flipflop", share = 1})", "must lie between 0 and 1"},
+        std::pair{R"({task = "flipflap", share = 0.5})", "flipflap"},
+        std::pair{R"({task = "flipflop", share = 0.5, alphabet = "all"})", "alphabet"}})
+    EXPECT_THAT(problems([&] { mixed(with); }), ::testing::HasSubstr(what));
+}
+
 TEST_F(Suites, AxesAreNamedByLabels) {
   const std::string text =
       replaced(replaced(sound, "task = \"kback_copy\"\ntrain_len = 16",
