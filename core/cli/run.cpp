@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "suite/keys.h"
 #include "suite/report.h"
 #include "suite/tune.h"
 
@@ -204,8 +205,17 @@ int validate_verb(const std::vector<std::string>& words) {
               "Reads a suite, resolves its encodings and tasks, and reports every problem with "
               "file, line and column.");
   add_choices(a);
+  a.flags()("keys", po::value<std::string>()->implicit_value(""),
+            "print what can be written in suites instead: all keys, or with --keys=train.lengths "
+            "that one and those below it");
   a.positional("suite");
   if (!a.parse(words)) return 0;
+  if (a.has("keys")) {
+    std::vector<std::vector<std::string>> rows = {{"key", "value", "meaning"}};
+    for (const SuiteKey& k : suite_keys(a.text("keys"))) rows.push_back({k.name, k.values, k.help});
+    fmt::print("{}", plain_table(rows));
+    return 0;
+  }
   a.require("suite", "the suite");
   const fs::path file = find_suite(a.text("suite"));
   Problems problems;

@@ -288,6 +288,23 @@ TEST_F(Run, UsageErrorsAreSentences) {
   EXPECT_EQ(pesuite({"run", "--help"}).code, 0);
 }
 
+TEST_F(Run, KeysOfSuitesAreExplained) {
+  const Ended e = pesuite({"validate", "--keys=train.lengths"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  for (const char* text : {"train.lengths.over", "stretch", "fixed | uniform | growing",
+                           "until the training length is reached. Default: 50%."})
+    EXPECT_NE(e.out.find(text), std::string::npos) << text << "\n" << e.out;
+  EXPECT_EQ(e.out.find("train.mix"), std::string::npos);
+  const Ended all = pesuite({"validate", "--keys"});
+  for (const char* text : {"task.train_len", "eval.axes", "model.kv_heads", "train.mix.share"})
+    EXPECT_NE(all.out.find(text), std::string::npos) << text;
+  const Ended wrong = pesuite({"validate", "--keys=train.length"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("suites have no key 'train.length', did you mean 'train.lengths'?"),
+            std::string::npos)
+      << wrong.err;
+}
+
 TEST_F(Run, PluginProblemsAreNotes) {
   const std::vector<std::string> path = {"PESUITE_PLUGIN_PATH=" PESUITE_TEST_PLUGINS
                                          ":" PESUITE_TEST_OTHER ":/no/such/place"};
