@@ -44,6 +44,25 @@ std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellC
   return to_text(x, full_terms(catalog, text));
 }
 
+// Which of the tasks that it was trained on this one is; 0: the cell's own, or a stranger that
+// speaks its alphabet.
+std::size_t part_of(const CellConfig& cell, const Catalog& catalog, const std::string& task) {
+  const Expression x = parse_expression(task, "task");
+  const std::string text =
+      full_text(*catalog.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
+  for (std::size_t i = 0; i < cell.mix.size(); ++i)
+    if (cell.mix[i].task == text) return i + 1;
+  return 0;
+}
+
+// The model for who speaks the symbols of such a task.
+Scorer scorer_of_part(const CellConfig& cell, const Catalog& catalog, std::size_t part,
+                      Model& model) {
+  const Task own(catalog, parse_expression(cell.task, "task"), cell.train.length, cell.max_length);
+  const std::vector<Task> mixed = make_mixed_tasks(catalog, cell);
+  return make_mixture(own, mixed, cell.mix).scorer(part, model);
+}
+
 std::string number_or_dash(double x, int digits) {
   return std::isnan(x) ? "-" : format_fixed(x, digits);
 }
@@ -122,6 +141,7 @@ int eval_verb(const std::vector<std::string>& words) {
                   longest, reach(config));
   if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
     config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
+  const std::size_t part = part_of(cell, catalog, a.text("task", cell.task));
   // a mixture's alphabet holds more than one task's
   const bool fits = cell.mix.empty()
                         ? task.info().inputs == cell.model.vocabulary &&
@@ -139,10 +159,12 @@ int eval_verb(const std::vector<std::string>& words) {
   // tables are as long as they were trained
   Model model(*backend, model_of(cell), make_encoding(catalog, encoding, cell), cell.seed);
   const std::int64_t steps = load_weights(file, model);
+  const Scorer mixed = part > 0 ? scorer_of_part(cell, catalog, part, model) : Scorer{};
+  const auto seed = a.get<std::uint64_t>("seed", cell.seed);
   std::vector<Observation> all;
   for (const int length : config.lengths)
-    for (Observation& o :
-         evaluate(model, task, config, length, a.get<std::uint64_t>("seed", cell.seed), steps))
+    for (Observation& o : mixed ? evaluate(mixed, task, config, length, seed, steps)
+                                : evaluate(model, task, config, length, seed, steps))
       all.push_back(std::move(o));
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());

@@ -13,13 +13,29 @@ const char* length_kind_name(LengthKind kind) {
   return names[static_cast<int>(kind)];
 }
 
+std::int64_t LengthPlan::reached(int longest, std::int64_t step) const {
+  const std::int64_t all = std::max(0, longest - least) / stride + 1;
+  return kind == LengthKind::growing && step < over ? std::min(all, 1 + step * all / over) : all;
+}
+
+double LengthPlan::mean(int longest, std::int64_t step) const {
+  if (kind == LengthKind::fixed) return longest;
+  const double last =
+      std::min(longest, least + stride * static_cast<int>(reached(longest, step) - 1));
+  return kind == LengthKind::uniform || shorter ? (std::min(longest, least) + last) / 2 : last;
+}
+
+std::vector<int> LengthPlan::all(int longest) const {
+  if (kind == LengthKind::fixed || least >= longest) return {longest};
+  std::vector<int> out;
+  for (int length = least; length <= longest; length += stride) out.push_back(length);
+  return out;
+}
+
 int LengthPlan::length(int longest, std::int64_t step, std::uint64_t seed,
                        std::uint64_t index) const {
   if (kind == LengthKind::fixed) return longest;
-  const std::int64_t all = std::max(0, longest - least) / stride + 1;
-  const std::int64_t reached =
-      kind == LengthKind::growing && step < over ? 1 + step * all / over : all;
-  std::int64_t chosen = std::min(reached, all) - 1;
+  std::int64_t chosen = reached(longest, step) - 1;
   if (kind == LengthKind::uniform || shorter) {
     pes::Random random(seed, pes::purpose("length"),
                        per_step ? static_cast<std::uint64_t>(step) : index);
@@ -74,6 +90,24 @@ Batch Mixture::batch(std::size_t part, pes_split split, std::uint64_t seed, std:
     sample(part, {split, seed, first + i, length, -1, {}}, std::span(b.tokens).subspan(i * n, n),
            std::span(b.targets).subspan(i * n, n));
   return b;
+}
+
+Scorer Mixture::scorer(std::size_t part, Model& model) const {
+  const std::int32_t shift = parts_[part].shift;
+  return [&model, shift](const Batch& own, const StepInfo& s) {
+    if (shift == 0) return model.score(own, s);
+    const auto shifted = [](std::int32_t id, std::int32_t by) {
+      return id >= PES_FIRST_SYMBOL ? id + by : id;
+    };
+    Batch b = own;
+    for (auto* ids : {&b.tokens, &b.targets})
+      for (std::int32_t& id : *ids) id = shifted(id, shift);
+    b.candidate_first = shifted(b.candidate_first, shift);
+    Scores scores = model.score(b, s);
+    for (std::int32_t& best : scores.best)
+      best = best < PES_FIRST_SYMBOL ? best : best < PES_FIRST_SYMBOL + shift ? -1 : best - shift;
+    return scores;
+  };
 }
 
 std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64_t step,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/evaluate.h"
 #include "model/model.h"
 #include "model/task.h"
 
@@ -24,6 +25,12 @@ struct LengthPlan {
 
   // Tokens of training example `index` in `step`; follows from the arguments alone.
   int length(int longest, std::int64_t step, std::uint64_t seed, std::uint64_t index) const;
+  // Expected over examples.
+  double mean(int longest, std::int64_t step) const;
+  std::vector<int> all(int longest) const;  // ascending, at least one
+
+ private:
+  std::int64_t reached(int longest, std::int64_t step) const;  // how many of them, in this step
 };
 
 // Tasks in fixed shares. Which one an example is of follows from its index alone, and any stretch
@@ -49,6 +56,9 @@ class Mixture {
   // Examples first .. first + size - 1 of a part and split, axes drawn as in training.
   Batch batch(std::size_t part, pes_split, std::uint64_t seed, std::uint64_t first, int size,
               int length) const;
+  // A model of the mixture for who speaks a part's own alphabet; an answer in another's symbols is
+  // none of its classes. The model is on loan.
+  Scorer scorer(std::size_t part, Model&) const;
 
   // The training examples of a step in batches of at most `pass_tokens` tokens (or one example),
   // shortest first, so that little is padded; PAD follows the shorter ones of a batch and is never

@@ -18,6 +18,15 @@ int TrainConfig::pass_size() const {
   return std::clamp(tokens_of_a_pass / length, 1, batch);
 }
 
+double TrainConfig::tokens_read(std::int64_t first, std::int64_t last) const {
+  // from `over` on no step differs from another
+  const std::int64_t even =
+      std::clamp(lengths.kind == LengthKind::growing ? lengths.over : 0, first, last);
+  double tokens = static_cast<double>(last - even) * lengths.mean(length, even);
+  for (std::int64_t step = first; step < even; ++step) tokens += lengths.mean(length, step);
+  return batch * tokens;
+}
+
 namespace {
 
 std::int64_t scored_targets(const Batch& b) {
@@ -119,8 +128,8 @@ class Run {
     state_.cursor += config_.batch;
     state_.tokens += tokens;
     state_.logged_tokens += tokens;
-    state_.flops +=
-        3 * forward_flops(model_.config(), config_.length) * static_cast<double>(tokens);
+    for (const Batch& b : passes)
+      state_.flops += 3 * forward_flops(model_.config(), b.length) * b.size * b.length;
     state_.nats += nats;
     state_.scored += scored;
     state_.norm += norm;
@@ -202,18 +211,20 @@ class Run {
     if (scored == 0) return;
     const double loss = nats / static_cast<double>(scored);
     const double accuracy = static_cast<double>(correct) / static_cast<double>(scored);
-    Observation& o = observe("nll", unit(part), "lower", "val", loss);
+    const auto observe_part = [&](const char* metric, const char* unit, const char* direction,
+                                  double value) -> Observation& {
+      Observation& o = observe(metric, unit, direction, "val", value);
+      o.n = config_.validation_examples;
+      if (part > 0) o.coords["mix"] = data_.task(part).text();
+      return o;
+    };
+    Observation& o = observe_part("nll", unit(part), "lower", loss);
     o.sum = nats;
     o.count = scored;
-    o.n = config_.validation_examples;
-    Observation& a = observe("acc", "share", "higher", "val", accuracy);
-    a.n = config_.validation_examples;
+    observe_part("acc", "share", "higher", accuracy);
     log(fmt::format("step {} | val loss {:.4f} | ppl {:.4g} | acc {:.4f}{}", state_.step, loss,
                     std::exp(loss), accuracy, part > 0 ? " | " + data_.task(part).text() : ""));
-    if (part > 0) {
-      for (std::size_t i = 1; i <= 2; ++i)
-        state_.observations[state_.observations.size() - i].coords["mix"] = data_.task(part).text();
-    } else if (loss < state_.best) {
+    if (part == 0 && loss < state_.best) {
       state_.best = loss;
       state_.best_step = state_.step;
       if (config_.keep_best) save(paths_.best);

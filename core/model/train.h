@@ -35,6 +35,8 @@ struct TrainConfig {
   int pass_size() const;  // examples of a pass
   // At the training length: fewer where lengths are drawn.
   std::int64_t tokens_per_step() const { return std::int64_t{batch} * length; }
+  // Read in steps first .. last - 1; expected, where lengths are drawn.
+  double tokens_read(std::int64_t first, std::int64_t last) const;
   int first_length() const { return began_length > 0 ? began_length : length; }
 };
 

@@ -205,7 +205,8 @@ Json to_json(const CellConfig& c) {
     j["mix"].push_back({{"task", m.task},
                         {"task_identity", m.identity},
                         {"share", m.share},
-                        {"alphabet", m.same_alphabet ? "same" : "own"}});
+                        {"alphabet", m.same_alphabet ? "same" : "own"},
+                        {"max_len", m.max_length}});
   return j;
 }
 
@@ -219,7 +220,7 @@ CellConfig cell_from_json(const Json& j) {
   c.train = train_from_json(j.at("train"));
   for (const Json& m : j.value("mix", Json::array()))
     c.mix.push_back({m.at("task"), m.at("task_identity").get<std::map<std::string, std::string>>(),
-                     m.at("share"), m.at("alphabet") == "same"});
+                     m.at("share"), m.at("alphabet") == "same", m.at("max_len")});
   c.seed = j.at("seed"), c.backend = j.at("backend");
   c.precision = parse_precision(j.at("precision").get<std::string>());
   for (const Json& s : j.value("switches", Json::array()))
@@ -252,16 +253,35 @@ std::string part_id(const CellEval& e) {
 std::vector<Task> make_mixed_tasks(const Catalog& catalog, const CellConfig& c) {
   std::vector<Task> out;
   for (const CellMix& m : c.mix)
-    out.emplace_back(catalog, parse_expression(m.task, "task"), c.train.length, c.train.length);
+    out.emplace_back(catalog, parse_expression(m.task, "task"), c.train.length, m.max_length);
   return out;
 }
 
-Mixture make_mixture(const Task& task, const std::vector<Task>& mixed,
+Mixture make_mixture(const Task& own, const std::vector<Task>& mixed,
                      const std::vector<CellMix>& shares) {
-  Mixture m(task);
+  Mixture m(own);
   for (std::size_t i = 0; i < mixed.size(); ++i)
     m.add(mixed[i], shares[i].share, shares[i].same_alphabet);
   return m;
+}
+
+std::string data_text(const CellConfig& c) {
+  std::string out;
+  double rest = 1;
+  for (const CellMix& m : c.mix) rest -= m.share;
+  const auto part = [&](double share, const std::string& task) {
+    out += fmt::format("{}{:.4g} % {}", out.empty() ? "" : ", ", 100 * share, task);
+  };
+  if (!c.mix.empty()) part(rest, c.task);
+  for (const CellMix& m : c.mix) part(m.share, m.task);
+  const LengthPlan& l = c.train.lengths;
+  if (l.kind == LengthKind::fixed) return out;
+  const std::vector<int> all = l.all(c.train.length);
+  out += fmt::format("{}lengths {} to {}{}", out.empty() ? "" : "; ", all.front(), all.back(),
+                     l.stride > 1 ? fmt::format(" by {}", l.stride) : "");
+  if (l.kind == LengthKind::growing)
+    out += fmt::format(", growing in {} steps{}", l.over, l.shorter ? "" : ", none shorter");
+  return out + (l.per_step ? ", one a step" : "");
 }
 
 // ------------------------------------------------------------------------- stages of training
@@ -327,8 +347,7 @@ double train_flops(const CellConfig& c) {
   std::int64_t end = c.train.steps;
   for (CellConfig stage = c;; stage = trunk_of(stage)) {
     const TrainConfig t = train_of(stage);
-    flops += 3 * forward_flops(model_of(stage), t.length) *
-             static_cast<double>((end - first_step(stage)) * t.tokens_per_step());
+    flops += 3 * forward_flops(model_of(stage), t.length) * t.tokens_read(first_step(stage), end);
     end = first_step(stage);
     if (stage.switches.empty()) return flops;
   }

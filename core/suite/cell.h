@@ -36,6 +36,7 @@ struct CellMix {
   std::map<std::string, std::string> identity;  // version, library, build, digest
   double share = 0;                             // of the examples
   bool same_alphabet = false;
+  int max_length = 0;  // longest sequence that is trained on, by any cell that may share a trunk
 };
 
 // From `step` on training goes on under another encoding, with everything that holds then.
@@ -69,10 +70,13 @@ struct CellConfig {
 };
 Json to_json(const CellConfig&);
 CellConfig cell_from_json(const Json&);
-// The cell's task and those it is mixed with; all of them on loan. Error (usage) where they cannot
-// be.
+// What the cell trains on, `own` and the tasks it is mixed with, all on loan. Error (usage) where
+// they cannot be mixed.
 std::vector<Task> make_mixed_tasks(const Catalog&, const CellConfig&);
-Mixture make_mixture(const Task&, const std::vector<Task>& mixed, const std::vector<CellMix>&);
+Mixture make_mixture(const Task& own, const std::vector<Task>& mixed, const std::vector<CellMix>&);
+// The same in words: "75 % copy, 25 % toylag; lengths 4 to 64 by 2, growing in 500 steps"; "" where
+// it is the cell's task at its training length alone.
+std::string data_text(const CellConfig&);
 std::string cell_identity(
     const CellConfig&);                    // the text that is hashed, and that checkpoints carry
 std::string cell_id(const CellConfig&);    // 16 hexadecimal digits

@@ -52,7 +52,7 @@ class Planner {
     for (const SuiteEncoding& e : suite_.encodings) {
       try {
         for (const Switch& s : parse_encoding(e.expression).switches)
-          longest_switch_ = std::max(longest_switch_, static_cast<int>(s.length.value_or(0)));
+          if (s.length) switch_lengths_.insert(static_cast<int>(*s.length));
       } catch (const Error&) {  // reported with the encoding's other problems
       }
     }
@@ -304,7 +304,7 @@ class Planner {
             Plan& plan) {
     const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
     // of all encodings, so that those that train alike have the same trunk
-    int max_length = std::max(train_length, longest_switch_), reached = 0;
+    int max_length = longest_trained(train_length), reached = 0;
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
@@ -322,7 +322,8 @@ class Planner {
     model.classes = task.at("outputs");
     const bool lm = task.at("head").get<int>() == PES_LM;
     if (!lm) model.tied = false;  // classes are no tokens
-    if (!mix(c.config, t, {train_length, max_length, reached}, task, model)) return false;
+    if (!task.contains("crashed") && !mix(c.config, t, {train_length, max_length, reached}, model))
+      return false;
     const Json& encoding = encoding_facts(e, model, train_length, max_length);
     if (encoding.is_null()) return false;
     for (const auto& [id, facts] : {std::pair{&t.id, &task}, std::pair{&e.id, &encoding}})
@@ -339,9 +340,7 @@ class Planner {
     config.encoding_identity =
         encoding.at("identity").get<std::map<std::string, std::map<std::string, std::string>>>();
     config.task = task.at("text");
-    config.task_identity = task.at("identity").get<std::map<std::string, std::string>>();
-    if (const std::string digest = task.at("digest"); !digest.empty())
-      config.task_identity["digest"] = digest;
+    config.task_identity = identity_of_task(task);
     config.max_length = max_length;
     config.model = model;
     config.train = t.train.resolve(train_length, forward_flops(model, train_length));
@@ -388,36 +387,66 @@ class Planner {
     return true;
   }
 
-  // The tasks that are mixed with the cell's own: what they are, and the alphabet of all of them.
   struct Lengths {
     int train, longest, reached;
   };
-  bool mix(CellConfig& config, const SuiteTask& t, const Lengths& lengths, const Json& task,
-           ModelConfig& model) {
-    if (t.train.mix.empty() || task.contains("crashed")) return true;
-    try {
-      for (const SuiteMix& m : t.train.mix) {
-        SuiteTask other;
-        other.id = "mixed " + task_text(m.expression), other.where = m.where;
-        other.expression = m.expression;
-        const Json& facts = task_facts(other, lengths.train, lengths.train, 0);
-        if (facts.is_null()) return false;
-        auto identity = facts.at("identity").get<std::map<std::string, std::string>>();
-        if (const std::string digest = facts.at("digest"); !digest.empty())
-          identity["digest"] = digest;
-        config.mix.push_back({facts.at("text"), identity, m.share, m.same_alphabet});
-      }
-      const int vocabulary = ask([&]() -> Json {
-        const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
-        config.train.length = lengths.train;
-        return make_mixture(own, make_mixed_tasks(catalog_, config), config.mix).vocabulary();
-      });
-      model.vocabulary = model.classes = vocabulary;
-      return true;
-    } catch (const Error& e) {
-      problems_.add(t.train.mix.front().where, e.what(), e.code());
+  // What training reads beside the cell's task at its one length: which tasks, the alphabet of all
+  // of them, and whether each has examples of every length.
+  bool mix(CellConfig& config, const SuiteTask& t, const Lengths& lengths, ModelConfig& model) {
+    const TrainSettings& s = t.train;
+    if (s.mix.empty() && s.lengths.kind == LengthKind::fixed) return true;
+    const std::string& where =
+        s.lengths.kind == LengthKind::fixed ? s.mix[0].where : s.lengths_where;
+    if (s.lengths.kind != LengthKind::fixed && s.lengths.least > lengths.train) {
+      problems_.add(
+          where, fmt::format("lengths of training begin at {} tokens, above the training length {}",
+                             s.lengths.least, lengths.train));
       return false;
     }
+    // of all encodings, so that those that train alike have the same trunk
+    const int longest = longest_trained(lengths.train);
+    config.train.length = lengths.train;
+    for (const SuiteMix& m : s.mix) {
+      SuiteTask other;
+      other.expression = m.expression, other.where = m.where;
+      other.id = "mixed " + to_text(m.expression);
+      const Json& facts = task_facts(other, lengths.train, longest, 0);
+      if (facts.is_null()) return false;
+      config.mix.push_back(
+          {facts.at("text"), identity_of_task(facts), m.share, m.same_alphabet, longest});
+    }
+    const Json& all = once(
+        fmt::format("data {} {} {} {}", t.id, lengths.train, lengths.longest, lengths.reached),
+        where, {{"vocabulary", model.vocabulary}}, [&](Json& facts) {
+          facts = ask([&]() -> Json {
+            const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
+            const std::vector<Task> mixed = make_mixed_tasks(catalog_, config);
+            const Mixture mixture = make_mixture(own, mixed, config.mix);
+            try_lengths(mixture, s.lengths, lengths.train);
+            for (const int later : switch_lengths_) try_lengths(mixture, s.lengths, later);
+            return {{"vocabulary", mixture.vocabulary()}};
+          });
+        });
+    if (all.is_null()) return false;
+    if (!s.mix.empty()) model.vocabulary = model.classes = all.at("vocabulary");
+    return true;
+  }
+  // Makes examples of the shortest lengths, which are those that tasks lack, and of some others.
+  static void try_lengths(const Mixture& mixture, const LengthPlan& plan, int longest) {
+    constexpr std::size_t shortest = 64, others = 64;
+    const std::vector<int> all = plan.all(longest);
+    for (std::size_t i = 0; i < all.size();
+         i += i < shortest ? 1 : std::max<std::size_t>(1, all.size() / others))
+      for (std::size_t part = 0; part < mixture.parts(); ++part)
+        mixture.batch(part, PES_SPLIT_TRAIN, 0, 0, 1, all[i]);
+  }
+  int longest_trained(int first) const {
+    return switch_lengths_.empty() ? first : std::max(first, *switch_lengths_.rbegin());
+  }
+  static std::map<std::string, std::string> identity_of_task(const Json& facts) {
+    auto identity = facts.at("identity").get<std::map<std::string, std::string>>();
+    if (const std::string digest = facts.at("digest"); !digest.empty()) identity["digest"] = digest;
+    return identity;
   }
 
   // As many of `wanted` examples as the split has, with a note where that is fewer.
@@ -468,9 +497,7 @@ class Planner {
     const ModelConfig m = model_of(c.config);
     const TrainConfig t = train_of(c.config);
     const std::int64_t first = first_step(c.config), last = last_step(c);
-    c.train_flops = !c.trains ? 0
-                              : 3 * forward_flops(m, t.length) *
-                                    static_cast<double>((last - first) * t.tokens_per_step());
+    c.train_flops = !c.trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
     for (const CellEval& e : c.evals) {
       // as tokens_read(), for which no task is at hand: a window a document for each longest length
       int longest = 0;
@@ -511,7 +538,7 @@ class Planner {
   Problems problems_;
   std::map<std::string, Json> answers_;
   std::set<std::string> noted_, checked_;
-  int longest_switch_ = 0;  // tokens
+  std::set<int> switch_lengths_;  // tokens, of all encodings
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The plan as a table for people and as JSON for programs.
+#include <set>
+
 #include "base/text.h"
 #include "suite/trainings.h"
 
@@ -35,6 +37,11 @@ std::string plan_table(const Plan& plan, int jobs) {
     out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
                        format_seconds(seconds / jobs), jobs, plan.rate / 1e9);
   out += fmt::format("\n{}", trainings_table(plan));
+  std::set<std::string> read;
+  for (const PlannedCell& c : plan.cells)
+    if (const std::string data = data_text(c.config); !data.empty())
+      read.insert(fmt::format("training of {} reads {}\n", c.task, data));
+  for (const std::string& line : read) out += line;
   for (const std::string& n : plan.notes) out += "note: " + n + "\n";
   return out;
 }

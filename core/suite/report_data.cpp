@@ -236,6 +236,10 @@ std::string training_of(const Json& config, bool tuned) {
                        tuned ? "the learning rate chosen for each encoding"
                              : "learning rate " + format_number(number(*optimizer, "lr")));
   if (schedule != nullptr) out += fmt::format(" ({} schedule)", text(*schedule, "kind"));
+  if (const Json* lengths = field(*train, "lengths"); lengths != nullptr)
+    out += fmt::format(", lengths {} from {}", text(*lengths, "kind"), integer(*lengths, "min"));
+  for (const Json& m : list(config, "mix"))
+    out += fmt::format(", {:.4g} % of the examples {}", 100 * number(m, "share"), text(m, "task"));
   return out;
 }
 

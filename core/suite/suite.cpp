@@ -96,6 +96,7 @@ void read_tuning(Reader& r, Tuning& t) {
 
 void read_lengths(Reader& r, TrainSettings& t) {
   LengthPlan& l = t.lengths;
+  t.lengths_where = r.where("min");
   const auto otherwise = l.kind == LengthKind::fixed ? LengthKind::uniform : l.kind;
   l.kind = static_cast<LengthKind>(
       r.choice("kind", {"fixed", "uniform", "growing"}, static_cast<std::size_t>(otherwise)));

@@ -45,7 +45,7 @@ class Work {
         model_(make_model(encoding_of(cell_))) {
     if (!store_.trained(training_id_))
       train_work_ = 3 * forward_flops(model_of(cell_), train_.length) *
-                    static_cast<double>((end() - first_step(cell_)) * train_.tokens_per_step());
+                    train_.tokens_read(first_step(cell_), end());
     for (const CellEval& e : work_.evals)
       eval_work_.push_back(tokens_read(e.config, task_, e.length) *
                            forward_flops(cell_.model, e.length));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "model/preset.h"
 #include "model/train.h"
@@ -72,6 +73,33 @@ TEST(LengthPlan, PerStepIsOneLengthForAll) {
       EXPECT_EQ(plan.length(64, step, 1, i), plan.length(64, step, 1, 0));
   }
   EXPECT_GT(seen.size(), 20u);
+}
+
+TEST(LengthPlan, MeanIsThatOfTheLengthsDrawn) {
+  const LengthPlan uniform{.kind = LengthKind::uniform, .least = 8, .stride = 3},
+      growing{.kind = LengthKind::growing, .least = 8, .stride = 3, .over = 100},
+      reached{.kind = LengthKind::growing, .least = 8, .stride = 3, .over = 100, .shorter = false};
+  EXPECT_EQ(LengthPlan{}.mean(64, 3), 64);
+  EXPECT_EQ(uniform.mean(35, 0), 21.5);
+  EXPECT_EQ(growing.mean(35, 0), 8);
+  EXPECT_EQ(growing.mean(35, 50), 15.5) << "of 8 to 23";
+  EXPECT_EQ(growing.mean(35, 100), 21.5);
+  EXPECT_EQ(reached.mean(35, 50), 23);
+  EXPECT_EQ(uniform.mean(6, 0), 6) << "shorter than the least";
+  EXPECT_EQ(uniform.all(20), (std::vector<int>{8, 11, 14, 17, 20}));
+  EXPECT_EQ(uniform.all(22), (std::vector<int>{8, 11, 14, 17, 20}));
+  EXPECT_EQ(uniform.all(6), std::vector<int>{6});
+  for (const LengthPlan& plan : {uniform, growing, reached})
+    for (const int step : {0, 37, 150}) {
+      double sum = 0;
+      for (unsigned i = 0; i < 4000; ++i) sum += plan.length(35, step, 1, i);
+      EXPECT_NEAR(sum / 4000, plan.mean(35, step), 0.5) << step;  // 3.6 standard errors at most
+    }
+  TrainConfig config;
+  config.length = 35, config.batch = 4, config.lengths = growing;
+  double tokens = 0;
+  for (int step = 90; step < 120; ++step) tokens += 4 * growing.mean(35, step);
+  EXPECT_NEAR(config.tokens_read(90, 120), tokens, 1e-9);
 }
 
 // --------------------------------------------------------------------------------- mixtures
@@ -165,6 +193,34 @@ TEST(Mixture, PadsShorterExamplesAndNeverScoresPad) {
   EXPECT_LT(static_cast<double>(padded), 1.25 * static_cast<double>(tokens)) << "sorted by length";
 }
 
+// A step's examples are the same whoever makes them, in whatever order, at the same time as others.
+TEST(Mixture, DataDoNotDependOnThreads) {
+  const Task main = make("addition"), other = make("toylag(document=256)");
+  Mixture m(main);
+  m.add(other, 0.4, false);
+  const LengthPlan plan{.kind = LengthKind::growing, .least = 8, .over = 30};
+  constexpr int steps = 40;
+  using Passes = std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>>;
+  const auto make_step = [&](int step) {
+    std::int64_t tokens = 0;
+    Passes out;
+    for (const Batch& b :
+         m.step(plan, 48, step, 7, static_cast<std::uint64_t>(step) * 12, 12, 200, tokens))
+      out.emplace_back(b.tokens, b.targets);
+    return out;
+  };
+  std::vector<Passes> one(steps), many(steps);
+  for (int step = 0; step < steps; ++step) one[static_cast<std::size_t>(step)] = make_step(step);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int step = steps - 1 - t; step >= 0; step -= 4)
+        many[static_cast<std::size_t>(step)] = make_step(step);
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(one, many);
+}
+
 // --------------------------------------------------------------------------------- training
 
 struct Trainee {
@@ -248,6 +304,25 @@ TEST(MixedTraining, RecordsLengthsAndEachTask) {
     for (unsigned i = 0; i < 10; ++i)
       tokens += growing.length(48, step, 9, static_cast<unsigned>(step) * 10 + i);
   EXPECT_EQ(state.tokens, tokens);
+}
+
+// Asked in a part's own symbols the model answers in them: as if it had been asked in those that it
+// was trained in.
+TEST(MixedTraining, SpeaksTheSymbolsOfEachPart) {
+  Trainee t;
+  const int shift = t.main.info().inputs - PES_FIRST_SYMBOL;
+  StepInfo s;
+  s.batch = 3, s.length = 40;
+  const Batch own = Mixture(t.other).batch(0, PES_SPLIT_TEST, 1, 0, 3, 40),
+              shifted = t.data.batch(1, PES_SPLIT_TEST, 1, 0, 3, 40);
+  const Scores wanted = t.model->score(shifted, s), found = t.data.scorer(1, *t.model)(own, s);
+  EXPECT_EQ(found.nats, wanted.nats);
+  EXPECT_EQ(found.place, wanted.place);
+  for (std::size_t i = 0; i < wanted.best.size(); ++i)
+    EXPECT_EQ(found.best[i], wanted.best[i] < PES_FIRST_SYMBOL           ? wanted.best[i]
+                             : wanted.best[i] < PES_FIRST_SYMBOL + shift ? -1
+                                                                         : wanted.best[i] - shift);
+  EXPECT_EQ(t.data.scorer(0, *t.model)(own, s).nats, t.model->score(own, s).nats);
 }
 
 // Padding changes nothing: examples of two lengths in one batch give the losses they give alone.

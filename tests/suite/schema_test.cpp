@@ -115,6 +115,8 @@ encoding = [{expr = "none"}, {expr = "learned(rows=8)"}]
 task = "toylag"
 options = {document = 64}
 train_len = 8
+train.lengths = {kind = "growing", min = 4, over = "50%"}
+train.mix = [{task = "flipflop", share = 0.25}, {task = "toylag(document=128)", share = 0.25, alphabet = "same"}]
 [[task]]
 task = "shift_pattern"
 train_len = 16
@@ -157,6 +159,7 @@ TEST(Schemas, AgreeWithTheFilesOfARun) {
   Plain planned = load(results / "plan.json");
   EXPECT_EQ(plan.problems(planned), "");
   EXPECT_EQ(Schema("cell.schema.json").problems(planned["cells"][0]["config"]), "");
+  EXPECT_EQ(planned["cells"][0]["config"]["mix"].size(), 2u);
   planned["cells"][0]["config"]["model"]["width"] = 0;
   EXPECT_NE(plan.problems(planned), "") << "the plan's schema reaches into its cells";
   fs::remove_all(folder);

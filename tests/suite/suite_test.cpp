@@ -271,8 +271,56 @@ lengths = {kind = "growing", min = 4, stride = 2, over = "25%", per = "step"})")
        {std::pair{R"({task = "parity", share = 0.5})", "only tasks that predict tokens"},
         std::pair{R"({task = "flipflop", share = 1})", "must lie between 0 and 1"},
         std::pair{R"({task = "flipflap", share = 0.5})", "flipflap"},
-        std::pair{R"({task = "flipflop", share = 0.5, alphabet = "all"})", "alphabet"}})
+        std::pair{R"({task = "flipflop", share = 0.5, alphabet = "all"})", "alphabet"},
+        std::pair{R"({task = "niah", share = 0.5})", "--set train.mix: task 'niah', example 0"}})
     EXPECT_THAT(problems([&] { mixed(with); }), ::testing::HasSubstr(what));
+}
+
+// What cannot be trained on is said when the suite is planned, at its line, and what is trained on
+// is said as well.
+TEST_F(Suites, LengthsAndMixturesAreTriedBeforeTheyRun) {
+  const auto planned = [&](const std::string& lengths, const std::string& encoding = "rope") {
+    return plan(fmt::format(R"(
+model = {{micro = {{}}}}
+encoding = [{{expr = "{}"}}]
+eval = [{{lengths = ["1x"]}}]
+[train]
+steps = 40
+mix = [{{task = "toylag", share = 0.75}}]
+[[task]]
+task = "addition"
+train_len = 35
+train.lengths = {}
+)",
+                            encoding, lengths));
+  };
+  const auto says = [&](const std::string& lengths, const std::string& what) {
+    EXPECT_THAT(problems([&] { planned(lengths); }), ::testing::HasSubstr(what)) << lengths;
+  };
+  says(R"({min = 5})", ".toml:12:18: task 'addition', example 0 of length 5: ");
+  says(R"({min = 36})",
+       ".toml:12:18: lengths of training begin at 36 tokens, above the training length 35");
+  says(R"({min = 8, over = "5%", kind = "grow"})",
+       "is 'grow', which is none of fixed, uniform, growing");
+  says(R"({min = 8, stride = 0})", "is 0, outside 1 ..");
+
+  const Plan p = planned(R"({kind = "growing", min = 8, stride = 3})");
+  EXPECT_THAT(plan_table(p, 1),
+              ::testing::HasSubstr("training of addition reads 25 % addition(pad=true, "));
+  EXPECT_THAT(plan_table(p, 1),
+              ::testing::HasSubstr("; lengths 8 to 35 by 3, growing in 20 steps"));
+  // Shorter examples cost less: 20 steps of 14.75 tokens an example in the mean, 20 of 21.5.
+  const double flops = planned(R"({kind = "fixed"})").cells[0].train_flops;
+  EXPECT_NEAR(p.cells[0].train_flops / flops, (20 * 14.75 + 20 * 21.5) / (40 * 35), 1e-12);
+
+  // A switch to longer examples asks the mixed tasks for them too, and shares its trunk.
+  const std::string growing = R"({kind = "growing", min = 8, stride = 3})";
+  const Plan longer = planned(growing, "rope -> yarn(scale=4) @ 90%, length 140");
+  EXPECT_EQ(longer.cells[0].config.mix[0].max_length, 140);
+  EXPECT_EQ(train_of(longer.cells[0].config).length, 140);
+  EXPECT_EQ(train_of(longer.cells[0].config).lengths.kind, LengthKind::growing);
+  ASSERT_EQ(longer.trunks.size(), 1u);
+  EXPECT_EQ(longer.trunks[0].config.model.vocabulary, longer.cells[0].config.model.vocabulary);
 }
 
 TEST_F(Suites, AxesAreNamedByLabels) {
