@@ -202,71 +202,80 @@ TEST_F(Algebra, MixturesAndLengthsEndTheSameAndShareTheirTrunk) {
   const fs::path s = suite({"rope", "rope -> rope(base=500) @ 70%, length 32", "rope => none"}, 60);
   const auto command = [&](const char* out, const char* jobs, const char* more = "train.batch=8") {
     return std::vector<std::string>{
-        "run", s.string(), "--jobs", jobs, "--out", out, "--set",
-        R"(train.mix=[{task = "flipflop", share = 0.25}, {task = "toylag(document=256)", share = 0.25, alphabet = "same"}])",
-        "--set", R"(train.lengths={kind = "growing", min = 5, over = "80%"})", "--set", more
+        "run",
+        s.string(),
+        "--jobs",
+        jobs,
+        "--out",
+        out,
+        "--set",
+        R"x(train.mix=[{task = "flipflop", share = 0.25}, {task = "toylag(document=256)", share = 0.25, alphabet = "same"}])x",
+        "--set",
+        R"(train.lengths={kind = "growing", min = 5, over = "80%"})",
+        "--set",
+        more};
   };
-};
-ASSERT_EQ(pesuite(command("whole", "2")).code, 0);
-const std::vector<Json> whole = records("whole");
-int kills = 0;
-for (int delay = 60;; delay = delay * 5 / 4) {
-  Command c(folder_, command("killed", "2"));
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(delay);
-  while (c.running() && std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  if (!c.running()) {
-    ASSERT_EQ(c.wait().code, 0);
-    break;
+  ASSERT_EQ(pesuite(command("whole", "2")).code, 0);
+  const std::vector<Json> whole = records("whole");
+  int kills = 0;
+  for (int delay = 60;; delay = delay * 5 / 4) {
+    Command c(folder_, command("killed", "2"));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(delay);
+    while (c.running() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (!c.running()) {
+      ASSERT_EQ(c.wait().code, 0);
+      break;
+    }
+    c.signal(SIGKILL);
+    c.wait();
+    ++kills;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  c.signal(SIGKILL);
-  c.wait();
-  ++kills;
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-}
-EXPECT_GE(kills, 2);
-EXPECT_EQ(numbers(records("killed")), numbers(whole));
-ASSERT_EQ(pesuite(command("single", "1")).code, 0);
-EXPECT_EQ(numbers(records("single")), numbers(whole));
+  EXPECT_GE(kills, 2);
+  EXPECT_EQ(numbers(records("killed")), numbers(whole));
+  ASSERT_EQ(pesuite(command("single", "1")).code, 0);
+  EXPECT_EQ(numbers(records("single")), numbers(whole));
 
-// what is read does not depend on threads, whatever rounding does
-std::vector<std::string> threads = command("threads", "1");
-threads.insert(threads.end(), {"--set", "defaults.threads_per_cell=2"});
-ASSERT_EQ(pesuite(threads).code, 0);
-const auto read = [](const std::vector<Json>& all) {
-  std::multiset<std::string> out;
-  for (const Json& j : all)
-    if (j["metric"] == "length")
-      out.insert(fmt::format("{} {} {} {}", j["encoding"]["id"].get<std::string>(),
-                             j["step"].dump(), j["tokens"].dump(), j["value"].dump()));
-  return out;
-};
-EXPECT_EQ(read(records("threads")), read(whole));
+  // what is read does not depend on threads, whatever rounding does
+  std::vector<std::string> threads = command("threads", "1");
+  threads.insert(threads.end(), {"--set", "defaults.threads_per_cell=2"});
+  ASSERT_EQ(pesuite(threads).code, 0);
+  const auto read = [](const std::vector<Json>& all) {
+    std::multiset<std::string> out;
+    for (const Json& j : all)
+      if (j["metric"] == "length")
+        out.insert(fmt::format("{} {} {} {}", j["encoding"]["id"].get<std::string>(),
+                               j["step"].dump(), j["tokens"].dump(), j["value"].dump()));
+    return out;
+  };
+  EXPECT_EQ(read(records("threads")), read(whole));
 
-// shared to the step of the switch, longer behind it, and each task validated apart
-std::map<std::string, std::map<int, double>> length;
-std::set<std::string> validated;
-for (const Json& j : whole) {
-  if (j["metric"] == "length") length[j["encoding"]["id"]][j["step"]] = j["value"];
-  if (j["split"] == "val")
-    validated.insert(j["coords"].value("mix", std::string("toylag")).substr(0, 8));
-}
-const auto &plain = length["rope"], &longer = length["rope -> rope(base=500) @ 70%, length 32"];
-EXPECT_EQ(plain.at(40), longer.at(40));
-EXPECT_LT(plain.at(5), 7);
-EXPECT_NEAR(plain.at(60), 10.5, 2.5) << "the mean of 5 to 16";
-EXPECT_NEAR(longer.at(60), 18.5, 6) << "the mean of 5 to 32, of half as many examples";
-EXPECT_EQ(validated, (std::set<std::string>{"flipflop", "toylag", "toylag(d"}));
-std::string cell;
-for (const Json& j : whole)
-  if (j["encoding"]["id"] == "rope") cell = j["cell"];
-const Ended eval = pesuite({"eval", "whole/store/nodes/" + cell.substr(0, 2) + "/" + cell + "/ckpt",
-                            "--task", "flipflop", "--lengths", "16", "--examples", "4"});
-EXPECT_EQ(eval.code, 0) << eval.err;
-EXPECT_NE(eval.out.find("on flipflop, trained at 16 tokens"), std::string::npos) << eval.out;
-const Ended plan = pesuite({"plan", s, "--set", R"(train.lengths={min = 4, stride = 4})"});
-EXPECT_NE(plan.out.find("training of toylag reads lengths 4 to 16 by 4\n"), std::string::npos)
-    << plan.out << plan.err;
+  // shared to the step of the switch, longer behind it, and each task validated apart
+  std::map<std::string, std::map<int, double>> length;
+  std::set<std::string> validated;
+  for (const Json& j : whole) {
+    if (j["metric"] == "length") length[j["encoding"]["id"]][j["step"]] = j["value"];
+    if (j["split"] == "val")
+      validated.insert(j["coords"].value("mix", std::string("toylag")).substr(0, 8));
+  }
+  const auto &plain = length["rope"], &longer = length["rope -> rope(base=500) @ 70%, length 32"];
+  EXPECT_EQ(plain.at(40), longer.at(40));
+  EXPECT_LT(plain.at(5), 7);
+  EXPECT_NEAR(plain.at(60), 10.5, 2.5) << "the mean of 5 to 16";
+  EXPECT_NEAR(longer.at(60), 18.5, 6) << "the mean of 5 to 32, of half as many examples";
+  EXPECT_EQ(validated, (std::set<std::string>{"flipflop", "toylag", "toylag(d"}));
+  std::string cell;
+  for (const Json& j : whole)
+    if (j["encoding"]["id"] == "rope") cell = j["cell"];
+  const Ended eval =
+      pesuite({"eval", "whole/store/nodes/" + cell.substr(0, 2) + "/" + cell + "/ckpt", "--task",
+               "flipflop", "--lengths", "16", "--examples", "4"});
+  EXPECT_EQ(eval.code, 0) << eval.err;
+  EXPECT_NE(eval.out.find("on flipflop, trained at 16 tokens"), std::string::npos) << eval.out;
+  const Ended plan = pesuite({"plan", s, "--set", R"(train.lengths={min = 4, stride = 4})"});
+  EXPECT_NE(plan.out.find("training of toylag reads lengths 4 to 16 by 4\n"), std::string::npos)
+      << plan.out << plan.err;
 }
 
 TEST_F(Algebra, WhatNeedsAFailedTrainingFailsWithIt) {

@@ -1,5 +1,6 @@
 // Suites as users write them: what is read, what is refused and where, plans and filters.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <filesystem>
 
