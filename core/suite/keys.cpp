@@ -61,7 +61,9 @@ class Walk {
       for (const Json& choice : d.at("oneOf"))
         if (const std::string v = values(choice); all.empty() || all.back() != v) all.push_back(v);
     if (!all.empty()) return join(all, " | ");
-    const std::string type = d.value("type", std::string("any"));
+    const Json types = d.value("type", Json("any"));
+    if (types.is_array()) return join(types.get<std::vector<std::string>>(), " | ");
+    const auto type = types.get<std::string>();
     if (type == "array" && d.contains("items")) return "list of " + values(d.at("items"));
     return type == "object" ? "table" : type == "string" ? "text" : type;
   }

@@ -273,7 +273,8 @@ lengths = {kind = "growing", min = 4, stride = 2, over = "25%", per = "step"})")
         std::pair{R"({task = "flipflop", share = 1})", "must lie between 0 and 1"},
         std::pair{R"({task = "flipflap", share = 0.5})", "flipflap"},
         std::pair{R"({task = "flipflop", share = 0.5, alphabet = "all"})", "alphabet"},
-        std::pair{R"({task = "niah", share = 0.5})", "--set train.mix: task 'niah', example 0"}})
+        std::pair{R"({task = "selective_copy", share = 0.5})",
+                  "--set train.mix: task 'selective_copy': items=16 take at least 35 tokens"}})
     EXPECT_THAT(problems([&] { mixed(with); }), ::testing::HasSubstr(what));
 }
 
@@ -298,9 +299,9 @@ train.lengths = {}
   const auto says = [&](const std::string& lengths, const std::string& what) {
     EXPECT_THAT(problems([&] { planned(lengths); }), ::testing::HasSubstr(what)) << lengths;
   };
-  says(R"({min = 5})", ".toml:12:18: task 'addition', example 0 of length 5: ");
+  says(R"({min = 5})", ".toml:11:18: task 'addition', example 0 of length 5: ");
   says(R"({min = 36})",
-       ".toml:12:18: lengths of training begin at 36 tokens, above the training length 35");
+       ".toml:11:18: lengths of training begin at 36 tokens, above the training length 35");
   says(R"({min = 8, over = "5%", kind = "grow"})",
        "is 'grow', which is none of fixed, uniform, growing");
   says(R"({min = 8, stride = 0})", "is 0, outside 1 ..");
