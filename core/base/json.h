@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;  // compiled once, in json.cpp
+
 namespace pesuite {
 
 using Json = nlohmann::ordered_json;
 
 // The same value as the same bytes: keys sorted, shortest numbers, no spaces. For hashes.
-inline std::string canonical(const Json& value) {
-  return nlohmann::json(value).dump();
-}
+std::string canonical(const Json& value);
 
 }  // namespace pesuite

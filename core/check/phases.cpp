@@ -15,7 +15,7 @@ namespace pesuite::checks {
 
 namespace {
 
-constexpr int far = 1 << 20, length = 4;
+constexpr int far = 1 << 20, seen = 4;
 
 struct Bench {
   std::unique_ptr<Backend> cpu, reference;
@@ -25,7 +25,7 @@ struct Bench {
 
   Outputs at(Backend& backend, int offset) {
     Pass p;
-    p.batch = 1, p.length = length, p.offset = offset;
+    p.batch = 1, p.length = seen, p.offset = offset;
     return run(backend, instance, in, p, {.attention = false});
   }
 };
@@ -38,11 +38,11 @@ double shift_change(const Outputs& a, const Outputs& b) {
   return worst;
 }
 
-// What the embedding adds at positions offset .. offset + length - 1 to tokens of value 0: [T, W].
+// What the embedding adds at positions offset .. offset + seen - 1 to tokens of value 0: [T, W].
 std::vector<double> added(Backend& backend, Instance& instance, int offset) {
   Pass p;
-  p.batch = 1, p.length = length, p.offset = offset;
-  Inputs in = draw_inputs(instance, 1, length, 3);
+  p.batch = 1, p.length = seen, p.offset = offset;
+  Inputs in = draw_inputs(instance, 1, seen, 3);
   std::fill(in.e.data.begin(), in.e.data.end(), 0);
   return run(backend, instance, in, p, {.scores = false, .attention = false}).embedding.data;
 }
@@ -55,17 +55,17 @@ struct Feature {
   double at(int t) const { return f[static_cast<std::size_t>(t) * width + w]; }
   double size() const {
     double top = 0;
-    for (int t = 0; t < length; ++t) top = std::max(top, std::fabs(at(t)));
+    for (int t = 0; t < seen; ++t) top = std::max(top, std::fabs(at(t)));
     return top;
   }
   double constant() const {
     double xy = 0, xx = 0;
-    for (int t = 1; t + 1 < length; ++t) xy += at(t) * (at(t + 1) + at(t - 1)), xx += at(t) * at(t);
+    for (int t = 1; t + 1 < seen; ++t) xy += at(t) * (at(t + 1) + at(t - 1)), xx += at(t) * at(t);
     return xx > 0 ? xy / xx : 2;
   }
   double rest(double c) const {
     double worst = 0;
-    for (int t = 1; t + 1 < length; ++t)
+    for (int t = 1; t + 1 < seen; ++t)
       worst = std::max(worst, std::fabs(at(t + 1) + at(t - 1) - c * at(t)));
     return worst / (size() + 1e-30);
   }
@@ -117,7 +117,7 @@ int last_exact(Bench& bench, double tolerance) {
 
 std::string check_phases(const Subject& s) {
   ModelShape m = s.model;
-  m.max_length = far + length;
+  m.max_length = far + seen;
   std::unique_ptr<Instance> created;
   try {
     created = std::make_unique<Instance>(s.encoding, s.values, m);
@@ -129,7 +129,7 @@ std::string check_phases(const Subject& s) {
   for (const Encoding::ParameterSpec& p : instance.parameters())
     if (p.shape.count() > far) skip("Its table '{}' grows with the longest sequence.", p.name);
   Bench bench{open_backend("cpu", {}), open_backend("reference", {}), instance,
-              draw_inputs(instance, 1, length, 3), draw_inputs(instance, 1, length, 3, false)};
+              draw_inputs(instance, 1, seen, 3), draw_inputs(instance, 1, seen, 3, false)};
   const Outputs start = bench.at(*bench.reference, 0), small = bench.at(*bench.reference, 40);
   bool positions = distance_of(start.embedding, small.embedding) > 0;
   for (std::size_t i = 0; i < start.layers.size(); ++i)

@@ -19,7 +19,7 @@ struct Kind {
   std::vector<std::string> lengths;  // default
 };
 
-const std::vector<Kind>& kinds() {
+const std::vector<Kind>& bench_kinds() {
   static const std::vector<Kind> all = {
       {"train", "training steps: tokens/s, FLOP/s, share of the machine's own peak", {}},
       {"eval", "forward passes over length", {"256", "1024", "4096", "16384"}},
@@ -31,7 +31,7 @@ const std::vector<Kind>& kinds() {
 
 const Kind& kind_of(const std::string& name) {
   std::vector<std::string> names;
-  for (const Kind& k : kinds()) {
+  for (const Kind& k : bench_kinds()) {
     if (k.name == name) return k;
     names.emplace_back(k.name);
   }
@@ -64,7 +64,7 @@ std::string about() {
       "are\n"
       "medians with quartiles, and the share of what a large product reaches in the same "
       "run.\n\nkinds:";
-  for (const Kind& k : kinds()) text += fmt::format("\n  {:<22} {}", k.name, k.help);
+  for (const Kind& k : bench_kinds()) text += fmt::format("\n  {:<22} {}", k.name, k.help);
   return text;
 }
 

@@ -14,9 +14,6 @@ namespace pesuite::cli {
 
 namespace {
 
-using checks::Finding;
-using checks::Outcome;
-
 checks::Settings settings_of(const Arguments& a) {
   checks::Settings s;
   s.strictness = a.count("strictness", 1);
@@ -36,13 +33,13 @@ checks::Settings settings_of(const Arguments& a) {
   return s;
 }
 
-void print_finding(const Finding& f, std::string& subject, bool color) {
+void print_finding(const checks::Finding& f, std::string& subject, bool color) {
   if (f.subject != subject) fmt::print("\n{}\n", subject = f.subject);
   const bool bad = checks::is_bad(f.outcome);
-  const std::string_view mark = !color                          ? ""
-                                : bad                           ? "\x1b[1;31m"
-                                : f.outcome == Outcome::skipped ? "\x1b[2m"
-                                                                : "\x1b[32m";
+  const std::string_view mark = !color                                  ? ""
+                                : bad                                   ? "\x1b[1;31m"
+                                : f.outcome == checks::Outcome::skipped ? "\x1b[2m"
+                                                                        : "\x1b[32m";
   std::string name(checks::outcome_name(f.outcome));
   if (bad)
     for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -88,7 +85,7 @@ int plugin_check(const std::vector<std::string>& words) {
   const bool json = a.flag("json"), only_failed = a.flag("only-failed"), color = use_color(stdout);
   std::string subject;
   if (!json)
-    settings.progress = [&](const Finding& f) {
+    settings.progress = [&](const checks::Finding& f) {
       if (!only_failed || checks::is_bad(f.outcome)) print_finding(f, subject, color);
     };
   std::vector<checks::Report> reports;

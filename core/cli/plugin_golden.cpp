@@ -14,14 +14,13 @@ namespace pesuite::cli {
 
 namespace {
 
-using golden::Outcome;
 using golden::Status;
 
 constexpr std::string_view status_name(Status s) {
   return s == Status::passed ? "passed" : s == Status::failed ? "failed" : "skipped";
 }
 
-Json to_json(const Outcome& o) {
+Json to_json(const golden::Outcome& o) {
   Json j = {{"name", o.name},
             {"kind", o.kind},
             {"backend", o.backend},
@@ -35,7 +34,7 @@ Json to_json(const Outcome& o) {
   return j;
 }
 
-void print_line(const Outcome& o) {
+void print_line(const golden::Outcome& o) {
   std::string text;
   if (!o.worst.output.empty())
     text = fmt::format("worst {:.1e} of {:.1e} in {}", o.worst.error, o.worst.tolerance,
@@ -53,8 +52,9 @@ std::vector<std::unique_ptr<Backend>> backends_of(const std::string& chosen) {
   return backends;
 }
 
-Outcome unreadable(const fs::path& file, const Backend& backend, const std::string& reason) {
-  Outcome o;
+golden::Outcome unreadable(const fs::path& file, const Backend& backend,
+                           const std::string& reason) {
+  golden::Outcome o;
   o.name = file.stem();
   o.backend = backend.name();
   o.status = Status::failed;
@@ -90,7 +90,7 @@ int plugin_golden(const std::vector<std::string>& words) {
     for (const std::string& f : filters) wanted |= glob_match(f, file.stem().string());
     if (!wanted) continue;
     for (const auto& backend : backends) {
-      Outcome o;
+      golden::Outcome o;
       try {
         o = golden::check(golden::Vector::read(file), rules, catalog, *backend);
       } catch (const Error& e) {

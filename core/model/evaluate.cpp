@@ -274,7 +274,7 @@ Observation accuracy(const std::vector<Sums>& examples, const char* metric,
 }
 
 // Of examples with several targets: is all of it right?
-std::vector<Sums> whole(const std::vector<Sums>& examples) {
+std::vector<Sums> total(const std::vector<Sums>& examples) {
   std::vector<Sums> out;
   for (const Sums& s : examples)
     if (s.count > 0)
@@ -298,7 +298,7 @@ struct Ranks {
     if (count == 0) return;
     out.push_back(accuracy(first, "candidate_acc", split, coords, 1.0 / candidates));
     if (count > std::ssize(first))
-      out.push_back(accuracy(whole(first), "candidate_em", split, coords, Observation::none));
+      out.push_back(accuracy(total(first), "candidate_em", split, coords, Observation::none));
     Observation o = observation("mrr", "reciprocal rank", "higher", split, coords);
     const Clustered m = mean(reciprocal, [](const Sums& s) { return s.correct; });
     o.value = m.value, o.standard_error = m.standard_error;
@@ -310,13 +310,13 @@ struct Ranks {
 };
 
 // Where a problem is evaluated, and whether training has it.
-struct Setting {
+struct Condition {
   Json coords;
   bool trained;
 };
-Setting setting(const Task& task, const EvalConfig& c, const std::vector<double>& axes,
-                int length) {
-  Setting s{{{"train_len", c.train_length}, {"eval_len", length}}, c.trained_on(length)};
+Condition setting(const Task& task, const EvalConfig& c, const std::vector<double>& axes,
+                  int length) {
+  Condition s{{{"train_len", c.train_length}, {"eval_len", length}}, c.trained_on(length)};
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if (std::isnan(axes[a])) continue;
     const Axis& axis = task.axes()[a];
@@ -362,7 +362,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   out.push_back(std::move(o));
   describe_regret(all, "nats/target", split, coords, out);
   out.push_back(accuracy(all, "acc", split, coords, chance.accuracy));
-  if (count > c.examples) out.push_back(accuracy(whole(all), "em", split, coords, chance.exact));
+  if (count > c.examples) out.push_back(accuracy(total(all), "em", split, coords, chance.exact));
   ranks.describe(task.info().candidates, split, coords, out);
   if (c.trained_on(length)) return;
   for (const auto& [name, part] : {std::pair{"seen", &seen}, std::pair{"unseen", &unseen}}) {

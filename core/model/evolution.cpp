@@ -27,7 +27,7 @@ namespace {
 using Genes = std::vector<double>;
 
 // numpy's arange: how many values, and the one at i, to the bit.
-struct Grid {
+struct Steps {
   double start, stop, step;
   int size() const { return std::max(0, static_cast<int>(std::ceil((stop - start) / step))); }
   double operator[](int i) const { return start + i * ((start + step) - start); }
@@ -44,7 +44,7 @@ class Search {
   Search(const EvolutionConfig& c, const std::function<double(std::span<const double>)>& loss,
          Draws& draws)
       : c_(c), loss_(loss), draws_(draws), first_(c.pieces ? 2 : 0) {
-    const Grid all{1, 1 + c.scale + c.step, c.step};
+    const Steps all{1, 1 + c.scale + c.step, c.step};
     above_ = all[all.size() - 1] + c.step;
   }
 
@@ -93,8 +93,8 @@ class Search {
   // its right neighbour, of the others with it.
   void redraw(Genes& g, std::size_t i) {
     const bool last = i + 1 == g.size();
-    const Grid grid{i == first_ ? 1.0 : g[i - 1],
-                    last ? above_ : g[i + 1] + (i == first_ ? 0 : c_.step), c_.step};
+    const Steps grid{i == first_ ? 1.0 : g[i - 1],
+                     last ? above_ : g[i + 1] + (i == first_ ? 0 : c_.step), c_.step};
     if (grid.size() > 0) g[i] = grid[draws_.below(grid.size())];
   }
   void change(Genes& g) {

@@ -22,9 +22,9 @@ bool is_space(char c) {
 const std::vector<std::string> settings = {"optimizer", "lr",     "warmup",
                                            "schedule",  "length", "qk_norm"};
 
-class Parser {
+class ExpressionParser {
  public:
-  Parser(std::string_view text, std::string_view what) : text_(text), what_(what) {}
+  ExpressionParser(std::string_view text, std::string_view what) : text_(text), what_(what) {}
 
   Expression whole_term() {
     Expression e = term();
@@ -304,10 +304,10 @@ std::string quoted(const std::string& value) {
 }  // namespace
 
 Expression parse_expression(std::string_view text, std::string_view what) {
-  return Parser(text, what).whole_term();
+  return ExpressionParser(text, what).whole_term();
 }
 EncodingExpression parse_encoding(std::string_view text) {
-  return Parser(text, "encoding").whole_encoding();
+  return ExpressionParser(text, "encoding").whole_encoding();
 }
 
 std::string to_text(const Expression& e) {

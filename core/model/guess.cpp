@@ -34,7 +34,7 @@ namespace {
 
 using Tokens = std::span<const std::int32_t>;
 
-struct Place {                        // where a target is asked for
+struct Asked {                        // where a target is asked for
   std::size_t set, example, t, rank;  // rank: how many are asked for before it in the example
   const Examples& examples;
   std::int32_t target() const { return examples.targets_of(example)[t]; }
@@ -44,7 +44,7 @@ template <class Visit>
 void visit_example(std::span<const Examples> sets, std::size_t set, std::size_t i, Visit visit) {
   const Tokens targets = sets[set].targets_of(i);
   for (std::size_t t = 0, rank = 0; t < targets.size(); ++t)
-    if (targets[t] >= 0) visit(Place{set, i, t, rank++, sets[set]});
+    if (targets[t] >= 0) visit(Asked{set, i, t, rank++, sets[set]});
 }
 
 template <class Visit>
@@ -80,7 +80,7 @@ Score score(std::span<const Examples> sets, double expected, Share share, Guess 
   for (std::size_t set = 0; set < sets.size(); ++set)
     for (std::size_t i = sets[set].count / 2; i < sets[set].count; ++i) {
       all.emplace_back(0, 0);
-      visit_example(sets, set, i, [&](const Place& p) {
+      visit_example(sets, set, i, [&](const Asked& p) {
         all.back().first += guess(p) == p.target() ? 1 : 0;
         ++all.back().second;
       });
@@ -124,9 +124,9 @@ class Table {
 template <class Context>
 Score score_table(std::span<const Examples> sets, double expected, Share share, Context context) {
   Table table;
-  visit_first_halves(sets, [&](const Place& p) { table.learn(context(p), p.target()); });
+  visit_first_halves(sets, [&](const Asked& p) { table.learn(context(p), p.target()); });
   table.finish();
-  return score(sets, expected, share, [&](const Place& p) { return table.guess(context(p)); });
+  return score(sets, expected, share, [&](const Asked& p) { return table.guess(context(p)); });
 }
 
 // Multinomial logistic regression on sums of features, by AdaGrad (Duchi et al. 2011).
@@ -172,7 +172,7 @@ class Regression {
 constexpr std::size_t window = 8;
 
 // What was read when the target at `p` is asked for: each token, or the last eight by distance.
-Regression::Features features(const Task& task, const Place& p, bool by_distance) {
+Regression::Features features(const Task& task, const Asked& p, bool by_distance) {
   const Tokens read = p.examples.tokens_of(p.example).first(p.t + 1);
   Regression::Features out;
   if (!by_distance) {
@@ -191,7 +191,7 @@ Score score_regression(const Task& task, const Examples& all, double expected, S
   const std::size_t kinds = std::size_t{1} * task.info().inputs * (by_distance ? window : 1);
   Regression rule(kinds, task.info().outputs);
   double work = 0;
-  visit_example({&all, 1}, 0, 0, [&](const Place& p) {
+  visit_example({&all, 1}, 0, 0, [&](const Asked& p) {
     work += static_cast<double>(features(task, p, by_distance).size()) * task.info().outputs;
   });
   Examples some = all;  // as many as there is time for
@@ -200,22 +200,22 @@ Score score_regression(const Task& task, const Examples& all, double expected, S
   const std::span<const Examples> sets(&some, 1);
   for (int pass = 0; pass < passes; ++pass)
     visit_first_halves(
-        sets, [&](const Place& p) { rule.learn(features(task, p, by_distance), p.target()); });
+        sets, [&](const Asked& p) { rule.learn(features(task, p, by_distance), p.target()); });
   return score(sets, expected, share,
-               [&](const Place& p) { return rule.guess(features(task, p, by_distance)); });
+               [&](const Asked& p) { return rule.guess(features(task, p, by_distance)); });
 }
 
 }  // namespace
 
 Score score_blind(const Examples& e, double expected, Share share) {
   return score_table({&e, 1}, expected, share,
-                     [](const Place& p) -> std::uint64_t { return p.rank; });
+                     [](const Asked& p) -> std::uint64_t { return p.rank; });
 }
 
 Score score_blind_exact(const Examples& e, double expected) {
   std::vector<std::uint64_t> answers(e.count);
   for (std::size_t i = 0; i < e.count; ++i)
-    visit_example({&e, 1}, 0, i, [&](const Place& p) {
+    visit_example({&e, 1}, 0, i, [&](const Asked& p) {
       answers[i] = pes::mix64(answers[i], static_cast<std::uint32_t>(p.target()));
     });
   const std::size_t half = e.count / 2;
@@ -234,7 +234,7 @@ Score score_shortcut(const Task& task, std::span<const Examples> sets, double ex
                      std::string_view shortcut, Share share) {
   if (shortcut == "bag" || shortcut == "window")
     return score_regression(task, sets.front(), expected, share, shortcut == "window");
-  return score_table(sets, expected, share, [&](const Place& p) -> std::uint64_t {
+  return score_table(sets, expected, share, [&](const Asked& p) -> std::uint64_t {
     if (shortcut == "last_token") return p.examples.tokens_of(p.example)[p.t];
     if (shortcut == "position") return p.t;
     if (shortcut == "length") return p.set;

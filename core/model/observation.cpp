@@ -7,7 +7,7 @@ namespace {
 Json number(double x) {
   return std::isfinite(x) ? Json(x) : Json(nullptr);
 }
-double number(const Json& j, const char* key) {
+double number_at(const Json& j, const char* key) {
   const auto it = j.find(key);
   return it == j.end() || it->is_null() ? Observation::none : it->get<double>();
 }
@@ -46,15 +46,15 @@ Observation observation_from_json(const Json& j) {
   o.unit = j.at("unit");
   o.direction = j.at("direction");
   o.split = j.at("split");
-  o.value = number(j, "value");
+  o.value = number_at(j, "value");
   o.status = j.at("status");
   if (o.status == "inf") o.value = std::numeric_limits<double>::infinity();
-  o.standard_error = number(j, "stderr");
-  o.low = number(j, "low");
-  o.high = number(j, "high");
-  o.chance = number(j, "chance");
+  o.standard_error = number_at(j, "stderr");
+  o.low = number_at(j, "low");
+  o.high = number_at(j, "high");
+  o.chance = number_at(j, "chance");
   o.n = j.value("n", std::int64_t{0});
-  o.sum = number(j, "sum");
+  o.sum = number_at(j, "sum");
   o.count = j.value("count", std::int64_t{0});
   o.coords = j.at("coords");
   o.step = j.at("step");

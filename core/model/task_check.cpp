@@ -20,7 +20,7 @@ std::uint64_t hash(Tokens values, std::uint64_t h = 0) {
   return h;
 }
 
-struct Subject {
+struct Examined {
   const Task& task;
   const CheckOptions& options;
   std::vector<Examples> sets;  // of the training split, one a length
@@ -62,7 +62,7 @@ std::string malformed(const Task& task, Tokens tokens, Tokens targets) {
   return scored ? "" : "scores nothing";
 }
 
-Finding check_well_formed(const Subject& s) {
+Finding check_well_formed(const Examined& s) {
   std::size_t count = 0;
   for (const Examples& e : s.sets)
     for (std::size_t i = 0; i < e.count; ++i, ++count)
@@ -72,7 +72,7 @@ Finding check_well_formed(const Subject& s) {
 }
 
 // Makes the examples again, alone, in another order, on two threads at a time.
-Finding check_deterministic(const Subject& s) {
+Finding check_deterministic(const Examined& s) {
   const Examples& e = s.sets.front();
   const std::size_t count = std::min<std::size_t>(e.count, 256);
   const auto first_that_differs = [&](bool backwards) -> std::string {
@@ -93,7 +93,7 @@ Finding check_deterministic(const Subject& s) {
 }
 
 // Windows of a document agree where they overlap.
-Finding check_windows(const Subject& s) {
+Finding check_windows(const Examined& s) {
   if (!s.task.is_corpus()) return skipped("Each example stands alone.");
   const std::int64_t room = s.task.info().document - s.length();
   const std::int64_t shift = std::min<std::int64_t>(s.length() / 2, room);
@@ -123,7 +123,7 @@ std::int64_t oracle_failure(const Task& task, const Examples& e) {
   return -1;
 }
 
-Finding check_oracle(const Subject& s) {
+Finding check_oracle(const Examined& s) {
   if (s.task.is_corpus()) return skipped("A corpus has no oracle.");
   if (!s.task.has_oracle())
     return failed("The task has no oracle, so nobody knows that it can be solved.");
@@ -138,7 +138,7 @@ Finding check_oracle(const Subject& s) {
 
 // What is wrong with the examples at one value of one axis, or "". Sets `exists` unless the task
 // refuses to make them at this length.
-std::string axis_failure(const Subject& s, std::int32_t length, std::size_t axis, double value,
+std::string axis_failure(const Examined& s, std::int32_t length, std::size_t axis, double value,
                          bool& exists) {
   Task::Request r = s.request(PES_SPLIT_TEST);
   r.length = length;
@@ -169,7 +169,7 @@ std::vector<double> some_values(const Axis& axis) {
   return out;
 }
 
-Finding check_axes(const Subject& s) {
+Finding check_axes(const Examined& s) {
   const std::vector<Axis>& axes = s.task.axes();
   if (axes.empty()) return skipped("The task has no axes.");
   int values = 0, missing = 0;
@@ -222,7 +222,7 @@ Score excess_of_pairs(const Task& task, const Examples& e) {
   return {mean, std::sqrt(std::max(0.0, squares / n - mean * mean) / n)};
 }
 
-Finding check_optimum(const Subject& s) {
+Finding check_optimum(const Examined& s) {
   std::size_t known = 0;
   for (const Examples& e : s.sets)
     for (std::size_t i = 0; i < e.tokens.size(); ++i) {
@@ -289,7 +289,7 @@ bool agrees_in_the_end(const Task& task, Task::Request request, const Examples& 
   return agrees(task, request, make_examples(task, request, e.count), seen);
 }
 
-Finding check_chance(const Subject& s) {
+Finding check_chance(const Examined& s) {
   if (s.task.is_corpus()) return skipped(corpora_differ);
   std::string detail, seen;
   for (const Examples& e : s.sets) {
@@ -332,7 +332,7 @@ double expected_level(const Task& task, std::span<const Examples> sets, std::str
 }
 
 // A rule that ignores most of the input must stay within two points of what is expected of it.
-Finding check_shortcut(const Subject& s, std::string_view name) {
+Finding check_shortcut(const Examined& s, std::string_view name) {
   if (s.task.is_corpus()) return skipped(corpora_differ);
   const bool general = name != "window" && (name != "bag" || s.task.info().head == PES_CLS);
   if (!general && !declares(s.task, name))  // the answer may lie in the window, or be all there is
@@ -370,7 +370,7 @@ std::size_t equal_pairs(const std::vector<std::uint64_t>& a, const std::vector<s
   return pairs;
 }
 
-Finding check_collisions(const Subject& s) {
+Finding check_collisions(const Examined& s) {
   const double distinct = s.task.distinct(s.length());  // log10
   if (std::isnan(distinct))
     return failed("The task does not say how many distinct examples there are.");
@@ -391,7 +391,7 @@ Finding check_collisions(const Subject& s) {
 
 std::vector<Finding> check_task(const Task& task, const CheckOptions& options) {
   PES_CHECK(!options.lengths.empty());
-  Subject s{task, options, {}};
+  Examined s{task, options, {}};
   std::vector<Finding> findings;
   const auto add = [&](std::string name, auto check) {
     try {

@@ -13,7 +13,6 @@ namespace pesuite {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double alpha = 0.05;
 
 bool no_result(const std::string& why) {  // a cell that says nothing about its encoding
@@ -21,7 +20,7 @@ bool no_result(const std::string& why) {  // a cell that says nothing about its 
 }
 
 double best_nats(const TaskData& t) {
-  double best = infinity;
+  double best = Number::infinite;
   for (const auto& [key, cell] : t.cells)
     if (const Number* n = cell.find(whole("nll", t.protocols[0], t.train_length)); n != nullptr)
       best = std::min(best, n->value);
@@ -148,7 +147,8 @@ std::vector<SeedValue> scores(const Ground& g, std::size_t encoding) {
     const CellData* c = g.task->cell(encoding, v.seed);
     const bool recorded = c != nullptr && c->find(whole(g.metric, g.protocol, g.length)) != nullptr;
     if (std::isnan(v.value) && recorded) v.lost = "nan";
-    if (std::isnan(v.value) && !no_result(v.lost)) v.value = g.lower_is_better() ? infinity : 0;
+    if (std::isnan(v.value) && !no_result(v.lost))
+      v.value = g.lower_is_better() ? Number::infinite : 0;
   }
   return out;
 }

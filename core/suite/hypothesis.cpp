@@ -49,9 +49,9 @@ const std::map<std::string, Term::Kind>& functions() {
   return all;
 }
 
-class Parser {
+class RuleParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit RuleParser(std::string_view text) : text_(text) {}
 
   std::vector<Comparison> statement() {
     std::vector<Comparison> out;
@@ -338,7 +338,7 @@ class Parser {
 }  // namespace
 
 std::vector<Comparison> parse_hypothesis(std::string_view text) {
-  return Parser(text).statement();
+  return RuleParser(text).statement();
 }
 
 namespace {

@@ -28,8 +28,6 @@ std::string_view judgement_name(Judgement j) {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 bool higher_is_better(const std::string& metric) {
   return metric == "acc" || metric == "em" || metric == "score" || metric == "context_use";
 }
@@ -66,7 +64,7 @@ class Evaluator {
 
  private:
   double several(const Term& t, std::uint64_t seed) const {
-    double sum = 0, low = infinity, high = -infinity;
+    double sum = 0, low = Number::infinite, high = -Number::infinite;
     for (const Term& p : t.parts) {
       const double x = value(p, seed);
       if (std::isnan(x)) return x;
@@ -107,7 +105,9 @@ class Evaluator {
     const double x = of_cell(q, task, *c);
     if (!std::isnan(x)) return x;
     if (c->status == "diverged" || undefined(q, task, *c))  // worse than any other
-      return !higher_is_better(q.metric) ? infinity : q.metric == "context_use" ? -infinity : 0;
+      return !higher_is_better(q.metric) ? Number::infinite
+             : q.metric == "context_use" ? -Number::infinite
+                                         : 0;
     note(fmt::format("{} was not recorded on {}, seed {}", t.text, task.task, seed));
     return x;
   }

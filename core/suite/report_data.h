@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 struct Number {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double infinite = std::numeric_limits<double>::infinity();
   double value = none;  // infinite where the record says "inf"
   double standard_error = none, low = none, high = none, chance = none;
   std::int64_t n = 0, count = 0;  // independent units, scored targets

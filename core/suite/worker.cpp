@@ -45,7 +45,7 @@ WorkerOrder order_from_json(const Json& j) {
 
 namespace {
 
-std::atomic<bool> stop{false};
+std::atomic<bool> stop_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
 
 void send(const Json& j) {
@@ -62,7 +62,7 @@ int failed(const char* kind, const std::string& reason, Exit code) {
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
   CellWatch watch;
-  watch.stop = &stop;
+  watch.stop = &stop_asked;
   watch.log = [](const std::string& line) { spdlog::info("{}", line); };
   auto last = std::chrono::steady_clock::time_point();
   watch.progress = [&](const CellProgress& p) {
@@ -88,7 +88,7 @@ int work(const fs::path& file) {
     if (locks.back()->try_take()) continue;
     spdlog::info("waiting for another process that runs cell {}", node);
     locks.back()->take();
-    if (stop) return static_cast<int>(Exit::preempted);
+    if (stop_asked) return static_cast<int>(Exit::preempted);
   }
   const CellOutcome outcome = run_cell(order.work, store, order.plugin_path, watch);
   if (outcome == CellOutcome::stopped) return static_cast<int>(Exit::preempted);
@@ -106,7 +106,7 @@ int work(const fs::path& file) {
 
 int run_worker(const fs::path& file) {
   struct sigaction a {};
-  a.sa_handler = [](int) { stop = true; };
+  a.sa_handler = [](int) { stop_asked = true; };
   for (const int s : {SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
   ::signal(SIGINT, SIG_IGN);
   auto logger = spdlog::stderr_logger_st("cell");

@@ -3,6 +3,6 @@
 
 extern const pes_task addition_task, counting_task;
 
-static constexpr const pes_task* tasks[] = {&addition_task, &counting_task, nullptr};
+static constexpr const pes_task* list[] = {&addition_task, &counting_task, nullptr};
 
-PES_LIBRARY("arithmetic_tasks", "1.0.0", "MIT", nullptr, tasks);
+PES_LIBRARY("arithmetic_tasks", "1.0.0", "MIT", nullptr, list);

@@ -6,18 +6,18 @@ extern const pes_task stack, mod_arith, solve_equation;
 extern const pes_task missing_duplicate, odds_first, binary_addition, binary_multiplication,
     sqrt_task;
 
-static constexpr const pes_task* tasks[] = {&parity,
-                                            &even_pairs,
-                                            &cycle_nav,
-                                            &mod_arith_simple,
-                                            &stack,
-                                            &mod_arith,
-                                            &solve_equation,
-                                            &missing_duplicate,
-                                            &odds_first,
-                                            &binary_addition,
-                                            &binary_multiplication,
-                                            &sqrt_task,
-                                            nullptr};
+static constexpr const pes_task* list[] = {&parity,
+                                           &even_pairs,
+                                           &cycle_nav,
+                                           &mod_arith_simple,
+                                           &stack,
+                                           &mod_arith,
+                                           &solve_equation,
+                                           &missing_duplicate,
+                                           &odds_first,
+                                           &binary_addition,
+                                           &binary_multiplication,
+                                           &sqrt_task,
+                                           nullptr};
 
-PES_LIBRARY("chomsky_tasks", "1.0.0", "MIT", nullptr, tasks);
+PES_LIBRARY("chomsky_tasks", "1.0.0", "MIT", nullptr, list);

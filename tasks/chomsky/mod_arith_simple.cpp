@@ -4,7 +4,7 @@
 
 namespace {
 
-constexpr int modulus = 5, plus = 5, minus = 6, operators = 3;  // the last symbol is "times"
+constexpr int modulus = 5, add = 5, subtract = 6, operators = 3;  // the last symbol is "times"
 
 struct ModArithSimple : pes::Task {
   static constexpr pes_card card =
@@ -25,7 +25,7 @@ struct ModArithSimple : pes::Task {
     std::fill(e.tokens.begin(), e.tokens.end(), std::int32_t{PES_FILL});
     for (std::size_t t = 0; t < x.size(); ++t)
       x[t] = PES_FIRST_SYMBOL +
-             static_cast<std::int32_t>(t % 2 == 0 ? random.below(modulus) : plus + random.below(3));
+             static_cast<std::int32_t>(t % 2 == 0 ? random.below(modulus) : add + random.below(3));
     oracle(e.tokens, e.targets);
     pes::certain(e);
   }
@@ -34,9 +34,9 @@ struct ModArithSimple : pes::Task {
     int sum = 0, product = x[0] - PES_FIRST_SYMBOL;
     for (std::size_t t = 1; t + 1 < x.size(); t += 2) {
       const int op = x[t] - PES_FIRST_SYMBOL, operand = x[t + 1] - PES_FIRST_SYMBOL;
-      if (op == plus || op == minus) {
+      if (op == add || op == subtract) {
         sum += product;
-        product = op == plus ? operand : -operand;
+        product = op == add ? operand : -operand;
       } else {
         product *= operand;
       }

@@ -3,7 +3,7 @@
 
 extern const pes_task ledger_task, text_task, toylag_task, brackets_task;
 
-static constexpr const pes_task* tasks[] = {&ledger_task, &text_task, &toylag_task, &brackets_task,
-                                            nullptr};
+static constexpr const pes_task* list[] = {&ledger_task, &text_task, &toylag_task, &brackets_task,
+                                           nullptr};
 
-PES_LIBRARY("corpus_tasks", "1.0.0", "MIT", nullptr, tasks);
+PES_LIBRARY("corpus_tasks", "1.0.0", "MIT", nullptr, list);

@@ -3,6 +3,6 @@
 
 extern const pes_task posgen;
 
-static constexpr const pes_task* tasks[] = {&posgen, nullptr};
+static constexpr const pes_task* list[] = {&posgen, nullptr};
 
-PES_LIBRARY("posgen_tasks", "1.0.0", "MIT", nullptr, tasks);
+PES_LIBRARY("posgen_tasks", "1.0.0", "MIT", nullptr, list);

@@ -9,7 +9,7 @@ namespace {
 using namespace tasks;
 
 constexpr int data_symbols = 16, blank = PES_FIRST_SYMBOL + data_symbols;
-constexpr int around = 3;  // BOS, SEP, EOS
+constexpr int marks = 3;  // BOS, SEP, EOS
 
 struct SelectiveCopy : pes::Task {
   static constexpr pes_option options[] = {
@@ -39,22 +39,21 @@ struct SelectiveCopy : pes::Task {
     head = PES_LM;
     determined = true;
     axes = {&items_axis};
-    if (use.train_length < 2 * items + around)
-      throw pes::Refusal("items=" + std::to_string(items) + " take at least " +
-                         std::to_string(2 * items + around) +
-                         " tokens, more than the training length, " +
-                         std::to_string(use.train_length));
+    if (use.train_length < 2 * items + marks)
+      throw pes::Refusal(
+          "items=" + std::to_string(items) + " take at least " + std::to_string(2 * items + marks) +
+          " tokens, more than the training length, " + std::to_string(use.train_length));
   }
   std::size_t items_of(const pes::Request& r) const {
     const double n = r.draws(0) ? items : r.axis(0);
     if (!(n >= 1) || n != static_cast<int>(n))
       throw pes::Refusal("axis items takes whole numbers, not " + std::to_string(n));
-    require_length(r.length, 2 * static_cast<int>(n) + around, "the data twice, BOS, SEP and EOS");
+    require_length(r.length, 2 * static_cast<int>(n) + marks, "the data twice, BOS, SEP and EOS");
     return static_cast<std::size_t>(n);
   }
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
-    const std::size_t n = items_of(r), mixed = e.tokens.size() - around - n;
+    const std::size_t n = items_of(r), mixed = e.tokens.size() - marks - n;
     const auto text = e.tokens.subspan(1, mixed), copy = e.tokens.subspan(2 + mixed, n);
     std::vector<std::int32_t> places(n);  // a subset, each as likely
     draw_distinct(random, places, 0, static_cast<int>(mixed));
@@ -83,7 +82,7 @@ struct SelectiveCopy : pes::Task {
   }
   static double guessed(double n) { return (n / data_symbols + 1) / (n + 1); }
   double distinct(int length) const {
-    const int mixed = length - around - items;
+    const int mixed = length - marks - items;
     double places = 0;  // of n among all
     for (int i = 0; i < items; ++i) places += std::log10(mixed - i) - std::log10(i + 1);
     return items * std::log10(data_symbols) + places;

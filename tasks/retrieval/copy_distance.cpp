@@ -12,12 +12,12 @@ using namespace retrieval;
 
 constexpr int items = 5;
 constexpr int around = 1 + 1 + items + 1;  // BOS, ASK, the copy, EOS
-constexpr int digit0 = filler0 + filler_words, letter0 = digit0 + 10;
+constexpr int first_digit = filler0 + filler_words, first_letter = first_digit + 10;
 
 struct Content {
   int first, count;
 };
-constexpr std::array<Content, 2> contents = {{{digit0, 10}, {letter0, 26}}};
+constexpr std::array<Content, 2> contents = {{{first_digit, 10}, {first_letter, 26}}};
 
 constexpr std::array<double, 6> distances = {.25, .5, .75, 1, 1.5, 2};
 constexpr int trained_distances = 4;
@@ -57,7 +57,7 @@ struct CopyDistance : pes::Task {
     if (span < items)
       throw pes::Refusal("a training length of " + std::to_string(train_length) +
                          " holds no copy; it takes " + std::to_string(around + items));
-    inputs = outputs = letter0 + 26;
+    inputs = outputs = first_letter + 26;
     head = PES_LM;
     determined = true;
     axes = {&distance_axis, &content_axis};

@@ -4,8 +4,8 @@
 extern const pes_task modsum_cls, prefix_modsum, kback_copy, kback_match, shift_pattern, first_last,
     pair_match;
 
-static constexpr const pes_task* tasks[] = {&modsum_cls,  &prefix_modsum, &kback_copy,
-                                            &kback_match, &shift_pattern, &first_last,
-                                            &pair_match,  nullptr};
+static constexpr const pes_task* list[] = {&modsum_cls,  &prefix_modsum, &kback_copy,
+                                           &kback_match, &shift_pattern, &first_last,
+                                           &pair_match,  nullptr};
 
-PES_LIBRARY("sandbox_tasks", "1.0.0", "MIT", nullptr, tasks);
+PES_LIBRARY("sandbox_tasks", "1.0.0", "MIT", nullptr, list);

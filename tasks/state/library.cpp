@@ -3,6 +3,6 @@
 
 extern const pes_task flipflop;
 
-static constexpr const pes_task* tasks[] = {&flipflop, nullptr};
+static constexpr const pes_task* list[] = {&flipflop, nullptr};
 
-PES_LIBRARY("state_tasks", "1.0.0", "MIT", nullptr, tasks);
+PES_LIBRARY("state_tasks", "1.0.0", "MIT", nullptr, list);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/composition.h"
+#include "tests/catalog.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -194,11 +195,6 @@ TEST(Algebra, SurvivesAnyText) {
 
 // -------------------------------------------------------------------------------- composition
 
-const Catalog& catalog() {
-  static const Catalog c = open_catalog({PESUITE_TEST_PLUGINS});
-  return c;
-}
-
 // What an expression makes of one layer's q, k and slots, on the reference backend.
 struct Acted {
   Values q, k, distance;
@@ -207,7 +203,7 @@ struct Acted {
 Acted act(const std::string& text, int layer) {
   const ModelShape m{2, 2, 2, 8, 16, 6, 12};
   constexpr std::int64_t T = 6;
-  Composition c(catalog(), parse_encoding(text).first, m);
+  Composition c(built_catalog(), parse_encoding(text).first, m);
   const auto backend = open_backend("reference", {});
   Tape tape(*backend);
   StepInfo info;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/card.h"
+#include "tests/catalog.h"
 
 namespace pesuite::testing {
 namespace {
@@ -16,10 +17,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const Catalog& catalog() {
-  static const Catalog c = open_catalog({PESUITE_TEST_PLUGINS});
-  return c;
-}
 const Advice& of(const std::vector<Advice>& all, const std::string& name) {
   for (const Advice& a : all)
     if (a.encoding->card->name == name) return a;
@@ -44,17 +41,17 @@ TEST(Guide, ALongerDeploymentRulesOutTables) {
   Question q;
   q.train_length = 512, q.length = 4096;
   EXPECT_EQ(q.stretch(), 8);
-  const auto all = advise(catalog(), q);
+  const auto all = advise(built_catalog(), q);
   EXPECT_THAT(of(all, "learned").obstacles, Contains(HasSubstr("not defined past the positions")));
   EXPECT_THAT(of(all, "alibi").obstacles, IsEmpty());
   q.length = 512;
-  EXPECT_THAT(of(advise(catalog(), q), "learned").obstacles, IsEmpty());
+  EXPECT_THAT(of(advise(built_catalog(), q), "learned").obstacles, IsEmpty());
 }
 TEST(Guide, WishesBecomeObstacles) {
   Question q;
   q.parameter_free = true;
   q.taxonomy = {"relative"};
-  const auto all = advise(catalog(), q);
+  const auto all = advise(built_catalog(), q);
   EXPECT_THAT(of(all, "t5").obstacles, Contains("learns parameters"));
   EXPECT_THAT(of(all, "sinusoidal").obstacles, Contains("is not relative"));
   EXPECT_THAT(of(all, "rope").obstacles, IsEmpty());
@@ -71,7 +68,7 @@ TEST(Guide, WishesBecomeObstacles) {
 TEST(Guide, RefusesWordsThatNobodyUses) {
   const auto refusal = [](const Question& q) -> std::string {
     try {
-      advise(catalog(), q);
+      advise(built_catalog(), q);
     } catch (const Error& e) {
       return e.what();
     }
@@ -89,7 +86,7 @@ TEST(Guide, RefusesWordsThatNobodyUses) {
 }
 
 TEST(Cards, OfALibraryForAnOlderInterfaceHaveNoNewFields) {
-  pes_card c = *catalog().encoding("none").descriptor->card;
+  pes_card c = *built_catalog().encoding("none").descriptor->card;
   EXPECT_NE(cost_of(c), "");
   c.size = offsetof(pes_card, cost);
   EXPECT_EQ(cost_of(c), "");
@@ -97,8 +94,8 @@ TEST(Cards, OfALibraryForAnOlderInterfaceHaveNoNewFields) {
   EXPECT_EQ(uses_of(c), 0u);
 }
 TEST(Cards, SayWhatTheGuideReads) {
-  for (const std::string& name : catalog().encoding_names()) {
-    const pes_card& c = *catalog().encoding(name).descriptor->card;
+  for (const std::string& name : built_catalog().encoding_names()) {
+    const pes_card& c = *built_catalog().encoding(name).descriptor->card;
     EXPECT_GE(cost_rank(cost_of(c)), 0) << name << ": cost '" << cost_of(c) << "'";
     EXPECT_FALSE(use_if_of(c).empty()) << name << " does not say when to use it";
     EXPECT_NE(c.bibtex, nullptr) << name;
@@ -107,7 +104,7 @@ TEST(Cards, SayWhatTheGuideReads) {
       EXPECT_THAT(rating_of(c), HasSubstr("(")) << name << ": who says so?";
     }
     for (const std::string& other : extends_of(c))
-      EXPECT_THAT(catalog().encoding_names(), Contains(other)) << name;
+      EXPECT_THAT(built_catalog().encoding_names(), Contains(other)) << name;
   }
 }
 }  // namespace

@@ -12,17 +12,13 @@
 #include "model/preset.h"
 #include "model/safetensors.h"
 #include "model/train.h"
+#include "tests/catalog.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-const Catalog& catalog() {
-  static const Catalog c = open_catalog({PESUITE_TEST_PLUGINS});
-  return c;
-}
 
 std::string failure(const std::function<void()>& body) {
   try {
@@ -56,7 +52,7 @@ TEST(Presets, CountsAreThoseOfTheModel) {
   for (const char* name : {"micro", "nano", "sandbox"}) {
     ModelConfig c = preset(name).config;
     const auto backend = open_backend("cpu", {});
-    Model m(*backend, c, Encoding(catalog(), {"none", {}}, shape_of(c, 8, 8)), 1);
+    Model m(*backend, c, Encoding(built_catalog(), {"none", {}}, shape_of(c, 8, 8)), 1);
     EXPECT_EQ(m.count(), parameter_count(c)) << name;
   }
 }
@@ -84,7 +80,7 @@ TEST(Expressions, PointAtWhatIsWrong) {
 }
 
 TEST(Options, AreCheckedAgainstTypeAndBounds) {
-  const pes_card& rope = *catalog().encoding("rope").descriptor->card;
+  const pes_card& rope = *built_catalog().encoding("rope").descriptor->card;
   const auto reason = [&](Options o) {
     return failure([&] { resolve_options(rope, o, "encoding 'rope'"); });
   };
@@ -96,7 +92,7 @@ TEST(Options, AreCheckedAgainstTypeAndBounds) {
   EXPECT_EQ(reason({{"layout", "hlaf"}}),
             "encoding 'rope': option 'layout' = 'hlaf' is none of half, interleaved, mismatched, "
             "did you mean 'half'?");
-  const pes_card& t5 = *catalog().encoding("t5").descriptor->card;
+  const pes_card& t5 = *built_catalog().encoding("t5").descriptor->card;
   EXPECT_EQ(failure([&] {
               resolve_options(t5, {{"buckets", "1.5"}}, "encoding 't5'");
             }),
@@ -108,9 +104,9 @@ TEST(Options, AreCheckedAgainstTypeAndBounds) {
 }
 
 TEST(Catalog, NamesWhatIsNear) {
-  EXPECT_EQ(failure([] { catalog().encoding("alibbi"); }),
+  EXPECT_EQ(failure([] { built_catalog().encoding("alibbi"); }),
             "there is no encoding 'alibbi', did you mean 'alibi'?");
-  EXPECT_EQ(failure([] { catalog().task("zzzzzz"); }),
+  EXPECT_EQ(failure([] { built_catalog().task("zzzzzz"); }),
             "there is no task 'zzzzzz'; 'pesuite list task' shows all");
 }
 
@@ -251,7 +247,7 @@ TEST(Safetensors, RoundTripsAndChecksShapes) {
 
 struct Trainee {
   std::unique_ptr<Backend> backend = open_backend("cpu", {});
-  Task task{catalog(), parse_expression("toylag(document=256)"), 24, 96};
+  Task task{built_catalog(), parse_expression("toylag(document=256)"), 24, 96};
   std::unique_ptr<Model> model;
   TrainConfig config;
   explicit Trainee(double dropout = 0) {
@@ -259,7 +255,7 @@ struct Trainee {
     c.vocabulary = c.classes = task.info().inputs;
     c.dropout = dropout;
     model = std::make_unique<Model>(*backend, c,
-                                    Encoding(catalog(), {"t5", {}}, shape_of(c, 24, 96)), 5);
+                                    Encoding(built_catalog(), {"t5", {}}, shape_of(c, 24, 96)), 5);
     config.length = 24, config.batch = 10, config.micro_batch = 4, config.steps = 23;
     config.log_every = 4, config.eval_every = 7, config.checkpoint_every = 3,
     config.validation_examples = 6;
@@ -322,9 +318,9 @@ TEST(Training, ABranchTakesWhatFitsByNameAndShape) {
   train(*trunk.model, trunk.task, trunk.config, 9, "id", {scratch / "last", {}, {}}, {}, state);
   for (const bool reset : {false, true}) {
     const ModelConfig& c = trunk.model->config();
-    Model branch(*trunk.backend, c,
-                 Composition(catalog(), parse_encoding("t5 + learned").first, shape_of(c, 24, 96)),
-                 6);
+    Model branch(
+        *trunk.backend, c,
+        Composition(built_catalog(), parse_encoding("t5 + learned").first, shape_of(c, 24, 96)), 6);
     const auto values = [&](const Parameter& p, void* data) {
       std::vector<float> out(static_cast<std::size_t>(p.shape.count()));
       trunk.backend->download(out.data(), View{data, p.shape});
@@ -505,7 +501,7 @@ TEST(Model, MovesParametersIntoTheirBounds) {
     const auto backend = open_backend(name, {});
     ModelConfig c;
     c.width = 16, c.layers = 1, c.heads = 2, c.ff_width = 16, c.vocabulary = 8;
-    Model m(*backend, c, compose(catalog(), "kerple(kernel=power)", shape_of(c, 8, 8)), 1);
+    Model m(*backend, c, compose(built_catalog(), "kerple(kernel=power)", shape_of(c, 8, 8)), 1);
     Batch batch;
     batch.size = 1, batch.length = 8;
     batch.tokens.assign(8, 1), batch.targets.assign(8, 2);

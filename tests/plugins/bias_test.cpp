@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/encoding.h"
+#include "tests/catalog.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -16,18 +17,15 @@ namespace {
 constexpr int B = 2, H = 4, D = 4, W = 8;  // two layers; layer 1 is looked at
 constexpr double scale = 0.5;
 
-const Catalog& catalog() {  // encodings point into it
-  static const Catalog all = open_catalog({PESUITE_TEST_PLUGINS});
-  return all;
-}
-
 // An encoding of scores with inputs and parameters of random numbers, on the reference backend.
 class Scores {
  public:
   const int T;
 
   explicit Scores(const std::string& expression, int groups = H, int length = 70)
-      : T(length), groups_(groups), encoding_(catalog(), parse_expression(expression), model()) {
+      : T(length),
+        groups_(groups),
+        encoding_(built_catalog(), parse_expression(expression), model()) {
     inputs_ = {random_values({B, H, T, D}, 1), random_values({B, groups, T, D}, 2),
                random_values({B, groups, T, D}, 3), random_values({B, T, W}, 4)};
     for (const Encoding::ParameterSpec& p : encoding_.parameters())

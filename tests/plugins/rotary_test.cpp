@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "model/encoding.h"
+#include "tests/catalog.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -15,11 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int H = 4, D = 8, L = 32, longest = 128;
-
-const Catalog& catalog() {  // encodings point into it
-  static const Catalog all = open_catalog({PESUITE_TEST_PLUGINS});
-  return all;
-}
 
 struct Pass {
   int length = L, offset = 0, layer = 0, groups = H;
@@ -35,7 +31,7 @@ Outcome outcome(const std::string& expression, const Pass& p = {}) {
   ModelShape m;
   m.layers = 2, m.heads = H, m.kv_heads = p.groups, m.head_dim = D, m.width = H * D;
   m.train_length = L, m.max_length = longest;
-  Encoding e(catalog(), parse_expression(expression), m);
+  Encoding e(built_catalog(), parse_expression(expression), m);
   const auto backend = open_backend("reference", {});
   std::vector<Values> inputs = {random_values({1, H, p.length, D}, 1),
                                 random_values({1, p.groups, p.length, D}, 2)};
@@ -116,11 +112,11 @@ TEST(Rotary, LengthsInAnyOrderGiveTheSame) {  // tables are kept and made again
   };
   for (const char* text : {"rope", "ntk(dynamic=true)", "longrope(start_tokens=5)", "xpos",
                            "rope(resonance=true, log_n=position)"}) {
-    Encoding kept(catalog(), parse_expression(text), m);
+    Encoding kept(built_catalog(), parse_expression(text), m);
     const int steps[][2] = {{8, 0},  {100, 0},   {8, 0},   {3, 8},
                             {1, 11}, {4, 90000}, {100, 0}, {2, 4}};
     for (const auto& [length, offset] : steps) {
-      Encoding fresh(catalog(), parse_expression(text), m);
+      Encoding fresh(built_catalog(), parse_expression(text), m);
       EXPECT_EQ(turned(kept, length, offset).y.data, turned(fresh, length, offset).y.data)
           << text << " " << length << " at " << offset;
     }

@@ -7,15 +7,11 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "tests/catalog.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
 namespace {
-
-const Catalog& catalog() {
-  static const Catalog all = open_catalog({PESUITE_TEST_PLUGINS});
-  return all;
-}
 
 double distance_to(std::span<const double> list, const std::vector<double>& target) {
   double sum = 0;
@@ -78,37 +74,38 @@ ModelShape shape() {
 
 TEST(Search, SeesAnglesAndFactorsOfPairs) {
   for (const char* text : {"rope(base=100)", "rope(base=100, layout=interleaved)"}) {
-    const Turns t = turns_of(catalog(), parse_expression(text), shape(), 4);
+    const Turns t = turns_of(built_catalog(), parse_expression(text), shape(), 4);
     ASSERT_EQ(t.angles.size(), 8u) << text;
     for (int r = 0; r < 8; ++r)
       EXPECT_NEAR(t.angles[static_cast<std::size_t>(r)], std::pow(100, -r / 8.0), 1e-12);
     EXPECT_NEAR(t.factor, 1, 1e-12);
   }
-  EXPECT_EQ(turns_of(catalog(), parse_expression("rope(features=4)"), shape(), 4).angles.size(),
-            2u);
-  EXPECT_NEAR(turns_of(catalog(), parse_expression("yarn(scale=4)"), shape(), 4).factor,
+  EXPECT_EQ(
+      turns_of(built_catalog(), parse_expression("rope(features=4)"), shape(), 4).angles.size(),
+      2u);
+  EXPECT_NEAR(turns_of(built_catalog(), parse_expression("yarn(scale=4)"), shape(), 4).factor,
               0.1 * std::log(4) + 1, 1e-12);
-  EXPECT_THROW(turns_of(catalog(), parse_expression("alibi"), shape(), 4), Error);
+  EXPECT_THROW(turns_of(built_catalog(), parse_expression("alibi"), shape(), 4), Error);
 }
 
 TEST(Search, NeverLosesToWhatItBeginsWith) {
-  const SearchRule rule = search_rule(catalog(), "longrope");
+  const SearchRule rule = search_rule(built_catalog(), "longrope");
   EvolutionConfig c;
   c.population = 8, c.parents = 4, c.iterations = 4, c.mutations = c.crossovers = 4;
   // The loss wants the angles of the linear method, and its factor: that beginning has to be found
   // again, with the options of the trained model.
   const Sum trained = parse_encoding("rope(base=500)").first;
   const Turns wanted =
-      turns_of(catalog(), parse_expression("linear(base=500, factor=4)"), shape(), 128);
+      turns_of(built_catalog(), parse_expression("linear(base=500, factor=4)"), shape(), 128);
   const auto loss = [&](const std::string& expression) {
-    const Turns t = turns_of(catalog(), parse_expression(expression), shape(), 128);
+    const Turns t = turns_of(built_catalog(), parse_expression(expression), shape(), 128);
     double sum = std::fabs(t.factor - wanted.factor);
     for (std::size_t r = 0; r < t.angles.size(); ++r)
       sum += std::fabs(std::log(t.angles[r] / wanted.angles[r]));
     return sum;
   };
-  const SearchResult r =
-      search(catalog(), rule, parse_expression("longrope"), trained, shape(), 128, c, 3, loss);
+  const SearchResult r = search(built_catalog(), rule, parse_expression("longrope"), trained,
+                                shape(), 128, c, 3, loss);
   ASSERT_EQ(r.from.size(), rule.from.size());
   for (const auto& from : r.from) EXPECT_LE(r.best.loss, from.loss + 1e-9) << from.expression;
   EXPECT_LT(r.best.loss, 1e-9);
@@ -119,7 +116,7 @@ TEST(Search, NeverLosesToWhatItBeginsWith) {
 
 TEST(Search, SaysWhatCanBeSearched) {
   try {
-    search_rule(catalog(), "rope");
+    search_rule(built_catalog(), "rope");
     FAIL();
   } catch (const Error& e) {
     EXPECT_THAT(e.what(), ::testing::HasSubstr("longrope has"));

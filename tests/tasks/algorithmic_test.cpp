@@ -12,7 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Tokens = std::vector<std::int32_t>;
 
-constexpr int S = PES_FIRST_SYMBOL;
 constexpr int bos = PES_BOS, sep = PES_SEP, eos = PES_EOS, pad = PES_PAD;
 
 TEST(Copy, RepeatsWhatItReads) {

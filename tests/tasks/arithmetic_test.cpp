@@ -10,8 +10,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int S = PES_FIRST_SYMBOL;
-
 // ---------------------------------------------------------------------------------- addition
 
 constexpr int plus = S + 10, equals = S + 11, hint = S + 12;

@@ -12,8 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-constexpr int S = PES_FIRST_SYMBOL;
-
 // Tokens of a word, one character a symbol of `alphabet`; then `slots` of EMPTY.
 std::vector<std::int32_t> word(const std::string& text, const std::string& alphabet, int slots) {
   std::vector<std::int32_t> out;

@@ -12,8 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Tokens = std::vector<std::int32_t>;
 
-constexpr int S = PES_FIRST_SYMBOL;
-
 std::ptrdiff_t scored(const Example& e) {
   return std::ssize(e.targets) - std::count(e.targets.begin(), e.targets.end(), -1);
 }

@@ -11,8 +11,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Tokens = std::vector<std::int32_t>;
 
-constexpr int S = PES_FIRST_SYMBOL;
-
 std::vector<int> places_of(const Tokens& tokens, int token) {
   std::vector<int> out;
   for (std::size_t t = 0; t < tokens.size(); ++t)

@@ -10,8 +10,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int S = PES_FIRST_SYMBOL;  // token of symbol 0
-
 // ------------------------------------------------------------- examples of the definitions, solved
 
 TEST(PrefixModsum, SumsWhatCameBefore) {

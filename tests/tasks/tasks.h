@@ -13,6 +13,8 @@
 
 namespace pesuite::testing {
 
+constexpr int S = PES_FIRST_SYMBOL;  // token of symbol 0
+
 inline const Catalog& task_catalog() {
   static const Catalog catalog = open_catalog({PESUITE_TEST_PLUGINS, PESUITE_BROKEN_TASKS});
   return catalog;

@@ -10,14 +10,14 @@
 namespace pesuite::testing {
 namespace {
 
-struct Case {
+struct AttentionCase {
   std::string name;
   std::int64_t B, H, G, T, D, E;
   Shape distance = {0};  // {0}: none
   Shape bias = {0};
   double dropout = 0;
 };
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const AttentionCase& c, std::ostream* out) {
   *out << c.name;
 }
 
@@ -25,7 +25,7 @@ bool given(const Shape& s) {
   return !(s == Shape{0});
 }
 
-std::vector<Values> inputs(const Case& c) {
+std::vector<Values> inputs(const AttentionCase& c) {
   std::vector<Values> v = {random_values({c.B, c.H, c.T, c.D}, 1),
                            random_values({c.B, c.G, c.T, c.D}, 2),
                            random_values({c.B, c.G, c.T, c.E}, 3)};
@@ -33,7 +33,7 @@ std::vector<Values> inputs(const Case& c) {
   if (given(c.bias)) v.push_back(random_values(c.bias, 5));
   return v;
 }
-Attention attention(const Case& c, const std::vector<Tensor>& x) {
+Attention attention(const AttentionCase& c, const std::vector<Tensor>& x) {
   Attention a;
   a.q = x[0], a.k = x[1], a.v = x[2];
   a.scale = 1 / std::sqrt(static_cast<double>(c.D));
@@ -43,13 +43,13 @@ Attention attention(const Case& c, const std::vector<Tensor>& x) {
   a.dropout = {c.dropout, 5, 17};
   return a;
 }
-Build fused(const Case& c) {
+Build fused(const AttentionCase& c) {
   return [c](Tape& t, const std::vector<Tensor>& x) { return attend(t, attention(c, x)); };
 }
 Tensor unchanged(const void*, Tape&, Tensor scores, Tensor, Tensor, Tensor, std::int64_t) {
   return scores;
 }
-Build composed(const Case& c) {
+Build composed(const AttentionCase& c) {
   return [c](Tape& t, const std::vector<Tensor>& x) {
     Attention a = attention(c, x);
     a.rewrite.call = unchanged;
@@ -57,8 +57,8 @@ Build composed(const Case& c) {
   };
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all = {
+std::vector<AttentionCase> attention_cases() {
+  std::vector<AttentionCase> all = {
       {"one_token", 2, 3, 3, 1, 4, 4},
       {"small", 2, 2, 2, 5, 4, 4},
       {"odd", 1, 3, 3, 13, 7, 5},
@@ -85,16 +85,16 @@ std::vector<Case> cases() {
   return all;
 }
 
-class AttentionTest : public ::testing::TestWithParam<Case> {};
+class AttentionTest : public ::testing::TestWithParam<AttentionCase> {};
 
 TEST_P(AttentionTest, GradientsOfTheReferenceAgreeWithDifferences) {
-  const Case& c = GetParam();
+  const AttentionCase& c = GetParam();
   if (c.T > 70) GTEST_SKIP() << "the plain loop is slow; shorter cases cover it";
   expect_gradients(*open_backend("reference", {}), inputs(c), fused(c));
 }
 
 TEST_P(AttentionTest, CpuAgreesWithTheReference) {
-  const Case& c = GetParam();
+  const AttentionCase& c = GetParam();
   const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
   const Result actual = run(*open_backend("cpu", {}), inputs(c), fused(c));
   ASSERT_EQ(actual.failure, "");
@@ -116,7 +116,7 @@ double distance(const Values& a, const Values& b) {
 
 TEST_P(AttentionTest, Bf16IsNearTheReference) {
   if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
-  const Case& c = GetParam();
+  const AttentionCase& c = GetParam();
   const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
   const auto in_bf16 = [&](int threads) {
     return run(*open_backend("cpu", {.threads = threads, .precision = Precision::bf16}), inputs(c),
@@ -136,7 +136,7 @@ TEST_P(AttentionTest, Bf16IsNearTheReference) {
 }
 
 TEST_P(AttentionTest, ComposedAgreesWithFused) {
-  const Case& c = GetParam();
+  const AttentionCase& c = GetParam();
   if (c.dropout > 0) GTEST_SKIP() << "composed attention draws its dropout in another order";
   const auto reference = open_backend("reference", {}), cpu = open_backend("cpu", {});
   const Result wanted = run(*reference, inputs(c), fused(c));
@@ -152,7 +152,7 @@ TEST_P(AttentionTest, ComposedAgreesWithFused) {
 }
 
 TEST_P(AttentionTest, TwoThreadsGiveTheBitsOfOne) {
-  const Case& c = GetParam();
+  const AttentionCase& c = GetParam();
   const Result one = run(*open_backend("cpu", {.threads = 1}), inputs(c), fused(c));
   const Result two = run(*open_backend("cpu", {.threads = 2}), inputs(c), fused(c));
   EXPECT_EQ(one.y.data, two.y.data);
@@ -160,7 +160,7 @@ TEST_P(AttentionTest, TwoThreadsGiveTheBitsOfOne) {
     EXPECT_EQ(one.gradients[i].data, two.gradients[i].data) << "gradient of input " << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Attention, AttentionTest, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Attention, AttentionTest, ::testing::ValuesIn(attention_cases()),
                          [](const auto& info) { return info.param.name; });
 
 // A rewrite by content whose parameter learns: scores + sigmoid(scores) * w, visible keys only.

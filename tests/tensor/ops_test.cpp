@@ -7,14 +7,14 @@
 namespace pesuite::testing {
 namespace {
 
-struct Case {
+struct OpCase {
   std::string name;
   std::vector<Values> inputs;
   Build build;
   double tolerance = 2e-6;  // of fp32 against double
   bool differentiable = true;
 };
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const OpCase& c, std::ostream* out) {
   *out << c.name;
 }
 
@@ -29,8 +29,8 @@ Tensor constant(Tape& t, const Values& v) {
   return t.constant(v.shape, v.data.data());
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<OpCase> op_cases() {
+  std::vector<OpCase> all;
   const auto add = [&](std::string name, std::vector<Values> inputs, Build build,
                        double tolerance = 2e-6, bool differentiable = true) {
     all.push_back(
@@ -198,16 +198,16 @@ std::vector<Case> cases() {
   return all;
 }
 
-class OpTest : public ::testing::TestWithParam<Case> {};
+class OpTest : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(OpTest, GradientsOfTheReferenceAgreeWithDifferences) {
-  const Case& c = GetParam();
+  const OpCase& c = GetParam();
   if (!c.differentiable) GTEST_SKIP() << "has no gradient";
   expect_gradients(*open_backend("reference", {}), c.inputs, c.build);
 }
 
 TEST_P(OpTest, CpuAgreesWithTheReference) {
-  const Case& c = GetParam();
+  const OpCase& c = GetParam();
   const Result wanted = run(*open_backend("reference", {}), c.inputs, c.build);
   const Result actual = run(*open_backend("cpu", {}), c.inputs, c.build);
   ASSERT_EQ(actual.failure, "");
@@ -218,7 +218,7 @@ TEST_P(OpTest, CpuAgreesWithTheReference) {
 }
 
 TEST_P(OpTest, TwoThreadsGiveTheBitsOfOne) {
-  const Case& c = GetParam();
+  const OpCase& c = GetParam();
   const Result one = run(*open_backend("cpu", {.threads = 1}), c.inputs, c.build);
   const Result two = run(*open_backend("cpu", {.threads = 2}), c.inputs, c.build);
   EXPECT_EQ(one.y.data, two.y.data);
@@ -226,7 +226,7 @@ TEST_P(OpTest, TwoThreadsGiveTheBitsOfOne) {
     EXPECT_EQ(one.gradients[i].data, two.gradients[i].data) << "gradient of input " << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, OpTest, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Ops, OpTest, ::testing::ValuesIn(op_cases()),
                          [](const auto& info) { return info.param.name; });
 
 // Shapes that do not fit give a sentence, not a crash, and the null handle flows on.
