@@ -14,4 +14,24 @@ fs::path find_checkpoint(const std::string& name) {
   fail(Exit::data, "there is no checkpoint {}, neither a file nor a run's folder", name);
 }
 
+std::size_t part_of(const CellConfig& cell, const Catalog& catalog, const std::string& task) {
+  const Expression x = parse_expression(task, "task");
+  const std::string text =
+      full_text(*catalog.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
+  for (std::size_t i = 0; i < cell.mix.size(); ++i)
+    if (cell.mix[i].task == text) return i + 1;
+  return 0;
+}
+
+void check_alphabet(const Task& task, const CellConfig& cell) {
+  const pes_task_created& t = task.info();
+  const ModelConfig& m = cell.model;
+  // a mixture's alphabet holds more than one task's
+  const bool fits = cell.mix.empty() ? t.inputs == m.vocabulary && t.outputs == m.outputs()
+                                     : t.head == PES_LM && t.inputs <= m.vocabulary;
+  if (!fits)
+    fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}", task.text(),
+         t.inputs, t.outputs, m.vocabulary, m.outputs());
+}
+
 }  // namespace pesuite::cli

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/checkpoint.h"
+#include "suite/attention_figure.h"
 #include "suite/cell.h"
 #include "suite/run.h"
 
@@ -42,17 +44,6 @@ std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellC
          "'{}'",
          text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
   return to_text(x, full_terms(catalog, text));
-}
-
-// Which of the tasks that it was trained on this one is; 0: the cell's own, or a stranger that
-// speaks its alphabet.
-std::size_t part_of(const CellConfig& cell, const Catalog& catalog, const std::string& task) {
-  const Expression x = parse_expression(task, "task");
-  const std::string text =
-      full_text(*catalog.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
-  for (std::size_t i = 0; i < cell.mix.size(); ++i)
-    if (cell.mix[i].task == text) return i + 1;
-  return 0;
 }
 
 // The model for who speaks the symbols of such a task.
@@ -103,6 +94,67 @@ void print_table(const std::vector<Observation>& all) {
 
 }  // namespace
 
+std::vector<int> whole_numbers(const Arguments& a, const char* flag) {
+  std::vector<int> out;
+  for (const std::string& text :
+       a.has(flag) ? split(a.text(flag), ',') : std::vector<std::string>())
+    if (double x = 0; parse_count(trim(text), x) && x >= 0 && x == std::floor(x) && x < 1 << 24)
+      out.push_back(static_cast<int>(x));
+    else
+      fail(Exit::usage, "--{}: '{}' is no whole number from 0 on", flag, text);
+  return out;
+}
+
+// What is looked at instead of an evaluation.
+std::vector<ProbeConfig> probes_of(const Arguments& a, int train_length) {
+  std::vector<ProbeConfig> out;
+  ProbeConfig p;
+  p.offsets = a.has("offsets") ? whole_numbers(a, "offsets") : std::vector<int>{train_length};
+  p.bands = a.count("bands", 1);
+  p.example = a.count("example");
+  p.layers = whole_numbers(a, "layers"), p.heads = whole_numbers(a, "heads");
+  for (const std::string& name :
+       a.has("probe") ? split(a.text("probe"), ',') : std::vector<std::string>()) {
+    p.kind = parse_probe(trim(name));
+    out.push_back(p);
+  }
+  for (const char* flag : {"offsets", "layers", "heads"})
+    if (a.has(flag) && out.empty())
+      fail(Exit::usage, "--{} is a setting of --probe, which is not given", flag);
+  return out;
+}
+
+// One row a number, in the order that they were found in.
+void print_probes(const std::vector<Observation>& all) {
+  std::vector<std::vector<std::string>> rows = {
+      {"length", "probe", "where", "metric", "value", "stderr", "unit", "n"}};
+  for (const Observation& o : all) {
+    std::vector<std::string> where;
+    for (const auto& [name, v] : o.coords.items())
+      if (name == "protocol")
+        where.push_back(v.get<std::string>());
+      else if (name != "train_len" && name != "eval_len" && name != "probe" && name != "bands")
+        where.push_back(fmt::format("{} {:.4g}", name, v.get<double>()));
+    rows.push_back({o.coords.at("eval_len").dump(), o.coords.at("probe").get<std::string>(),
+                    join(where, ", "), o.metric, number_or_dash(o.value, 4),
+                    number_or_dash(o.standard_error, 4), o.unit, std::to_string(o.n)});
+  }
+  fmt::print("{}", plain_table(rows));
+}
+
+// Maps of attention as files and as pictures.
+void draw_maps(Model& model, const Task& task, const EvalConfig& config, const ProbeConfig& p,
+               int length, std::uint64_t seed, std::int64_t steps, const fs::path& folder,
+               const std::string& title) {
+  const std::string name = fmt::format("attention_{}_{}", length, p.example);
+  const fs::path file = folder / (name + ".safetensors");
+  write_maps(file, model, task, config, p, length, seed, steps, {});
+  fmt::print(stderr, "wrote {}\n", file.string());
+  const Drawn drawn = draw({attention_figure(file, name, title)}, folder, plots_folder());
+  for (const fs::path& f : drawn.files) fmt::print(stderr, "wrote {}\n", f.string());
+  for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", note);
+}
+
 int eval_verb(const std::vector<std::string>& words) {
   Arguments a("eval CHECKPOINT [flags]",
               "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
@@ -119,7 +171,17 @@ int eval_verb(const std::vector<std::string>& words) {
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(
       "seed", po::value<std::uint64_t>(), "seed of the examples (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
-      "json", po::bool_switch(), "observations as JSON lines");
+      "probe", po::value<std::string>(),
+      "instead of an evaluation: attention, zeroed, offset, position, bands, maps; several with "
+      "commas")("offsets", po::value<std::string>(),
+                "of probe offset: tokens to move by (default: the training length)")(
+      "bands", po::value<int>()->default_value(4), "of probe bands: how many")(
+      "example", po::value<int>()->default_value(0), "of probe maps: which example")(
+      "layers", po::value<std::string>(), "of probe maps, e.g. 0,1 (default: all)")(
+      "heads", po::value<std::string>(), "of probe maps (default: all)")(
+      "output", po::value<std::string>()->default_value("attention"),
+      "of probe maps: folder of the files")("json", po::bool_switch(),
+                                            "observations as JSON lines");
   a.positional("model");
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");
@@ -142,15 +204,12 @@ int eval_verb(const std::vector<std::string>& words) {
   if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
     config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
   const std::size_t part = part_of(cell, catalog, a.text("task", cell.task));
-  // a mixture's alphabet holds more than one task's
-  const bool fits = cell.mix.empty()
-                        ? task.info().inputs == cell.model.vocabulary &&
-                              task.info().outputs == cell.model.outputs()
-                        : task.info().head == PES_LM && task.info().inputs <= cell.model.vocabulary;
-  if (!fits)
-    fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}", task.text(),
-         task.info().inputs, task.info().outputs, cell.model.vocabulary, cell.model.outputs());
+  check_alphabet(task, cell);
   check(config, task);
+  const std::vector<ProbeConfig> probes = probes_of(a, cell.train.length);
+  if (!probes.empty() && part > 0)
+    fail(Exit::usage, "--probe looks at the cell's own task, '{}', not at one that is mixed in",
+         cell.task);
 
   const int threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
   const auto backend =
@@ -162,12 +221,28 @@ int eval_verb(const std::vector<std::string>& words) {
   const Scorer mixed = part > 0 ? scorer_of_part(cell, catalog, part, model) : Scorer{};
   const auto seed = a.get<std::uint64_t>("seed", cell.seed);
   std::vector<Observation> all;
+  const auto append = [&](std::vector<Observation> found) {
+    std::move(found.begin(), found.end(), std::back_inserter(all));
+  };
   for (const int length : config.lengths)
-    for (Observation& o : mixed ? evaluate(mixed, task, config, length, seed, steps)
-                                : evaluate(model, task, config, length, seed, steps))
-      all.push_back(std::move(o));
+    if (probes.empty())
+      append(mixed ? evaluate(mixed, task, config, length, seed, steps)
+                   : evaluate(model, task, config, length, seed, steps));
+    else
+      for (const ProbeConfig& p : probes) {
+        check(p, model.config(), length);
+        if (p.kind != ProbeKind::maps)
+          append(probe(model, task, config, p, length, seed, steps));
+        else
+          draw_maps(model, task, config, p, length, seed, steps, a.text("output"),
+                    fmt::format("{} on {}, {} tokens", encoding.substr(0, encoding.find('(')),
+                                task.text(), length));
+      }
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
+  } else if (!probes.empty()) {
+    fmt::print("{} on {}, trained at {} tokens\n\n", encoding, task.text(), cell.train.length);
+    if (!all.empty()) print_probes(all);
   } else {
     fmt::print("{} on {}, trained at {} tokens\n\n", encoding, task.text(), cell.train.length);
     print_table(all);

@@ -53,11 +53,10 @@ class Bench {
                   std::max(length_, cell_.max_length), reach(config_));
     if (const std::int64_t n = task_->info().documents[config_.split]; n > 0)
       config_.examples = static_cast<int>(std::min<std::int64_t>(config_.examples, n));
-    if (task_->info().inputs != cell_.model.vocabulary ||
-        task_->info().outputs != cell_.model.outputs())
-      fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}",
-           task_->text(), task_->info().inputs, task_->info().outputs, cell_.model.vocabulary,
-           cell_.model.outputs());
+    check_alphabet(*task_, cell_);
+    if (part_of(cell_, catalog, a.text("task", cell_.task)) > 0)
+      fail(Exit::usage, "--task '{}' was mixed into the training; search on the cell's own, '{}'",
+           task_->text(), cell_.task);
     check(config_, *task_);
     const int threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
     backend_ = open_backend(cell_.backend, {.threads = threads, .precision = cell_.precision});

@@ -120,15 +120,6 @@ Observation observation(const char* metric, const char* unit, const char* direct
   return o;
 }
 
-StepInfo step_info(int size, int length, std::uint64_t seed, std::int64_t steps) {
-  StepInfo s;
-  s.step = s.steps = steps;
-  s.seed = pes::mix64(seed, pes::hash64("evaluation"));
-  s.batch = size;
-  s.length = length;
-  return s;
-}
-
 struct Scored {         // one target
   std::size_t request;  // running number
   int place;            // in its window
@@ -147,17 +138,8 @@ void score_all(const Scorer& model, const Task& task, int length, std::uint64_t 
   const auto pass = static_cast<std::size_t>(pass_size(length));
   for (std::size_t done = 0; done < requests.size(); done += pass) {
     const std::size_t size = std::min(pass, requests.size() - done);
-    Batch b;
-    b.size = static_cast<int>(size);
-    b.length = length;
-    b.candidate_first = task.info().candidate_first, b.candidates = task.info().candidates;
-    b.tokens.resize(size * n);
-    b.targets.resize(size * n);
-    b.optimum.resize(size * n);
-    for (std::size_t i = 0; i < size; ++i)
-      task.sample(requests[done + i], std::span(b.tokens).subspan(i * n, n),
-                  std::span(b.targets).subspan(i * n, n), std::span(b.optimum).subspan(i * n, n));
-    const Scores scores = model(b, step_info(b.size, length, seed, steps));
+    const Batch b = batch_of(task, std::span(requests).subspan(done, size));
+    const Scores scores = model(b, evaluation_step(b.size, length, seed, steps));
     for (std::size_t k = 0; k < scores.nats.size(); ++k) {
       const auto place = static_cast<std::size_t>(scores.place[k]);
       body(Scored{done + place / n, static_cast<int>(place % n), b.targets[place], scores.nats[k],
@@ -373,8 +355,33 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   }
 }
 
-// All combinations of the grid's values; axes that are not in it stay NaN.
-std::vector<std::vector<double>> grid(const EvalConfig& c, const Task& task) {
+}  // namespace
+
+Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
+  Batch b;
+  b.size = static_cast<int>(requests.size());
+  b.length = requests[0].length;
+  const auto n = static_cast<std::size_t>(b.length);
+  b.candidate_first = task.info().candidate_first, b.candidates = task.info().candidates;
+  b.tokens.resize(requests.size() * n);
+  b.targets.resize(requests.size() * n);
+  b.optimum.resize(requests.size() * n);
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    task.sample(requests[i], std::span(b.tokens).subspan(i * n, n),
+                std::span(b.targets).subspan(i * n, n), std::span(b.optimum).subspan(i * n, n));
+  return b;
+}
+
+StepInfo evaluation_step(int size, int length, std::uint64_t seed, std::int64_t steps) {
+  StepInfo s;
+  s.step = s.steps = steps;
+  s.seed = pes::mix64(seed, pes::hash64("evaluation"));
+  s.batch = size;
+  s.length = length;
+  return s;
+}
+
+std::vector<std::vector<double>> axis_grid(const EvalConfig& c, const Task& task) {
   std::vector<std::vector<double>> points = {
       std::vector<double>(task.axes().size(), Observation::none)};
   for (const EvalAxis& axis : c.axes) {
@@ -390,8 +397,6 @@ std::vector<std::vector<double>> grid(const EvalConfig& c, const Task& task) {
   }
   return points;
 }
-
-}  // namespace
 
 void check(const EvalConfig& c, const Task& task) {
   if (c.lengths.empty()) fail(Exit::usage, "evaluation of task '{}': no lengths", task.text());
@@ -427,7 +432,7 @@ double tokens_read(const EvalConfig& c, const Task& task, int length) {
     for (const Protocol& p : c.protocols)
       tokens += static_cast<double>(windows_of(c, p, length).size()) * length;
   } else {
-    tokens = static_cast<double>(grid(c, task).size()) * c.examples * length;
+    tokens = static_cast<double>(axis_grid(c, task).size()) * c.examples * length;
   }
   return tokens;
 }
@@ -446,7 +451,7 @@ std::vector<Observation> evaluate(const Scorer& model, const Task& task, const E
       evaluate_corpus(model, task, c, c.protocols[i], length, seed, steps,
                       part(i, c.protocols.size()), out);
   } else {
-    const auto points = grid(c, task);
+    const auto points = axis_grid(c, task);
     for (std::size_t i = 0; i < points.size(); ++i)
       evaluate_problem(model, task, c, points[i], length, seed, steps, part(i, points.size()), out);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,13 @@ std::vector<Observation> evaluate(const Scorer&, const Task&, const EvalConfig&,
 std::vector<Observation> evaluate(Model&, const Task&, const EvalConfig&, int length,
                                   std::uint64_t seed, std::int64_t steps,
                                   const std::function<void(double)>& progress = {});
+
+// What evaluations are made of, for those who look at models otherwise: examples as a batch, the
+// step that a model is evaluated in, and all combinations of the grid's values, where axes that
+// are not in it are NaN.
+Batch batch_of(const Task&, std::span<const Task::Request>);
+StepInfo evaluation_step(int size, int length, std::uint64_t seed, std::int64_t steps);
+std::vector<std::vector<double>> axis_grid(const EvalConfig&, const Task&);
 
 // 95 % Wilson interval of a proportion p of n.
 struct Interval {

@@ -241,7 +241,7 @@ Tensor Model::mlp(Tensor x, Tensor residual, const Layer& l, const StepInfo& s) 
   return project(h, l.down, l.down_bias, residual, l.drop_mlp, s);
 }
 
-Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
+Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& look) {
   const Layer& l = layers_[static_cast<std::size_t>(index)];
   const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias);  // [B, T, W]
   const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias));
@@ -256,7 +256,9 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
     a.k = ops::norm(tape_, a.k, leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
   };
   if (config_.qk_norm == QkNorm::before) norm_q_and_k();
-  encoding_.attend(tape_, index, h, a);
+  const Tensor q = a.q, k = a.k;
+  if (!look.without_encoding) encoding_.attend(tape_, index, h, a);
+  if (look.amend) look.amend(index, tape_, q, k, a);
   if (config_.qk_norm == QkNorm::after) {
     if (tape_.shape(a.q)[-1] != config_.head_dim())
       fail(Exit::usage,
@@ -265,6 +267,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
     norm_q_and_k();
   }
   path_ = std::max(path_, path_of(a));
+  if (look.attention) look.attention(index, tape_, a);
   const Tensor mixed = attend(tape_, a);
   for (const Tensor t : {heads.q, heads.k, heads.v}) tape_.drop(t);  // an encoding has its own
   const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
@@ -272,12 +275,10 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s) {
   return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias), y, l, s);
 }
 
-Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool learn) {
-  PES_CHECK(batch.tokens.size() ==
-            static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
+// A step with its tape empty and the encoding's tables made.
+void Model::begin(const StepInfo& s, bool recording) {
   tape_.reset();
-  tape_.set_recording(learn);
-  path_ = AttentionPath::fused;
+  tape_.set_recording(recording);
   for (const Bounds& b : bounds_) {
     const Parameter& p = parameters_[b.parameter];
     const View value{p.value, p.shape};
@@ -286,20 +287,36 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   }
   leaves_.clear();
   for (Parameter& p : parameters_) leaves_.push_back(tape_.leaf(p));
+  encoding_.begin(tape_, s, std::span(leaves_).subspan(encoding_first_));
+}
+
+void Model::with_encoding(const StepInfo& s,
+                          const std::function<void(Tape&, const Composition&)>& body) {
+  begin(s, false);
+  body(tape_, encoding_);
+}
+
+Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool learn,
+                  const Inspection& look) {
+  PES_CHECK(batch.tokens.size() ==
+            static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
+  begin(s, learn);
+  path_ = AttentionPath::fused;
 
   const auto n = static_cast<std::int64_t>(batch.tokens.size());
   Buffers& b = *buffers_;
   b.reserve(n);
   backend_.upload_tokens(static_cast<std::int32_t*>(b.tokens), batch.tokens);
 
-  encoding_.begin(tape_, s, std::span(leaves_).subspan(encoding_first_));
   Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens),
                         {batch.size, batch.length});  // [B, T, W]
-  x = encoding_.embed(tape_, x);
+  if (!look.without_encoding) x = encoding_.embed(tape_, x);
   x = ops::dropout(tape_, x, dropout(pes::purpose("dropout.embedding"), s));
   const Tape::Mark mark = tape_.mark();
+  if (look.residual) look.residual(0, tape_, x);
   for (int i = 0; i < config_.layers; ++i) {
-    x = layer(x, i, s);
+    x = layer(x, i, s, look);
+    if (look.residual) look.residual(i + 1, tape_, x);
     if (!learn) tape_.release_since(mark, x);
   }
 
@@ -371,11 +388,11 @@ void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
   }
 }
 
-Scores Model::score(const Batch& batch, const StepInfo& s) {
-  return run(batch, s, 0, false);
+Scores Model::score(const Batch& batch, const StepInfo& s, const Inspection& look) {
+  return run(batch, s, 0, false, look);
 }
 Scores Model::learn(const Batch& batch, const StepInfo& s, double weight) {
-  return run(batch, s, weight, true);
+  return run(batch, s, weight, true, {});
 }
 
 }  // namespace pesuite

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -72,6 +73,18 @@ struct Scores {
   std::vector<std::int32_t> rank;
 };
 
+// How a pass departs from a plain one, and what it lets others see: for probes. The tape does not
+// record then; what is made on it in a call is gone after the call.
+struct Inspection {
+  bool without_encoding = false;  // it acts nowhere
+  // Of each layer, 0: the embeddings, l: what layer l - 1 leaves: [B, T, W].
+  std::function<void(int layer, Tape&, Tensor x)> residual = {};
+  // May change what the encoding left of a layer's q and k, which came to it as `q` and `k`.
+  std::function<void(int layer, Tape&, Tensor q, Tensor k, Attention&)> amend = {};
+  // Of each layer's attention before it runs.
+  std::function<void(int layer, Tape&, const Attention&)> attention = {};
+};
+
 class Model {
  public:
   // Start values follow from `seed` and the parameter's name alone.
@@ -93,9 +106,11 @@ class Model {
   std::size_t step_memory() const;  // bytes of the largest step so far, beyond the parameters
 
   // Forward only, in memory that does not grow with the number of layers.
-  Scores score(const Batch&, const StepInfo&);
+  Scores score(const Batch&, const StepInfo&, const Inspection& = {});
   // Forward and backward: adds the gradient of weight * (sum of nats) to the parameters' gradients.
   Scores learn(const Batch&, const StepInfo&, double weight);
+  // Lets `body` see the encoding as it is in such a step, with the model's parameters.
+  void with_encoding(const StepInfo&, const std::function<void(Tape&, const Composition&)>& body);
 
  private:
   struct Layer {  // indices into parameters_, -1 for what is not there
@@ -104,12 +119,13 @@ class Model {
     std::uint32_t drop_attention, drop_out, drop_activation, drop_mlp;  // purposes
   };
   int add(std::string name, const Shape& shape, bool decay);
-  Scores run(const Batch&, const StepInfo&, double weight, bool learn);
+  Scores run(const Batch&, const StepInfo&, double weight, bool learn, const Inspection&);
+  void begin(const StepInfo&, bool recording);
   void rank(const Batch&, Tensor h, Scores&);
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }
-  Tensor layer(Tensor x, int index, const StepInfo&);
+  Tensor layer(Tensor x, int index, const StepInfo&, const Inspection&);
   Tensor mlp(Tensor x, Tensor residual, const Layer&, const StepInfo&);
   Tensor normed(Tensor x, int gain, int bias);
   Dropout dropout(std::uint32_t purpose, const StepInfo&) const;

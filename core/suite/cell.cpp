@@ -130,19 +130,47 @@ TrainConfig train_from_json(const Json& j) {
   return c;
 }
 
+namespace {
+
+// With the settings of its kind, and no others.
+Json to_json(const ProbeConfig& p) {
+  Json j = {{"kind", probe_names()[static_cast<std::size_t>(p.kind)]}};
+  if (p.kind == ProbeKind::offset) j["offsets"] = p.offsets;
+  if (p.kind == ProbeKind::bands) j["bands"] = p.bands;
+  if (p.kind == ProbeKind::maps)
+    j.update({{"example", p.example}, {"layers", p.layers}, {"heads", p.heads}});
+  return j;
+}
+ProbeConfig probe_from_json(const Json& j) {
+  ProbeConfig p;
+  p.kind = parse_probe(j.at("kind").get<std::string>());
+  if (p.kind == ProbeKind::offset) p.offsets = j.at("offsets").get<std::vector<int>>();
+  if (p.kind == ProbeKind::bands) p.bands = j.at("bands");
+  if (p.kind == ProbeKind::maps) {
+    p.example = j.at("example");
+    p.layers = j.at("layers").get<std::vector<int>>();
+    p.heads = j.at("heads").get<std::vector<int>>();
+  }
+  return p;
+}
+
+}  // namespace
+
 Json to_json(const CellEval& e) {
   Json protocols = Json::array(), axes = Json::object();
   for (const Protocol& p : e.config.protocols) protocols.push_back(p.text());
   for (const EvalAxis& a : e.config.axes) axes[a.name] = a.values;
   int longest = e.length;
   for (const int l : e.config.lengths) longest = std::max(longest, l);
-  return {{"eval_len", e.length},
-          {"longest", longest},
-          {"reach", e.reach},
-          {"protocols", protocols},
-          {"examples", e.config.examples},
-          {"axes", axes},
-          {"train_len", e.config.train_length}};
+  Json j = {{"eval_len", e.length},
+            {"longest", longest},
+            {"reach", e.reach},
+            {"protocols", protocols},
+            {"examples", e.config.examples},
+            {"axes", axes},
+            {"train_len", e.config.train_length}};
+  if (e.probe) j["probe"] = to_json(*e.probe);
+  return j;
 }
 
 CellEval eval_from_json(const Json& j) {
@@ -156,6 +184,7 @@ CellEval eval_from_json(const Json& j) {
   for (const auto& [name, values] : j.at("axes").items())
     e.config.axes.push_back({name, values.get<std::vector<double>>()});
   e.config.train_length = j.at("train_len");
+  if (j.contains("probe")) e.probe = probe_from_json(j.at("probe"));
   return e;
 }
 

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "model/evaluate.h"
+#include "model/probes.h"
 #include "model/train.h"
 
 namespace pesuite {
@@ -26,6 +27,7 @@ struct CellEval {
   int length = 0;
   int reach = 0;  // of all evaluations of the cell: a text cuts its documents by it
   EvalConfig config;
+  std::optional<ProbeConfig> probe = {};  // instead of accuracies or nats
 };
 Json to_json(const CellEval&);
 CellEval eval_from_json(const Json&);
@@ -107,6 +109,9 @@ class Store {
   fs::path training(const std::string& id) const { return cell(id) / "train.jsonl"; }
   fs::path evaluation(const std::string& id, const std::string& part) const {
     return cell(id) / ("eval-" + part + ".jsonl");
+  }
+  fs::path maps(const std::string& id, const std::string& part) const {  // of attention
+    return cell(id) / ("maps-" + part + ".safetensors");
   }
   fs::path checkpoint(const std::string& id) const {
     return cell(id) / "ckpt" / "last.safetensors";

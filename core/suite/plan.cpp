@@ -1,7 +1,6 @@
 #include "suite/plan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <set>
 
@@ -87,7 +86,7 @@ class Planner {
     std::vector<PlannedCell> all = plan.cells;
     all.insert(all.end(), plan.trunks.begin(), plan.trunks.end());
     refresh_all(all, store);
-    for (PlannedCell& c : all) estimate(c, plan.rate);
+    for (PlannedCell& c : all) estimate_cost(c, plan.rate);
     const auto trunks = all.begin() + static_cast<std::ptrdiff_t>(plan.cells.size());
     plan.cells.assign(all.begin(), trunks);
     plan.trunks.assign(trunks, all.end());
@@ -257,9 +256,9 @@ class Planner {
     }
   }
 
-  std::vector<int> lengths_of(const EvalSettings& e, int train_length) const {
+  static std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length) {
     std::set<int> lengths;
-    for (const std::string& l : e.lengths) {
+    for (const std::string& l : texts) {
       double x = 0;
       const bool multiple = l.ends_with("x");
       parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x);
@@ -308,7 +307,7 @@ class Planner {
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
-      evals.emplace_back(&s, lengths_of(s, train_length));
+      evals.emplace_back(&s, in_tokens(s.lengths, train_length));
       for (const int l : evals.back().second) max_length = std::max(max_length, l);
       EvalConfig windows;
       windows.lengths = evals.back().second, windows.protocols = s.protocols,
@@ -372,7 +371,10 @@ class Planner {
         ec.examples = available(ec.examples, task, ec.split, t.id, plan);
         key = "lengths";
         check_documents(ec, task, t, reached);
-        for (const int l : lengths) c.evals.push_back({l, reached, ec});
+        if (settings->probes.empty())
+          for (const int l : lengths) c.evals.push_back({l, reached, ec, {}});
+        key = "probes";
+        add_probes(c, *settings, lengths, {0, reached, ec, {}});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what(), error.code());
         return false;
@@ -449,6 +451,30 @@ class Planner {
     return identity;
   }
 
+  static void add_probes(PlannedCell& c, const EvalSettings& settings,
+                         const std::vector<int>& lengths, CellEval e) {
+    const int longest = c.config.max_length;
+    for (ProbeConfig p : settings.probes) {
+      const std::size_t before = c.evals.size();
+      for (const int l : lengths) {
+        check(p, c.config.model, l);
+        if (p.kind == ProbeKind::offset) {  // tables reach to the suite's longest length
+          p.offsets = in_tokens(settings.offsets, e.config.train_length);
+          std::erase_if(p.offsets, [&](int offset) { return l + offset > longest; });
+          if (p.offsets.empty()) continue;
+        }
+        e.length = l, e.probe = p;
+        c.evals.push_back(e);
+      }
+      if (c.evals.size() == before)
+        fail(Exit::usage,
+             "probe 'offset': no length moved by {} ends within {} tokens, the longest of the "
+             "suite; "
+             "choose shorter 'lengths' or smaller 'offsets'",
+             join(settings.offsets, ", "), longest);
+    }
+  }
+
   // As many of `wanted` examples as the split has, with a note where that is fewer.
   int available(int wanted, const Json& facts, pes_split split, const std::string& id, Plan& plan) {
     const std::int64_t documents = facts.at("documents").at(static_cast<std::size_t>(split));
@@ -471,68 +497,6 @@ class Planner {
     });
   }
 
-  // What a cell's kernels reach here, from a short product of the shape that training has.
-  static double measured_rate() {
-    const auto backend = open_backend("cpu", {});
-    constexpr std::int64_t n = 256;
-    const Shape square = {n, n};
-    void* m[3];
-    for (void*& p : m) {
-      p = backend->allocate(n * n * sizeof(float));
-      backend->fill({p, square}, 0.5);
-    }
-    double best = 1e30;
-    for (int i = 0; i < 12; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      backend->matmul({m[2], square}, {m[0], square}, {m[1], square}, false, true);
-      best = std::min(
-          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    for (void* p : m) backend->release(p);
-    constexpr double share_in_training = 0.4;  // of a bare product's rate, measured on small models
-    return share_in_training * 2.0 * n * n * n / best;
-  }
-
-  static void estimate(PlannedCell& c, double rate) {
-    const ModelConfig m = model_of(c.config);
-    const TrainConfig t = train_of(c.config);
-    const std::int64_t first = first_step(c.config), last = last_step(c);
-    c.train_flops = !c.trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
-    for (const CellEval& e : c.evals) {
-      // as tokens_read(), for which no task is at hand: a window a document for each longest length
-      int longest = 0;
-      for (const int l : e.config.lengths) longest = std::max(longest, l);
-      double tokens = static_cast<double>(e.config.examples) * e.length;
-      if (!e.config.protocols.empty()) {
-        tokens = 0;
-        for (const Protocol& p : e.config.protocols)
-          tokens +=
-              static_cast<double>(e.config.examples) *
-              (p.kind == Protocol::Kind::non_overlapping ? longest
-               : p.kind == Protocol::Kind::last          ? e.length
-                                                : std::max(1, e.config.train_length / p.targets) *
-                                                      static_cast<double>(e.length));
-      }
-      for (const EvalAxis& a : e.config.axes) tokens *= static_cast<double>(a.values.size());
-      c.eval_flops += tokens * forward_flops(m, e.length);
-    }
-    // weights, gradient and two moments; activations of a pass
-    const double in = m.activation == Activation::swiglu ? 2.0 : 1.0;
-    const double activations =
-        static_cast<double>(t.pass_size()) * t.length *
-        (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
-    c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
-    const double left = c.state == PlannedCell::State::planned ? c.train_flops
-                        : c.state == PlannedCell::State::begun
-                            ? c.train_flops * (1 - static_cast<double>(c.step - first) /
-                                                       static_cast<double>(last - first))
-                            : 0;
-    const double evals = c.evals.empty() ? 0
-                                         : c.eval_flops * static_cast<double>(c.missing_evals) /
-                                               static_cast<double>(c.evals.size());
-    c.seconds = (left + evals) / rate;
-  }
-
   const Suite& suite_;
   Catalog catalog_;
   Problems problems_;
@@ -542,68 +506,6 @@ class Planner {
 };
 
 }  // namespace
-
-Coordinates PlannedCell::coordinates() const {
-  return {{"encoding", encoding}, {"task", task}, {"model", model}, {"seed", std::to_string(seed)}};
-}
-std::string PlannedCell::label() const {
-  return fmt::format("{}·{}·{}·s{}{}", encoding, task, model, seed, is_trunk ? " (trunk)" : "");
-}
-std::int64_t last_step(const PlannedCell& c) {
-  return c.is_trunk ? c.until : c.config.train.steps;
-}
-
-std::string_view state_name(PlannedCell::State s) {
-  switch (s) {
-    case PlannedCell::State::planned: return "planned";
-    case PlannedCell::State::begun: return "begun";
-    case PlannedCell::State::done: return "done";
-    case PlannedCell::State::diverged: return "diverged";
-    case PlannedCell::State::failed: return "failed";
-  }
-  return "";
-}
-
-void refresh(PlannedCell& c, const Store& store) {
-  c.state = PlannedCell::State::planned;
-  c.step = 0;
-  c.reason.clear();
-  c.missing_evals = 0;
-  for (const CellEval& e : c.evals)
-    c.missing_evals += fs::exists(store.evaluation(c.id, part_id(e))) ? 0 : 1;
-  Json status;
-  if (fs::exists(store.status(c.id))) {
-    try {
-      status = Json::parse(read_file(store.status(c.id)));
-    } catch (const std::exception&) {
-      status = nullptr;  // unreadable: as if it had never run
-    }
-  }
-  const std::string state = status.is_object() ? status.value("state", std::string()) : "";
-  const bool trained = fs::exists(store.training(c.training));
-  const bool diverged = trained && state == "diverged";  // and will not come to further branches
-  const bool branched =
-      diverged || std::all_of(c.branches.begin(), c.branches.end(), [&](std::int64_t step) {
-        return fs::exists(store.branch(c.training, step));
-      });
-  if ((trained || c.is_trunk) && c.missing_evals == 0 && branched) {
-    c.state = diverged ? PlannedCell::State::diverged : PlannedCell::State::done;
-  } else if (state == "failed") {
-    c.state = PlannedCell::State::failed;
-    c.reason = fmt::format("{}: {}", status.value("kind", std::string()),
-                           status.value("reason", std::string()));
-  } else if (fs::exists(store.checkpoint(c.training)) && (c.trains || trained)) {
-    c.state = PlannedCell::State::begun;
-    c.step = c.config.train.steps;
-    if (trained) return;
-    try {
-      c.step = checkpoint_state(store.checkpoint(c.training)).step;
-    } catch (const Error&) {
-      c.state = PlannedCell::State::planned;  // the worker will say what is wrong with it
-      c.step = 0;
-    }
-  }
-}
 
 Plan make_plan(const Suite& suite, const std::vector<std::string>& plugin_path, const Store& store,
                Problems problems) {

@@ -61,6 +61,11 @@ Plan make_plan(const Suite&, const std::vector<std::string>& plugin_path, const 
 // Finds out again what is done.
 void refresh(PlannedCell&, const Store&);
 
+// FLOP/s of a cell that trains here, from a short product.
+double measured_rate();
+// FLOPs, memory and what is left of its time.
+void estimate_cost(PlannedCell&, double rate);
+
 std::string plan_table(const Plan&, int jobs);
 Json to_json(const Plan&, const Suite&);
 

@@ -76,6 +76,16 @@ Json failure_record(const Suite& suite, const PlannedCell& c, const std::string&
   return j;
 }
 
+std::string maps_name(const std::string& encoding, const std::string& task,
+                      const std::string& model, std::uint64_t seed, int length,
+                      const std::string& part) {
+  std::string out = fmt::format("{}_{}_{}_s{}_{}_{}", encoding, task, model, seed, length, part);
+  for (char& c : out)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.')
+      c = '-';
+  return out + ".safetensors";
+}
+
 RecordFile::RecordFile(fs::path path, std::vector<std::string>& notes) : path_(std::move(path)) {
   if (!fs::exists(path_)) return;
   std::string text = read_file(path_);

@@ -19,6 +19,11 @@ Json make_record(const Suite&, const PlannedCell&, const std::string& part,
 Json failure_record(const Suite&, const PlannedCell&, const std::string& kind,
                     const std::string& reason);
 
+// Name of a file of attention maps in the folder attention/ of a run.
+std::string maps_name(const std::string& encoding, const std::string& task,
+                      const std::string& model, std::uint64_t seed, int length,
+                      const std::string& part);
+
 // The records of a run: an append-only file.
 class RecordFile {
  public:

@@ -126,7 +126,9 @@ void Page::task(std::size_t i) {
   text(trained_sentence(run_, t));
   if (t.corpus) corpus(t);
   if (t.problem) problem(t);
-  if (!t.corpus && !t.problem) text("Nothing was evaluated; see the failures below.");
+  const TableFile probes = probe_table(run_, t);
+  if (!t.corpus && !t.problem && probes.blocks.empty())
+    text("Nothing was evaluated; see the failures below.");
   const TableFile more = generalisation_table(run_, t);
   for (const Block& b : more.blocks) block(b);
   if (!more.blocks.empty()) {
@@ -141,6 +143,14 @@ void Page::task(std::size_t i) {
     file(pairs);
   }
   text(untrained_sentence(run_, t));
+  const std::vector<Figure> maps = attention_figures(run_, t);
+  if (!probes.blocks.empty() || !maps.empty()) heading(3, "Probes");
+  for (const Block& b : probes.blocks) block(b);
+  if (!probes.blocks.empty()) {
+    file_link(probes);
+    file(probes);
+  }
+  figures(maps);
   const std::vector<Figure> curves = curve_figures(run_, t);
   if (!curves.empty()) heading(3, "Learning curves");
   figures(curves);

@@ -97,6 +97,8 @@ class Sorter {
       c.status = text(j, "status"), c.reason = text(j, "reason");
     else if (coords->contains("mix"))
       return true;  // of a task that is only trained on: its records stand for themselves
+    else if (coords->contains("probe"))
+      c.probes[place_of(j, *coords)] = number_of(j);
     else if (text(j, "split") == "train" || text(j, "split") == "val")
       add_training(c, j);
     else
@@ -262,7 +264,7 @@ struct Order {
 };
 
 // Cells that are planned and have no record are counted among the seeds and encodings of a task.
-void use_plan(const Json& plan, RunData& run) {
+void use_plan(const Json& plan, const fs::path& folder, RunData& run) {
   for (const Json& c : list(plan, "cells")) {
     ++run.planned;
     const Json* config = field(c, "config");
@@ -276,6 +278,15 @@ void use_plan(const Json& plan, RunData& run) {
       index_of(t.seeds, seed->get<std::uint64_t>());
       index_of(t.encodings, index_of(run.encodings, text(c, "encoding")));
       if (t.training.empty()) t.training = training_of(*config, run.tuning.is_object());
+      for (const Json& e : list(c, "evals")) {
+        const MapsFile m{
+            folder / "attention" /
+                maps_name(text(c, "encoding"), t.task, t.model, seed->get<std::uint64_t>(),
+                          static_cast<int>(integer(e, "eval_len")), text(e, "part")),
+            index_of(run.encodings, text(c, "encoding")), seed->get<std::uint64_t>(),
+            static_cast<int>(integer(e, "eval_len"))};
+        if (fs::exists(m.file)) t.maps.push_back(m);
+      }
     }
   }
   run.expressions.resize(run.encodings.size());
@@ -376,7 +387,7 @@ RunData read_run(const fs::path& folder) {
     run.notes.push_back(
         fmt::format("{}: {} lines lack what every record has and are skipped", file.string(), bad));
   if (run.tasks.empty()) fail(Exit::data, "{} holds no record", file.string());
-  use_plan(plan, run);
+  use_plan(plan, folder, run);
   use_labels(suite, plan, run);
   for (TaskData& t : run.tasks) settle(t, run);
   std::stable_sort(run.tasks.begin(), run.tasks.end(), [&](const TaskData& a, const TaskData& b) {

@@ -51,12 +51,20 @@ struct CellData {  // one (encoding, seed) of a task
   std::string status = "ok";  // or "diverged", or the kind of a failure
   std::string reason;
   std::map<Place, Number> evals;
+  std::map<Place, Number> probes;  // numbers of probes; layer, head, band, offset as axes
   std::map<std::string, std::map<std::int64_t, double>> curves;  // "val nll", by step
   std::map<std::string, double> costs;                           // by metric
   double train_seconds = 0;
   std::int64_t steps = 0, tokens = 0;
 
   const Number* find(const Place&) const;  // null where nothing was recorded
+};
+
+struct MapsFile {  // attention of one cell's example
+  fs::path file;
+  std::size_t encoding = 0;
+  std::uint64_t seed = 0;
+  int length = 0;
 };
 
 struct TaskData {  // one (task, model, training length)
@@ -70,7 +78,8 @@ struct TaskData {  // one (task, model, training length)
   std::vector<std::size_t> encodings;    // those with a record, in suite order
   std::map<std::pair<std::size_t, std::uint64_t>, CellData> cells;  // by encoding and seed
   std::map<std::string, std::map<double, std::string>> labels;      // of axis values
-  std::string training;  // "1200 steps of 64 sequences, ..." where the plan says so
+  std::string training;        // "1200 steps of 64 sequences, ..." where the plan says so
+  std::vector<MapsFile> maps;  // in the order of the plan
 
   const CellData* cell(std::size_t encoding, std::uint64_t seed) const;
   bool has(const std::string& metric) const;  // anywhere in its evaluations

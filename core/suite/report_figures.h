@@ -23,6 +23,8 @@ std::vector<Figure> accuracy_figures(const RunData&, const TaskData&);
 std::vector<Figure> map_figures(const RunData&, const TaskData&);
 // Every seed's accuracy at every length, from three seeds on.
 std::vector<Figure> strip_figures(const RunData&, const TaskData&);
+// Attention maps of the first seed that has any.
+std::vector<Figure> attention_figures(const RunData&, const TaskData&);
 // Training length against evaluation length, where tasks differ in the training length alone.
 std::vector<Figure> ladder_figures(const RunData&);
 // Mean ranks with the critical difference; performance profiles.

@@ -42,6 +42,8 @@ TableFile length_table(const RunData&, const TaskData&, const std::string& proto
 TableFile problem_table(const RunData&, const TaskData&);
 // What changes with length: use of context, effective length, seeds, accuracy along axes.
 TableFile generalisation_table(const RunData&, const TaskData&);
+// What probes found; no blocks where nothing was probed.
+TableFile probe_table(const RunData&, const TaskData&);
 TableFile cost_table(const RunData&);
 TableFile failure_table(const RunData&);  // no blocks where nothing failed
 

@@ -429,8 +429,17 @@ class Runner {
       records.add(c.id, part, lines);
     };
     copy("train", store_.training(c.training));
-    for (const CellEval& e : c.evals)
-      copy("eval-" + part_id(e), store_.evaluation(c.id, part_id(e)));
+    for (const CellEval& e : c.evals) {
+      const std::string part = part_id(e);
+      copy("eval-" + part, store_.evaluation(c.id, part));
+      if (e.probe && e.probe->kind == ProbeKind::maps && fs::exists(store_.maps(c.id, part))) {
+        fs::create_directories(folder_ / "attention");
+        fs::copy_file(
+            store_.maps(c.id, part),
+            folder_ / "attention" / maps_name(c.encoding, c.task, c.model, c.seed, e.length, part),
+            fs::copy_options::update_existing);
+      }
+    }
   }
 
   const Suite& suite_;

@@ -238,9 +238,52 @@ void read_task(Reader& r, const std::string& name, SuiteTask& t) {
   r.table("train", [&](Reader& s) { read_train(s, t.train); });
 }
 
+std::vector<int> read_numbers_from_0(Reader& r, const char* key) {
+  std::vector<int> out;
+  for (const double x : r.numbers(key, {})) {
+    if (x < 0 || x != std::floor(x) || x > 1 << 20)
+      r.problem(key, "must be whole numbers from 0 on");
+    else
+      out.push_back(static_cast<int>(x));
+  }
+  return out;
+}
+
+void check_lengths(Reader& r, const char* key, const std::vector<std::string>& lengths) {
+  for (const std::string& l : lengths) {
+    double x = 0;
+    const bool multiple = l.ends_with("x");
+    if (!parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x) || x <= 0)
+      r.problem(key, fmt::format("holds '{}'; write tokens (256) or a multiple of the training "
+                                 "length (\"4x\")",
+                                 l));
+  }
+}
+
+void read_probes(Reader& r, EvalSettings& e) {
+  ProbeConfig p;
+  p.bands = static_cast<int>(r.integer("bands", p.bands, 1, 1 << 20));
+  p.example = static_cast<int>(r.integer("example", p.example, 0, 1 << 24));
+  p.layers = read_numbers_from_0(r, "layers"), p.heads = read_numbers_from_0(r, "heads");
+  e.offsets = r.texts("offsets", {"1x"});
+  check_lengths(r, "offsets", e.offsets);
+  for (const std::string& name : r.texts("probes", {})) {
+    try {
+      p.kind = parse_probe(name);
+      e.probes.push_back(p);
+    } catch (const Error& error) {
+      r.problem("probes", fmt::format("holds '{}': {}", name, error.what()));
+    }
+  }
+  if (!r.has("probes"))
+    for (const char* key : {"bands", "example", "layers", "heads", "offsets"})
+      if (r.has(key)) r.problem(key, "is a setting of 'probes', which this entry does not have");
+}
+
 void read_eval(Reader& r, EvalSettings& e) {
   e.task = r.text("task", "*");
-  for (const char* key : {"task", "lengths", "axes"}) e.where[key] = r.where(key);
+  for (const char* key : {"task", "lengths", "axes", "probes", "offsets"})
+    e.where[key] = r.where(key);
   e.lengths = r.texts("lengths", {"1x", "2x", "4x", "8x"});
   for (const std::string& p : r.texts("protocol", {"non_overlapping"})) {
     try {
@@ -253,15 +296,8 @@ void read_eval(Reader& r, EvalSettings& e) {
   r.table("axes", [&](Reader& a) {
     for (const auto& [name, values] : a.json().items()) e.axes[name] = a.texts(name, {});
   });
-  for (const std::string& l : e.lengths) {
-    double x = 0;
-    const bool multiple = l.ends_with("x");
-    if (!parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x) || x <= 0)
-      r.problem(
-          "lengths",
-          fmt::format(
-              "holds '{}'; write tokens (256) or a multiple of the training length (\"4x\")", l));
-  }
+  check_lengths(r, "lengths", e.lengths);
+  read_probes(r, e);
 }
 
 std::vector<Filter> read_filters(Reader& r, const std::string& key) {
@@ -451,9 +487,10 @@ Suite load_suite(const fs::path& file, const SuiteChoices& choices) {
 std::vector<fs::path> known_suites() {
   std::vector<fs::path> out;
   std::set<fs::path> seen;
-  for (const fs::path& folder : {fs::path("suites"), program_folder() / PESUITE_SUITES_DIR,
-                                 program_folder() / "../../suites"}) {
-    std::error_code error;
+  std::error_code error;
+  fs::path ours = program_folder() / PESUITE_SUITES_DIR;
+  if (!fs::exists(ours, error)) ours = PESUITE_SUITES_SOURCE_DIR;
+  for (const fs::path& folder : {fs::path("suites"), ours}) {
     std::vector<fs::path> files;
     for (const auto& item : fs::recursive_directory_iterator(folder, error))
       if (item.path().extension() == ".toml" && item.path().filename().string()[0] != '_')

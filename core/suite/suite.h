@@ -9,6 +9,7 @@
 #include "model/evaluate.h"
 #include "model/extent.h"
 #include "model/preset.h"
+#include "model/probes.h"
 #include "model/train.h"
 #include "suite/config.h"
 #include "suite/filter.h"
@@ -60,6 +61,8 @@ struct EvalSettings {
   std::vector<Protocol> protocols;
   int examples = 64;
   std::map<std::string, std::vector<std::string>> axes;  // values or labels
+  std::vector<ProbeConfig> probes;                       // instead of the evaluation
+  std::vector<std::string> offsets;                      // of the probe: lengths
   std::map<std::string, std::string> where;              // of its keys
 };
 

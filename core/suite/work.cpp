@@ -47,7 +47,8 @@ class Work {
       train_work_ = 3 * forward_flops(model_of(cell_), train_.length) *
                     train_.tokens_read(first_step(cell_), end());
     for (const CellEval& e : work_.evals)
-      eval_work_.push_back(tokens_read(e.config, task_, e.length) *
+      eval_work_.push_back((e.probe ? passes_of(*e.probe) : 1) *
+                           tokens_read(e.config, task_, e.length) *
                            forward_flops(cell_.model, e.length));
     total_work_ = train_work_;
     for (const double w : eval_work_) total_work_ += w;
@@ -215,8 +216,14 @@ class Work {
     if (fs::exists(path)) return;
     EvalConfig config = e.config;
     config.longest_trained = longest_trained(cell_);
+    const auto heard = [&](double share) {
+      progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
+                (done + share * work) / total_work_});
+    };
     std::vector<Observation> found;
-    if (diverged) {
+    if (e.probe) {
+      if (!diverged) found = probe_part(e, config, heard);
+    } else if (diverged) {
       Observation o;
       o.metric = "nll", o.unit = config.protocols.empty() ? "nats/target" : "nats/token";
       o.direction = "lower", o.status = "diverged";
@@ -224,11 +231,7 @@ class Work {
       o.coords = {{"train_len", config.train_length}, {"eval_len", e.length}};
       found.push_back(std::move(o));
     } else {
-      found =
-          evaluate(*model_, task_, config, e.length, cell_.seed, trained_.step, [&](double share) {
-            progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
-                      (done + share * work) / total_work_});
-          });
+      found = evaluate(*model_, task_, config, e.length, cell_.seed, trained_.step, heard);
     }
     for (Observation& o : found) {
       o.step = trained_.step;
@@ -240,6 +243,21 @@ class Work {
       if (!o.coords.contains("pos_lo") && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
     write_observations(path, found, *model_);
+  }
+
+  std::vector<Observation> probe_part(const CellEval& e, const EvalConfig& config,
+                                      const std::function<void(double)>& heard) {
+    if (e.probe->kind != ProbeKind::maps)
+      return probe(*model_, task_, config, *e.probe, e.length, cell_.seed, trained_.step, heard);
+    const std::string& encoding = cell_.evaluation.empty() ? encoding_of(cell_) : cell_.evaluation;
+    write_maps(store_.maps(id_, part_id(e)), *model_, task_, config, *e.probe, e.length, cell_.seed,
+               trained_.step,
+               {{"cell", id_},
+                {"encoding", encoding},
+                {"task", cell_.task},
+                {"seed", std::to_string(cell_.seed)},
+                {"step", std::to_string(trained_.step)}});
+    return {};
   }
 
   const CellWork& work_;

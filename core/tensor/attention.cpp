@@ -129,7 +129,7 @@ Tensor probabilities(Tape& t, const Attention& a, View packed_k, Block b) {
       bias = slice(t, bias, -2, b.first, b.rows);
     scores = binary(t, Binary::add, scores, bias);
   }
-  scores = a.rewrite.call(a.rewrite.self, t, scores, q, k, seen, b.first);
+  if (a.rewrite) scores = a.rewrite.call(a.rewrite.self, t, scores, q, k, seen, b.first);
   if (!scores) return {};
   if (!(t.shape(scores) == Shape{B, H, b.rows, keys}))
     return t.fail(fmt::format("the rewritten scores are {}, wanted {}", t.shape(scores).text(),
@@ -191,6 +191,31 @@ Tensor composed(Tape& t, const Attention& a) {
 }
 
 }  // namespace
+
+bool each_probability(Tape& t, const Attention& a,
+                      const std::function<void(std::int64_t first, Tensor p)>& body) {
+  if (!a.q || !a.k || !a.v) return false;
+  if (std::string reason = misfit(t, a); !reason.empty()) {
+    t.fail(std::move(reason));
+    return false;
+  }
+  const Tape::Pause pause(t);
+  Attention plain = a;
+  plain.dropout.p = 0;
+  const std::int64_t length = t.shape(a.q)[2], step = block_rows(t.shape(a.q));
+  const Out packed_k = packed(t, a.k);
+  bool made = true;
+  for (std::int64_t first = 0; made && first < length; first += step) {
+    const Tape::Mark mark = t.mark();
+    const Tensor p =
+        probabilities(t, plain, packed_k.view(), {first, std::min(step, length - first)});
+    if (p) body(first, p);
+    made = static_cast<bool>(p);
+    t.release_since(mark);
+  }
+  t.release(packed_k);
+  return made;
+}
 
 AttentionPath path_of(const Attention& a) {
   if (a.rewrite) return AttentionPath::composed;

@@ -8,6 +8,7 @@
 // In all three, memory beyond inputs and outputs is linear in the length.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "tensor/ops.h"
@@ -41,5 +42,12 @@ struct Attention {
 // [B, T, H E]. Null with a failure when the shapes do not fit together.
 Tensor attend(Tape&, const Attention&);
 AttentionPath path_of(const Attention&);
+
+// The probabilities that attend() weighs v with, without dropout, for who looks into a model: made
+// again from the parts, whatever the path, a block of rows at a time. body(first, p): p [B, H,
+// rows, first + rows] of the queries from `first` on, gone when body returns. Nothing is recorded.
+// False with a failure when the shapes do not fit together.
+bool each_probability(Tape&, const Attention&,
+                      const std::function<void(std::int64_t first, Tensor p)>& body);
 
 }  // namespace pesuite

@@ -195,8 +195,73 @@ TEST(ComposedAttention, GradientsReachWhatTheRewriterReads) {
     expect_close(actual.gradients[i], wanted.gradients[i], 2e-5, "gradient " + std::to_string(i));
 }
 
+// What attend() weighs the values with: values that name their places give the probabilities back.
+TEST_P(AttentionTest, ProbabilitiesAreThoseOfThePlainLoop) {
+  const AttentionCase& c = GetParam();
+  if (c.dropout > 0) GTEST_SKIP() << "probabilities are those without dropout";
+  AttentionCase named = c;
+  named.E = c.T;
+  std::vector<Values> in = inputs(named);
+  for (std::int64_t i = 0; i < in[2].shape.count(); ++i)
+    in[2].data[static_cast<std::size_t>(i)] = i / c.T % c.T == i % c.T ? 1 : 0;
+  const Result wanted =
+      run(*open_backend("reference", {}), in, fused(named), false);  // [B, T, H T]
+  for (const char* name : {"reference", "cpu"})
+    for (const bool rewrites : {false, true}) {
+      const auto backend = open_backend(name, {});
+      std::vector<double> found(wanted.y.data.size(), -1);
+      run(
+          *backend, inputs(c),
+          [&](Tape& t, const std::vector<Tensor>& x) {
+            Attention a = attention(c, x);
+            if (rewrites) a.rewrite.call = unchanged;
+            EXPECT_TRUE(each_probability(t, a, [&](std::int64_t first, Tensor p) {
+              const Shape s = t.shape(p);
+              EXPECT_EQ(s[3], first + s[2]);
+              std::vector<double> block(static_cast<std::size_t>(s.count()));
+              t.backend().download(block.data(), t.view(p));
+              for (std::int64_t b = 0; b < s[0]; ++b)
+                for (std::int64_t h = 0; h < s[1]; ++h)
+                  for (std::int64_t i = 0; i < s[2]; ++i)
+                    for (std::int64_t j = 0; j < c.T; ++j)
+                      found[static_cast<std::size_t>(((b * c.T + first + i) * c.H + h) * c.T + j)] =
+                          j < s[3] ? block[static_cast<std::size_t>(
+                                         ((b * s[1] + h) * s[2] + i) * s[3] + j)]
+                                   : 0;
+            }));
+            return attend(t, a);
+          },
+          false);
+      expect_close({wanted.y.shape, found}, wanted.y, std::string(name) == "cpu" ? 5e-6 : 1e-12,
+                   name);
+    }
+}
+
+// 8 heads at length 4096: all probabilities of a layer would take 512 MiB.
+TEST(AttentionMemory, ProbabilitiesComeInBlocks) {
+  const auto backend = open_backend("cpu", {});
+  Tape tape(*backend);
+  tape.set_recording(false);
+  Attention a;
+  a.q = tape.make({1, 8, 4096, 16}, false), a.k = tape.make({1, 8, 4096, 16}, false);
+  a.v = a.k;
+  for (const Tensor t : {a.q, a.k}) backend->fill(tape.out(t), 0.01);
+  const std::size_t before = tape.memory();
+  double sum = 0;
+  ASSERT_TRUE(each_probability(tape, a, [&](std::int64_t, Tensor p) {
+    std::vector<double> first_key(static_cast<std::size_t>(tape.shape(p).count()));
+    backend->download(first_key.data(), tape.view(p));
+    sum += first_key[0];
+  }));
+  EXPECT_LT(tape.memory() - before, std::size_t{64} << 20);
+  EXPECT_GT(sum, 1);
+}
+
 // 8 heads of 64 at length 16,384: a forward pass takes less than 1 GiB beyond q, k and v.
 TEST(AttentionMemory, IsLinearInTheLength) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "shadow memory is not the program's";
+#endif
   const auto backend = open_backend("cpu", {});
   Tape tape(*backend);
   tape.set_recording(false);

@@ -1,0 +1,134 @@
+// Probes in suites and on checkpoints: records, parts, files, pictures, refusals.
+#include "model/safetensors.h"
+#include "tests/cli/fixture.h"
+
+namespace pesuite::testing {
+namespace {
+
+using Probes = Run;
+
+const std::string probing = R"([[eval]]
+lengths = [16]
+probes = ["attention", "zeroed", "offset", "position", "bands"]
+offsets = [8, 64]
+bands = 2
+examples = 3
+[[eval]]
+lengths = [16]
+probes = "maps"
+layers = [1]
+heads = [0, 1]
+)";
+
+TEST_F(Probes, AreRecordsOfTheirOwn) {
+  const std::vector<std::string> encodings = {"rope", "none", "explodes", "rope => none"};
+  const std::vector<std::string> one_a_step = {"--set", "train.log_every=1"};
+  ASSERT_EQ(pesuite({"run", suite(encodings, 20), "--set", "train.log_every=1"}).code, 0);
+  const int steps = steps_taken();
+  const std::multiset<std::string> before = numbers(records());
+  fs::remove_all(folder_ / "results" / "runs");
+  const Ended e = pesuite({"run", suite(encodings, 20, probing), "--set", "train.log_every=1"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  EXPECT_EQ(steps_taken(), steps) << "probes train nothing";
+
+  std::map<std::string, std::map<std::string, std::vector<Json>>> found;  // by encoding and metric
+  std::vector<Json> plain;
+  for (const Json& j : records()) {
+    if (!j["coords"].contains("probe")) {
+      plain.push_back(j);
+      continue;
+    }
+    EXPECT_EQ(j["status"], "ok") << j;
+    EXPECT_EQ(j["coords"]["eval_len"], 16);
+    found[j["encoding"]["id"]][j["metric"]].push_back(j);
+  }
+  EXPECT_EQ(numbers(plain), before) << "what was there stays as it was";
+  auto& rope = found["rope"];
+  EXPECT_EQ(rope["zeroed_cost"].size(), 1u);
+  EXPECT_EQ(rope["offset_cost"].size(), 1u) << "16 + 64 lies beyond the longest length";
+  EXPECT_NEAR(rope["offset_change"].at(0)["value"].get<double>(), 0, 1e-4);
+  EXPECT_EQ(rope["band_cost"].size(), 2u);
+  EXPECT_EQ(rope["position_r2"].size(), 3u) << "embedding and two layers";
+  EXPECT_EQ(rope["attention_sink"].size(), 2u * 2);
+  EXPECT_FALSE(found["none"].contains("band_cost"));
+  EXPECT_EQ(found["none"]["zeroed_cost"].at(0)["value"], 0.0);
+  EXPECT_EQ(found["rope => none"]["zeroed_cost"].at(0)["value"], 0.0) << "what is swapped in";
+  EXPECT_FALSE(found.contains("explodes")) << "it diverged";
+
+  const fs::path folder = run_folder();
+  std::set<std::string> files;
+  for (const auto& item : fs::directory_iterator(folder / "attention")) {
+    files.insert(item.path().filename().string().substr(0, 19));
+    const SafetensorsReader maps(item.path());
+    ASSERT_EQ(maps.tensors().size(), 2u);
+    const std::vector<double> p = maps.read("layers.1.heads.1", {16, 16});
+    for (std::size_t i = 0; i < 16; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < 16; ++j) sum += p[i * 16 + j];
+      EXPECT_NEAR(sum, 1, 1e-6);
+    }
+  }
+  EXPECT_EQ(files, (std::set<std::string>{"none_toylag_micro_s", "rope_toylag_micro_s",
+                                          "rope----none_toylag"}));
+  const std::string report = slurp(folder / "report.md");
+  for (const char* text : {"### Probes", "**Without the encoding**", "Bands of frequencies",
+                           "wavelengths", "tables/probes_toylag.csv", "layer 1"})
+    EXPECT_NE(report.find(text), std::string::npos) << text;
+  if (fs::exists("/usr/bin/gnuplot")) {
+    EXPECT_NE(slurp(folder / "figures/attention_toylag_rope_16.svg").find("layer 1, head 1"),
+              std::string::npos);
+  }
+  EXPECT_NE(pesuite({"run", suite(encodings, 20, probing), "--set", "train.log_every=1"})
+                .err.find("nothing to do"),
+            std::string::npos);
+}
+
+TEST_F(Probes, LookAtACheckpoint) {
+  ASSERT_EQ(pesuite({"run", suite({"rope"}, 10), "--no-report"}).code, 0);
+  const std::string cell = records()[0]["cell"];
+  const std::string checkpoint = "results/store/nodes/" + cell.substr(0, 2) + "/" + cell + "/ckpt";
+  const auto eval = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"eval", checkpoint, "--lengths", "16", "--examples", "2"});
+    return pesuite(more);
+  };
+  const Ended all = eval({"--probe", "zeroed,position, bands", "--bands", "1"});
+  ASSERT_EQ(all.code, 0) << all.err;
+  for (const char* text :
+       {"zeroed_cost", "position_r2", "layer 2", "band_cost", "wavelength_lo 6.283"})
+    EXPECT_NE(all.out.find(text), std::string::npos) << text << "\n" << all.out;
+  const Ended maps = eval({"--probe", "maps", "--layers", "0", "--output", "looked"});
+  ASSERT_EQ(maps.code, 0) << maps.err;
+  EXPECT_TRUE(fs::exists(folder_ / "looked/attention_16_0.safetensors"));
+  const auto refused = [&](const std::vector<std::string>& flags, const std::string& what) {
+    const Ended e = eval(flags);
+    EXPECT_EQ(e.code, 2);
+    EXPECT_NE(e.err.find(what), std::string::npos) << e.err;
+  };
+  refused({"--probe", "zero"}, "there is no probe 'zero'");
+  refused({"--heads", "1"}, "--heads is a setting of --probe, which is not given");
+  refused({"--probe", "maps", "--heads", "8"}, "there is no head 8");
+  refused({"--probe", "maps", "--heads", "x"}, "--heads: 'x' is no whole number");
+}
+
+TEST_F(Probes, WhatCannotBeProbedIsRefusedAtPlanning) {
+  const auto refusal = [&](const std::string& eval) {
+    const Ended e = pesuite({"plan", suite({"rope"}, 10, "[[eval]]\nlengths = [16]\n" + eval)});
+    EXPECT_EQ(e.code, 2) << e.out;
+    return e.err.substr(e.err.find("s.toml"));
+  };
+  EXPECT_EQ(refusal("probes = ['zero']")
+                .find("s.toml:25:1: 'eval.1.probes' holds 'zero': there is "
+                      "no probe 'zero'; known are attention, zeroed, "),
+            0u);
+  EXPECT_EQ(refusal("probes = ['offset']\noffsets = ['2x']"),
+            "s.toml:25:1: probe 'offset': no length moved by 2x ends within 32 tokens, the longest "
+            "of the suite; choose shorter 'lengths' or smaller 'offsets'\n");
+  EXPECT_EQ(refusal("probes = ['maps']\nlayers = [2]"),
+            "s.toml:25:1: there is no layer 2: the model has 2 of them, 0 to 1\n");
+  EXPECT_EQ(refusal("bands = 2"),
+            "s.toml:25:1: 'eval.1.bands' is a setting of 'probes', which this entry does not "
+            "have\n");
+}
+
+}  // namespace
+}  // namespace pesuite::testing
