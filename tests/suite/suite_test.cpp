@@ -392,7 +392,7 @@ TEST(Extents, AreReadWithTheirUnits) {
 }
 
 TEST(ShippedSuites, AreSound) {
-  for (const auto& item : fs::directory_iterator(PESUITE_TEST_DIR "/../suites")) {
+  for (const auto& item : fs::recursive_directory_iterator(PESUITE_TEST_DIR "/../suites")) {
     if (item.path().extension() != ".toml") continue;
     const Suite s = load_suite(item.path());
     EXPECT_NE(s.about, "") << item.path();
