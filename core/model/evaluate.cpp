@@ -381,6 +381,9 @@ StepInfo evaluation_step(int size, int length, std::uint64_t seed, std::int64_t 
   return s;
 }
 
+namespace {
+
+// All combinations of the grid's values; axes that are not in it stay NaN.
 std::vector<std::vector<double>> axis_grid(const EvalConfig& c, const Task& task) {
   std::vector<std::vector<double>> points = {
       std::vector<double>(task.axes().size(), Observation::none)};
@@ -396,6 +399,19 @@ std::vector<std::vector<double>> axis_grid(const EvalConfig& c, const Task& task
     points = std::move(next);
   }
   return points;
+}
+
+}  // namespace
+
+Task::Request request_of(const Task& task, const EvalConfig& c, pes_split split, std::int64_t i,
+                         int length, std::uint64_t seed) {
+  const auto grid = axis_grid(c, task);
+  return {split,
+          seed,
+          static_cast<std::uint64_t>(i),
+          length,
+          task.is_corpus() ? 0 : -1,
+          grid[static_cast<std::size_t>(i) % grid.size()]};
 }
 
 void check(const EvalConfig& c, const Task& task) {

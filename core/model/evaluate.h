@@ -65,12 +65,13 @@ std::vector<Observation> evaluate(Model&, const Task&, const EvalConfig&, int le
                                   std::uint64_t seed, std::int64_t steps,
                                   const std::function<void(double)>& progress = {});
 
-// What evaluations are made of, for those who look at models otherwise: examples as a batch, the
-// step that a model is evaluated in, and all combinations of the grid's values, where axes that
-// are not in it are NaN.
+// What evaluations are made of, for those who look at models otherwise: the i-th example of a
+// split, where those of a problem take turns at the points of its axes; examples as a batch; the
+// step that a model is evaluated in.
+Task::Request request_of(const Task&, const EvalConfig&, pes_split, std::int64_t i, int length,
+                         std::uint64_t seed);
 Batch batch_of(const Task&, std::span<const Task::Request>);
 StepInfo evaluation_step(int size, int length, std::uint64_t seed, std::int64_t steps);
-std::vector<std::vector<double>> axis_grid(const EvalConfig&, const Task&);
 
 // 95 % Wilson interval of a proportion p of n.
 struct Interval {

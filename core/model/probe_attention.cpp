@@ -20,18 +20,6 @@ RowStatistics row_statistics(std::span<const double> p) {
 
 namespace {
 
-// The i-th of an evaluation's examples; those of a problem take turns at the points of its grid.
-Task::Request request(const Task& task, const EvalConfig& c, std::int64_t i, int length,
-                      std::uint64_t seed) {
-  const auto grid = axis_grid(c, task);
-  return {c.split,
-          seed,
-          static_cast<std::uint64_t>(i),
-          length,
-          task.is_corpus() ? 0 : -1,
-          grid[static_cast<std::size_t>(i) % grid.size()]};
-}
-
 // Mean with its standard error over examples.
 struct Mean {
   double n = 0, sum = 0, squares = 0;
@@ -58,7 +46,7 @@ std::vector<Observation> probe_attention(Model& model, const Task& task, const E
   for (int done = 0; length > 1 && done < c.examples; done += pass) {
     std::vector<Task::Request> requests;
     for (int i = done; i < std::min(done + pass, c.examples); ++i)
-      requests.push_back(request(task, c, i, length, seed));
+      requests.push_back(request_of(task, c, c.split, i, length, seed));
     Batch b = batch_of(task, requests);
     std::fill(b.targets.begin(), b.targets.end(), -1);  // nobody asks for answers
     Inspection look;
@@ -122,7 +110,7 @@ void write_maps(const fs::path& path, Model& model, const Task& task, const Eval
   std::vector<int> layers = p.layers, heads = p.heads;
   for (int i = 0; p.layers.empty() && i < model.config().layers; ++i) layers.push_back(i);
   for (int i = 0; p.heads.empty() && i < model.config().heads; ++i) heads.push_back(i);
-  Batch b = batch_of(task, {{request(task, c, p.example, length, seed)}});
+  Batch b = batch_of(task, {{request_of(task, c, c.split, p.example, length, seed)}});
   metadata["schema"] = "pesuite.attention/1";
   metadata["length"] = std::to_string(length), metadata["example"] = std::to_string(p.example);
   metadata["tokens"] = Json(b.tokens).dump(), metadata["targets"] = Json(b.targets).dump();

@@ -112,7 +112,6 @@ class PositionProbe {
   void each_state(pes_split split, F body) {
     const auto W = static_cast<std::size_t>(model_.config().width);
     const auto n = static_cast<std::size_t>(length_);
-    const auto grid = axis_grid(config_, task_);
     std::int64_t examples = config_.examples;
     if (const std::int64_t documents = task_.info().documents[split]; documents > 0)
       examples = std::min(examples, documents);
@@ -122,9 +121,7 @@ class PositionProbe {
     for (std::int64_t done = 0; done < examples; done += pass) {
       std::vector<Task::Request> requests;
       for (std::int64_t i = done; i < std::min(done + pass, examples); ++i)
-        requests.push_back({split, seed_, static_cast<std::uint64_t>(i), length_,
-                            task_.is_corpus() ? 0 : -1,
-                            grid[static_cast<std::size_t>(i) % grid.size()]});
+        requests.push_back(request_of(task_, config_, split, i, length_, seed_));
       Batch b = batch_of(task_, requests);
       std::fill(b.targets.begin(), b.targets.end(), -1);  // nobody asks for answers
       Inspection look;

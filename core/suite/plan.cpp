@@ -469,8 +469,7 @@ class Planner {
       if (c.evals.size() == before)
         fail(Exit::usage,
              "probe 'offset': no length moved by {} ends within {} tokens, the longest of the "
-             "suite; "
-             "choose shorter 'lengths' or smaller 'offsets'",
+             "suite; choose shorter 'lengths' or smaller 'offsets'",
              join(settings.offsets, ", "), longest);
     }
   }
