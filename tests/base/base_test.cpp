@@ -11,9 +11,12 @@
 #include "base/isolate.h"
 #include "base/text.h"
 #include "pesuite/random.hpp"
+#include "tests/scratch.h"
 
 namespace pesuite {
 namespace {
+
+using testing::Scratch;
 
 // Known answers of Philox4x32-10 (Salmon et al. 2011, the Random123 test vectors).
 TEST(Random, PhiloxKnownAnswers) {
@@ -103,20 +106,8 @@ TEST(Text, CountsAndUnits) {
   EXPECT_FALSE(glob_match("rope", "rope_mismatched"));
 }
 
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("pesuite-base-" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
 TEST(File, AppearsWholeOrNotAtAll) {
-  const Folder folder;
+  const Scratch folder;
   const fs::path path = folder / "a/b.txt";
   write_file_atomic(path, "first");
   {

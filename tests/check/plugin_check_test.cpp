@@ -13,11 +13,6 @@ namespace {
 
 class PluginCheck : public ::testing::Test {
  protected:
-  PluginCheck() : folder_(fs::temp_directory_path() / fmt::format("pesuite-check-{}", ::getpid())) {
-    fs::create_directories(folder_);
-  }
-  ~PluginCheck() override { fs::remove_all(folder_); }
-
   Ended check(const std::string& library, std::vector<std::string> flags = {}) {
     std::vector<std::string> words = {"plugin", "check", library};
     words.insert(words.end(), flags.begin(), flags.end());
@@ -40,7 +35,7 @@ class PluginCheck : public ::testing::Test {
     return out;
   }
 
-  fs::path folder_;
+  const Scratch folder_;
   std::map<std::string, std::string> details_;
 };
 

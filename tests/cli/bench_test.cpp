@@ -14,7 +14,7 @@ class Bench : public ::testing::Test {
     words.insert(words.begin(), "bench");
     for (const char* w : {"--repetitions", "2", "--window", "0.001", "--threads", "1"})
       words.emplace_back(w);
-    return Command(fs::temp_directory_path(), std::move(words), {}).wait();
+    return Command(folder_, std::move(words)).wait();
   }
   // Names of what was timed.
   static std::set<std::string> names(const Json& j) {
@@ -22,6 +22,7 @@ class Bench : public ::testing::Test {
     for (const Json& b : j.at("benchmarks")) out.insert(b.at("run_name").get<std::string>());
     return out;
   }
+  const Scratch folder_;
 };
 
 TEST_F(Bench, WritesTheFormatOfGoogleBenchmark) {

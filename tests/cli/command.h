@@ -8,15 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-namespace pesuite::testing {
+#include "tests/scratch.h"
 
-namespace fs = std::filesystem;
+namespace pesuite::testing {
 
 inline std::string slurp(const fs::path& path) {
   std::ifstream in(path);
@@ -33,15 +32,13 @@ struct Ended {
 class Command {
  public:
   Command(const fs::path& folder, std::vector<std::string> arguments,
-          std::vector<std::string> environment = {})
-      : out_(folder / fmt::format("stdout{}", count)),
-        err_(folder / fmt::format("stderr{}", count++)) {
+          std::vector<std::string> environment = {}) {
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::setpgid(0, 0);
     ::chdir(folder.c_str());
-    redirect(out_, STDOUT_FILENO);
-    redirect(err_, STDERR_FILENO);
+    redirect(said_ / "stdout", STDOUT_FILENO);
+    redirect(said_ / "stderr", STDERR_FILENO);
     ::setenv("PESUITE_PLUGIN_PATH", PESUITE_TEST_PLUGINS ":" PESUITE_TEST_BROKEN, 1);
     ::unsetenv("CI");
     for (std::string& e : environment) ::putenv(e.data());
@@ -53,12 +50,12 @@ class Command {
   }
   void signal(int s) const { ::kill(pid_, s); }
   void signal_group(int s) const { ::kill(-pid_, s); }
-  std::string so_far() const { return slurp(err_); }  // what it has said on stderr
+  std::string so_far() const { return slurp(said_ / "stderr"); }  // what it has said on stderr
   bool running() { return status_ < 0 && ::waitpid(pid_, &status_, WNOHANG) == 0; }
   Ended wait() {
     if (status_ < 0) ::waitpid(pid_, &status_, 0);
-    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_), slurp(out_),
-            slurp(err_)};
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_), slurp(said_ / "stdout"),
+            slurp(said_ / "stderr")};
   }
 
  private:
@@ -66,8 +63,7 @@ class Command {
     const int to = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     ::dup2(to, fd);
   }
-  static inline int count = 0;  // of commands: several may run at once, and none reads another's
-  fs::path out_, err_;
+  const Scratch said_;  // not the command's folder: several may run there at once
   pid_t pid_ = -1;
   int status_ = -1;
 };

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <set>
+#include <thread>
 
 #include "base/json.h"
 #include "tests/cli/command.h"
@@ -13,13 +14,6 @@ namespace pesuite::testing {
 
 class Run : public ::testing::Test {
  protected:
-  Run()
-      : folder_(fs::temp_directory_path() /
-                fmt::format("pesuite-run-{}-{}", ::getpid(), counter_++)) {
-    fs::create_directories(folder_);
-  }
-  ~Run() override { fs::remove_all(folder_); }
-
   Ended pesuite(std::vector<std::string> arguments, std::vector<std::string> environment = {}) {
     return Command(folder_, std::move(arguments), std::move(environment)).wait();
   }
@@ -49,6 +43,16 @@ class Run : public ::testing::Test {
       found = item.path();
     }
     return found;
+  }
+  // Returns when the first checkpoint of a run is there, or the run has ended.
+  void await_checkpoint(Command& c) const {
+    for (int i = 0; i < 3000 && c.running(); ++i) {
+      std::error_code error;  // folders come and go meanwhile
+      for (const auto& item :
+           fs::recursive_directory_iterator(folder_ / "results" / "store", error))
+        if (item.path().filename() == "last.safetensors") return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
   }
   std::vector<Json> records(const std::string& out = "results") const {
     std::vector<Json> all;
@@ -100,8 +104,7 @@ class Run : public ::testing::Test {
     return numbers(own);
   }
 
-  fs::path folder_;
-  static inline int counter_ = 0;
+  const Scratch folder_;
 };
 
 }  // namespace pesuite::testing

@@ -89,17 +89,9 @@ TEST_F(Run, KilledAtAnyMomentItEndsTheSame) {
 }
 
 TEST_F(Run, InterruptWritesACheckpointAndGoesOn) {
-  const fs::path s = suite({"sleeps"}, 40);
+  const fs::path s = suite({"sleeps"}, 80);
   Command c(folder_, {"run", s.string()});
-  const fs::path store = folder_ / "results" / "store";
-  for (int i = 0; i < 3000 && c.running(); ++i) {  // until the first checkpoint is there
-    bool begun = false;
-    std::error_code error;
-    for (const auto& item : fs::recursive_directory_iterator(store, error))
-      begun |= item.path().filename() == "last.safetensors";
-    if (begun) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  await_checkpoint(c);
   const Ended second = pesuite({"run", s});
   EXPECT_EQ(second.code, 2);
   EXPECT_NE(second.err.find("another run of this suite goes on"), std::string::npos) << second.err;
@@ -245,7 +237,7 @@ TEST_F(Run, ATornRecordIsDroppedAndReported) {
 TEST_F(Run, ADamagedCheckpointStartsOver) {
   const fs::path s = suite({"sleeps"}, 20);
   Command c(folder_, {"run", s.string()});
-  std::this_thread::sleep_for(std::chrono::milliseconds(900));
+  await_checkpoint(c);
   c.signal(SIGTERM);
   c.wait();
   int damaged = 0;

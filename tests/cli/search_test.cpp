@@ -10,25 +10,24 @@ namespace {
 class Search : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("pesuite_search_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
+    folder_ = std::make_unique<Scratch>();
     checkpoint_ = trained("rope(base=500)");
     ASSERT_FALSE(checkpoint_.empty());
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
+  static void TearDownTestSuite() { folder_.reset(); }
   static fs::path trained(const std::string& encoding) {
     const std::string out = "run" + std::to_string(trained_++);
     const Ended e = run({"train", "--encoding", encoding, "--model-size", "micro", "--task",
                          "toylag(document=512)", "--length", "32", "--batch-size", "8",
                          "--max-steps", "40", "--output-dir", out, "--threads", "1"});
     EXPECT_EQ(e.code, 0) << e.err;
-    for (const auto& item : fs::recursive_directory_iterator(folder_ / out))
+    for (const auto& item : fs::recursive_directory_iterator(*folder_ / out))
       if (item.path().filename() == "latest.safetensors") return item.path();
     ADD_FAILURE() << "no checkpoint of " << encoding;
     return {};
   }
   static Ended run(std::vector<std::string> words) {
-    return Command(folder_, std::move(words), {}).wait();
+    return Command(*folder_, std::move(words), {}).wait();
   }
   static Ended search(std::vector<std::string> words) {
     words.insert(words.begin(), "search");
@@ -37,7 +36,8 @@ class Search : public ::testing::Test {
       words.emplace_back(w);
     return run(words);
   }
-  static inline fs::path folder_, checkpoint_;
+  static inline std::unique_ptr<Scratch> folder_;
+  static inline fs::path checkpoint_;
   static inline int trained_ = 0;
 };
 

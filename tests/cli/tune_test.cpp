@@ -31,11 +31,7 @@ expect = "nll(none, 1x) > 100"
 
 class Tune : public ::testing::Test {
  protected:
-  Tune() : folder_(fs::temp_directory_path() / fmt::format("pesuite-tune-{}", ::getpid())) {
-    fs::create_directories(folder_);
-    std::ofstream(folder_ / "s.toml") << suite;
-  }
-  ~Tune() override { fs::remove_all(folder_); }
+  Tune() { std::ofstream(folder_ / "s.toml") << suite; }
   Ended pesuite(std::vector<std::string> arguments) {
     return Command(folder_, std::move(arguments)).wait();
   }
@@ -44,7 +40,7 @@ class Tune : public ::testing::Test {
       if (fs::exists(item.path() / "tuning.json")) return item.path();
     return {};
   }
-  fs::path folder_;
+  const Scratch folder_;
 };
 
 TEST_F(Tune, TriesRatesThenTrainsEachEncodingAtItsBest) {
@@ -64,8 +60,7 @@ TEST_F(Tune, TriesRatesThenTrainsEachEncodingAtItsBest) {
     EXPECT_EQ(c["losses"].size(), 2u);
   }
   const Json plan = Json::parse(slurp(run / "plan.json"));
-  for (const Json& c : plan["cells"])
-    EXPECT_EQ(c["config"]["train"]["optimizer"]["lr"], 0.003);
+  for (const Json& c : plan["cells"]) EXPECT_EQ(c["config"]["train"]["optimizer"]["lr"], 0.003);
   std::set<int> seeds;
   std::ifstream in(run / "records.jsonl");
   for (std::string line; std::getline(in, line);)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "golden/golden.h"
+#include "tests/scratch.h"
 #include "tests/support.h"
 
 namespace pesuite::golden {
@@ -17,9 +18,10 @@ using ::testing::HasSubstr;
 
 class RulesTest : public ::testing::Test {
  protected:
-  fs::path file_ = fs::path(::testing::TempDir()) /
-                   (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
-                    "__case.json");
+  const pesuite::testing::Scratch folder_;
+  const fs::path file_ =
+      folder_ / (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+                 "__case.json");
   Vector vector(Json changes = Json::object()) {
     Json j = {{"schema", 1},
               {"pe", "x"},

@@ -258,6 +258,17 @@ TEST(Files, ReadmeShowsTheExampleThatIsTested) {
       << "copy " << example[0].path << " into the README";
 }
 
+TEST(Files, OfTestsLieInFoldersOfTheirOwn) {
+  const std::regex shared("temp_directory_path|TempDir *\\(|mkdtemp");
+  for (const Source& s : read_sources({"tests"}, cpp)) {
+    if (s.path == "tests/scratch.h") continue;
+    const auto lines = code_of(s, false);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (std::regex_search(lines[i], shared))
+        broken(s, i, "a folder that tests beside this one use too", "take a Scratch");
+  }
+}
+
 TEST(Files, CanBeReadInOneSitting) {
   constexpr std::ptrdiff_t soon = 400, never = 650;
   for (const Source& s : read_sources({"core", "plugins", "tasks", "tests"}, cpp)) {

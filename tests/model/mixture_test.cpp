@@ -1,8 +1,6 @@
 // Lengths of training examples, mixtures of tasks, batches of examples of many lengths.
 #include "model/mixture.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <map>
@@ -11,6 +9,7 @@
 
 #include "model/preset.h"
 #include "model/train.h"
+#include "tests/scratch.h"
 #include "tests/tasks/tasks.h"
 
 namespace pesuite::testing {
@@ -258,7 +257,8 @@ constexpr LengthPlan growing{.kind = LengthKind::growing, .least = 8, .stride = 
 
 // Stopped after any step and gone on with, a mixture of drawn lengths has the bits of a whole run.
 TEST(MixedTraining, ResumesBitForBit) {
-  const fs::path last = fs::temp_directory_path() / fmt::format("mixture_{}.safetensors", getpid());
+  const Scratch folder;
+  const fs::path last = folder / "last.safetensors";
   Trainee whole(0.5, growing);
   TrainState wanted;
   train(*whole.model, whole.data, whole.config, 9, "id", {}, {}, wanted);

@@ -13,6 +13,7 @@
 #include "model/safetensors.h"
 #include "model/train.h"
 #include "tests/catalog.h"
+#include "tests/scratch.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -174,18 +175,6 @@ TEST(Protocols, ReadAndWrite) {
 }
 
 // ------------------------------------------------------------------------------ safetensors
-
-class Scratch {
- public:
-  Scratch() : path_(fs::temp_directory_path() / fmt::format("pesuite-model-{}", ::getpid())) {
-    fs::create_directories(path_);
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 std::string file_with(const std::string& header, const std::string& data) {
   const std::uint64_t n = header.size();

@@ -2,7 +2,6 @@
 #include "model/probes.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <numbers>
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "model/safetensors.h"
+#include "tests/scratch.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -179,7 +179,8 @@ std::vector<double> plain_map(Tape& t, const Attention& a, std::size_t head) {
 }
 
 TEST(AttentionMaps, AreThoseOfTheLayersByPlainLoops) {
-  const fs::path file = fs::temp_directory_path() / fmt::format("maps_{}.safetensors", getpid());
+  const Scratch folder;
+  const fs::path file = folder / "maps.safetensors";
   for (const char* encoding : {"rope", "alibi", "rope + alibi", "yarn(scale=2)"})
     for (const char* backend : {"reference", "cpu"}) {
       Subject s(encoding, backend);
@@ -242,7 +243,8 @@ TEST(ZeroedProbe, IsTheModelWithoutItsEncoding) {
   for (const char* encoding : {"rope", "alibi", "sinusoidal", "cope", "pope", "sinusoidal + alibi",
                                "layers[rope, none]"}) {
     Subject s(encoding);
-    s.change("cope.embeddings", [](std::size_t i, double) { return std::sin(static_cast<double>(i)); });
+    s.change("cope.embeddings",
+             [](std::size_t i, double) { return std::sin(static_cast<double>(i)); });
     const auto found = s.look({.kind = ProbeKind::zeroed});
     EXPECT_NEAR(value_of(found, "zeroed_cost", {{"protocol", "non_overlapping"}}),
                 without - s.nll(), 1e-9)

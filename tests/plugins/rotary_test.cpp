@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/encoding.h"
 #include "tests/catalog.h"
+#include "tests/scratch.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -175,7 +176,8 @@ TEST(Rotary, ClexDrawsInTrainingAndFollowsTheLengthInEvaluation) {
 }
 
 TEST(Rotary, FactorsComeFromAFile) {
-  const std::string path = ::testing::TempDir() + "factors.txt";
+  const Scratch folder;
+  const std::string path = folder / "factors.txt";
   std::ofstream(path) << "# found\nattention_factor = 1.25\n1, 2\n 3.5  # two more\n4\n";
   const Pass beyond{.length = L + 1};
   EXPECT_EQ(outcome("longrope(factors='" + path + "')", beyond).q,
@@ -198,7 +200,8 @@ TEST(Rotary, Refuses) {
   EXPECT_THAT(refusal("yarn(base=1)"), HasSubstr("base above 1"));
   EXPECT_THAT(refusal("longrope(long_factor=[1, 2])"), HasSubstr("2 factors for 4 pairs"));
   EXPECT_THAT(refusal("longrope(factors='no/such')"), HasSubstr("cannot read the factors file"));
-  const std::string path = ::testing::TempDir() + "wrong.txt";
+  const Scratch folder;
+  const std::string path = folder / "wrong.txt";
   std::ofstream(path) << "1 2 x 4";
   EXPECT_THAT(refusal("longrope(factors='" + path + "')"), HasSubstr("holds 'x'"));
   EXPECT_THAT(refusal("llama3(low_freq_factor=4)"), HasSubstr("low_freq_factor below"));

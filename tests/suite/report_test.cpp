@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -18,6 +17,7 @@
 #include "suite/report_numbers.h"
 #include "suite/report_tables.h"
 #include "suite/report_text.h"
+#include "tests/scratch.h"
 
 namespace pesuite::testing {
 namespace {
@@ -28,13 +28,6 @@ using ::testing::Not;
 
 class Report : public ::testing::Test {
  protected:
-  Report()
-      : folder_(fs::temp_directory_path() /
-                fmt::format("pesuite-report-{}-{}", ::getpid(), counter_++)) {
-    fs::create_directories(folder_);
-  }
-  ~Report() override { fs::remove_all(folder_); }
-
   Json record(const std::string& encoding, int seed, const std::string& metric, double value,
               Json coords) {
     coords["train_len"] = 64;
@@ -94,10 +87,9 @@ class Report : public ::testing::Test {
     return cells;
   }
 
-  fs::path folder_;
+  const Scratch folder_;
   std::string task_ = "corpus";
   std::string lines_;
-  static inline int counter_ = 0;
 };
 
 TEST_F(Report, ShowsMeansAndExtremesOverSeedsBesideTheOptimum) {

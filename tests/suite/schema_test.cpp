@@ -132,8 +132,7 @@ expect = "nll(none, 2x, task=toylag) < nll('learned(rows=8)', 2x, task=toylag)"
 )toml";
 
 TEST(Schemas, AgreeWithTheFilesOfARun) {
-  const fs::path folder = fs::path(::testing::TempDir()) / "pesuite_schema_test";
-  fs::remove_all(folder);
+  const Scratch folder;
   write_file_atomic(folder / "tiny.toml", tiny_suite);
   const Ended run = Command(folder, {"run", "tiny.toml", "--out", "out"}).wait();
   EXPECT_EQ(run.code, static_cast<int>(Exit::cells_failed))
@@ -162,7 +161,6 @@ TEST(Schemas, AgreeWithTheFilesOfARun) {
   EXPECT_EQ(planned["cells"][0]["config"]["mix"].size(), 2u);
   planned["cells"][0]["config"]["model"]["width"] = 0;
   EXPECT_NE(plan.problems(planned), "") << "the plan's schema reaches into its cells";
-  fs::remove_all(folder);
 }
 
 Plain suite_json(const fs::path& file) {
@@ -200,7 +198,8 @@ void walk(const Plain& root, Plain node, const std::string& path,
 }
 
 TEST(SuiteSchema, OffersOnlyKeysThatTheProgramKnows) {
-  const fs::path file = fs::path(::testing::TempDir()) / "pesuite_schema_test.toml";
+  const Scratch folder;
+  const fs::path file = folder / "s.toml";
   write_file_atomic(file, R"(
 model = {one = {preset = "micro"}}
 encoding = [{id = "one", expr = "none"}]
@@ -222,7 +221,6 @@ hypothesis = [{id = "one", expect = "nll(one) < 9"}]
     }
   });
   EXPECT_GT(keys, 60);
-  fs::remove(file);
 }
 
 TEST(SuiteSchema, KnowsEveryKeyThatTheProgramReads) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "suite/plan.h"
+#include "tests/scratch.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -47,11 +48,6 @@ examples = 8
 
 class Suites : public ::testing::Test {
  protected:
-  Suites() : folder_(fs::temp_directory_path() / fmt::format("pesuite-suite-{}", ::getpid())) {
-    fs::create_directories(folder_);
-  }
-  ~Suites() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& text, const std::string& name = "x.toml") {
     write_file_atomic(folder_ / name, text);
     return folder_ / name;
@@ -82,7 +78,7 @@ class Suites : public ::testing::Test {
     return text.replace(at, from.size(), to);
   }
 
-  fs::path folder_;
+  const Scratch folder_;
 };
 
 TEST_F(Suites, ASoundOneIsPlanned) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "tests/scratch.h"
 #include "tests/suite/run_data.h"
 
 namespace pesuite::testing {
@@ -71,7 +72,8 @@ class TunedSuite : public ::testing::Test {
     }
     return "";
   }
-  fs::path file_ = fs::path(::testing::TempDir()) / "pesuite_tune_test.toml";
+  const Scratch folder_;
+  const fs::path file_ = folder_ / "s.toml";
 };
 
 TEST_F(TunedSuite, MakesASuiteOfEachRate) {

@@ -8,6 +8,7 @@
 #include "model/task_check.h"
 #include "tasks/corpus/text_leaks.h"
 #include "tasks/corpus/text_source.h"
+#include "tests/scratch.h"
 #include "tests/tasks/tasks.h"
 
 namespace pesuite::testing {
@@ -20,12 +21,6 @@ using ::testing::Not;
 
 class TextTest : public ::testing::Test {
  protected:
-  TextTest() {
-    std::string pattern = (fs::temp_directory_path() / "pesuite_text_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~TextTest() override { fs::remove_all(folder_); }
-
   void write(const std::string& name, const std::string& content) const {
     fs::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name, std::ios::binary) << content;
@@ -40,7 +35,7 @@ class TextTest : public ::testing::Test {
   }
   static std::string note(const Task& task) { return task.info().note; }
 
-  fs::path folder_;
+  const Scratch folder_;
 };
 
 // `n` bytes of words that no other seed gives, with a blank line after each few of them.
