@@ -55,8 +55,8 @@ Instance::Instance(const pes_encoding& e, const std::vector<std::string>& values
   };
   std::vector<const char*> pointers;
   for (const std::string& v : values) pointers.push_back(v.c_str());
-  pes_model model{sizeof(pes_model), m.layers, m.heads,        m.kv_heads,
-                  m.head_dim,        m.width,  m.train_length, m.max_length};
+  pes_model model{sizeof(pes_model), m.layers,       m.heads,      m.kv_heads, m.head_dim,
+                  m.width,           m.train_length, m.max_length, 0,          m.positions};
   pes_created created{sizeof(pes_created), nullptr, nullptr};
   char error[PES_ERROR_SIZE + 8];
   std::memset(error, 0, sizeof error);
@@ -121,8 +121,8 @@ void Instance::begin(Tape& tape, const Pass& p, const std::vector<Tensor>& param
   lent_step_.reset();
   lent_ops_.reset();
   lent_ops_ = std::make_unique<Lent<pes_ops>>(ops_, host_);
-  step_ = {sizeof(pes_step), &context_, lent_ops_->get(), handles_.data(), p.phase, p.step,
-           p.steps,          p.seed,    p.batch,          p.length,        p.offset};
+  step_ = {sizeof(pes_step), &context_, lent_ops_->get(), handles_.data(), p.phase, p.step, p.steps,
+           p.seed,           p.batch,   p.length,         p.offset,        0,       {}};
   lent_step_ = std::make_unique<Lent<pes_step>>(step_, host_);
   if (encoding_.begin == nullptr) return;
   call(tape, "begin", -1, [&](const pes_step* s) { encoding_.begin(self_, s); });

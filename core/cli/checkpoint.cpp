@@ -32,6 +32,10 @@ void check_alphabet(const Task& task, const CellConfig& cell) {
   if (!fits)
     fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}", task.text(),
          t.inputs, t.outputs, m.vocabulary, m.outputs());
+  if (t.positions != m.positions)
+    fail(Exit::usage,
+         "task '{}' gives its tokens {} positions of its own, and the model was trained with {}",
+         task.text(), t.positions, m.positions);
 }
 
 }  // namespace pesuite::cli

@@ -144,20 +144,25 @@ void print_example(const Catalog& catalog, const std::string& text, int length) 
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(length)), targets(tokens.size());
   Task::Request r;
   r.length = length, r.seed = 42;
-  task.sample(r, tokens, targets);
-  std::vector<std::string> x = {"token"}, y = {"target"};
+  std::vector<std::int32_t> positions(task.positions() > 0 ? tokens.size() : 0);
+  task.sample(r, tokens, targets, {}, positions);
+  std::vector<std::vector<std::string>> lines = {{"token"}, {"target"}};
+  if (!positions.empty()) lines.push_back({"position"});
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    x.push_back(std::to_string(tokens[i]));
-    y.push_back(targets[i] < 0 ? "." : std::to_string(targets[i]));
+    lines[0].push_back(std::to_string(tokens[i]));
+    lines[1].push_back(targets[i] < 0 ? "." : std::to_string(targets[i]));
+    if (!positions.empty()) lines[2].push_back(std::to_string(positions[i]));
   }
   fmt::print("\nexample 0 of training, seed 42, length {} (alphabet {}, {} classes):\n", length,
              task.info().inputs, task.info().outputs);
-  for (std::size_t first = 1; first < x.size(); first += 16) {
-    const auto end = static_cast<std::ptrdiff_t>(std::min(first + 16, x.size()));
-    std::vector<std::string> a = {x[0]}, b = {y[0]};
-    a.insert(a.end(), x.begin() + static_cast<std::ptrdiff_t>(first), x.begin() + end);
-    b.insert(b.end(), y.begin() + static_cast<std::ptrdiff_t>(first), y.begin() + end);
-    fmt::print("{}", plain_table({a, b}));
+  for (std::size_t first = 1; first <= tokens.size(); first += 16) {
+    const std::size_t end = std::min(first + 16, tokens.size() + 1);
+    std::vector<std::vector<std::string>> part;
+    for (const auto& line : lines) {
+      part.push_back({line[0]});
+      for (std::size_t i = first; i < end; ++i) part.back().push_back(line[i]);
+    }
+    fmt::print("{}", plain_table(part));
   }
   for (const Axis& a : task.axes())
     fmt::print("axis {}: {} ({})\n", a.name, join(a.labels, ", "), a.help);

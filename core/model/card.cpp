@@ -91,7 +91,7 @@ namespace {
 
 std::vector<std::string> use_names(std::uint32_t uses) {
   static constexpr std::pair<std::uint32_t, const char*> names[] = {
-      {PES_WITHOUT_TUNING, "without tuning"}, {PES_SEARCHED, "searched"}};
+      {PES_WITHOUT_TUNING, "without tuning"}, {PES_SEARCHED, "searched"}, {PES_PLACED, "placed"}};
   std::vector<std::string> out;
   for (const auto& [bit, name] : names)
     if ((uses & bit) != 0) out.emplace_back(name);

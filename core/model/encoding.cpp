@@ -27,8 +27,8 @@ Encoding::Encoding(const Catalog& catalog, const Expression& e, const ModelShape
   text_ = expression_text(card(), values);
   std::vector<const char*> pointers;
   for (const std::string& v : values) pointers.push_back(v.c_str());
-  const pes_model model{sizeof(pes_model), m.layers, m.heads,        m.kv_heads,
-                        m.head_dim,        m.width,  m.train_length, m.max_length};
+  const pes_model model{sizeof(pes_model), m.layers,       m.heads,      m.kv_heads, m.head_dim,
+                        m.width,           m.train_length, m.max_length, 0,          m.positions};
   pes_created created{sizeof(pes_created), nullptr, nullptr};
   char error[PES_ERROR_SIZE] = "no reason given";
   if (!encoding_->create(&model, pointers.data(), &created, error))
@@ -83,7 +83,9 @@ void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> p
          info.seed,
          info.batch,
          info.length,
-         info.offset};
+         info.offset,
+         0,
+         {info.positions.id}};
   if (encoding_->begin == nullptr) return;
   tape.set_place({card().name, "begin"});
   encoding_->begin(self_.get(), &s.c);

@@ -20,6 +20,7 @@ namespace pesuite {
 struct ModelShape {  // what an encoding may know of its model
   int layers = 0, heads = 0, kv_heads = 0, head_dim = 0, width = 0;
   int train_length = 0, max_length = 0;
+  int positions = 0;  // of the task's own; 0: tokens stand at their places
 };
 
 struct StepInfo {  // of one forward pass
@@ -28,6 +29,7 @@ struct StepInfo {  // of one forward pass
   std::int64_t step = 0, steps = 1;  // training steps done and planned
   std::uint64_t seed = 0;            // of everything drawn in this pass
   int batch = 0, length = 0, offset = 0;
+  Tensor positions = {};  // [batch, length], of the task's own; null: token n stands at offset + n
 };
 
 class Encoding {

@@ -366,9 +366,10 @@ Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
   b.tokens.resize(requests.size() * n);
   b.targets.resize(requests.size() * n);
   b.optimum.resize(requests.size() * n);
+  if (task.positions() > 0) b.positions.resize(b.tokens.size());
   for (std::size_t i = 0; i < requests.size(); ++i)
-    task.sample(requests[i], std::span(b.tokens).subspan(i * n, n),
-                std::span(b.targets).subspan(i * n, n), std::span(b.optimum).subspan(i * n, n));
+    task.sample(requests[i], row(b.tokens, i, n), row(b.targets, i, n), row(b.optimum, i, n),
+                row(b.positions, i, n));
   return b;
 }
 

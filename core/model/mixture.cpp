@@ -50,6 +50,12 @@ void Mixture::add(const Task& task, double share, bool same_alphabet) {
          "'{}' and '{}' cannot be mixed: only tasks that predict tokens can, and one of them "
          "predicts classes",
          main().text(), task.text());
+  for (const Task* each : {&main(), &task})
+    if (each->positions() > 0)
+      fail(Exit::usage,
+           "'{}' and '{}' cannot be mixed: the first gives its tokens positions of its own, which "
+           "mean nothing to the other",
+           each->text(), (each == &task ? main() : task).text());
   others_ += share;
   if (!(share > 0) || others_ >= 1)
     fail(Exit::usage,
@@ -73,8 +79,8 @@ std::size_t Mixture::part(std::uint64_t index) const {
 }
 
 void Mixture::sample(std::size_t part, const Task::Request& r, std::span<std::int32_t> tokens,
-                     std::span<std::int32_t> targets) const {
-  parts_[part].task->sample(r, tokens, targets);
+                     std::span<std::int32_t> targets, std::span<std::int32_t> positions) const {
+  parts_[part].task->sample(r, tokens, targets, {}, positions);
   if (parts_[part].shift == 0) return;
   for (const auto ids : {tokens, targets})
     for (std::int32_t& id : ids)
@@ -84,11 +90,14 @@ void Mixture::sample(std::size_t part, const Task::Request& r, std::span<std::in
 Batch Mixture::batch(std::size_t part, pes_split split, std::uint64_t seed, std::uint64_t first,
                      int size, int length) const {
   const auto n = static_cast<std::size_t>(length), rows = static_cast<std::size_t>(size);
-  Batch b{size, length, std::vector<std::int32_t>(n * rows), {}, {}};
-  b.targets.resize(b.tokens.size());
+  Batch b;
+  b.size = size, b.length = length;
+  b.tokens.resize(n * rows);
+  b.targets.resize(n * rows);
+  if (task(part).positions() > 0) b.positions.resize(n * rows);
   for (std::size_t i = 0; i < rows; ++i)
-    sample(part, {split, seed, first + i, length, -1, {}}, std::span(b.tokens).subspan(i * n, n),
-           std::span(b.targets).subspan(i * n, n));
+    sample(part, {split, seed, first + i, length, -1, {}}, row(b.tokens, i, n),
+           row(b.targets, i, n), row(b.positions, i, n));
   return b;
 }
 
@@ -131,19 +140,20 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
     };
     while (end < count && fits(end)) ++end;
     const auto n = static_cast<std::size_t>(lengths[order[end - 1]]), rows = end - done;
-    Batch b{static_cast<int>(rows),
-            static_cast<int>(n),
-            std::vector<std::int32_t>(n * rows, PES_PAD),
-            std::vector<std::int32_t>(n * rows, -1),
-            {}};
+    Batch b;
+    b.size = static_cast<int>(rows), b.length = static_cast<int>(n);
+    b.tokens.assign(n * rows, PES_PAD);
+    b.targets.assign(n * rows, -1);
+    if (main().positions() > 0) b.positions.resize(n * rows);
     for (std::size_t i = 0; i < rows; ++i) {
       const std::uint64_t index = first + order[done + i];
       const int length = lengths[order[done + i]];
-      const auto row = [&](std::vector<std::int32_t>& all) {
-        return std::span(all).subspan(i * n, static_cast<std::size_t>(length));
+      const auto own = [&](std::vector<std::int32_t>& all) {  // without the PAD behind it
+        const auto whole = row(all, i, n);
+        return whole.first(std::min(whole.size(), static_cast<std::size_t>(length)));
       };
-      sample(part(index), {PES_SPLIT_TRAIN, seed, index, length, -1, {}}, row(b.tokens),
-             row(b.targets));
+      sample(part(index), {PES_SPLIT_TRAIN, seed, index, length, -1, {}}, own(b.tokens),
+             own(b.targets), own(b.positions));
     }
     out.push_back(std::move(b));
     done = end;

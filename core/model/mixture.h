@@ -52,7 +52,7 @@ class Mixture {
 
   // An example of a part, in the mixture's alphabet.
   void sample(std::size_t part, const Task::Request&, std::span<std::int32_t> tokens,
-              std::span<std::int32_t> targets) const;
+              std::span<std::int32_t> targets, std::span<std::int32_t> positions = {}) const;
   // Examples first .. first + size - 1 of a part and split, axes drawn as in training.
   Batch batch(std::size_t part, pes_split, std::uint64_t seed, std::uint64_t first, int size,
               int length) const;

@@ -9,7 +9,8 @@
 namespace pesuite {
 
 ModelShape shape_of(const ModelConfig& m, int train_length, int max_length) {
-  return {m.layers, m.heads, m.groups(), m.head_dim(), m.width, train_length, max_length};
+  return {m.layers, m.heads,      m.groups(), m.head_dim(),
+          m.width,  train_length, max_length, m.positions};
 }
 
 void check(const ModelConfig& c) {
@@ -276,7 +277,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
 }
 
 // A step with its tape empty and the encoding's tables made.
-void Model::begin(const StepInfo& s, bool recording) {
+void Model::begin(StepInfo s, bool recording, std::span<const std::int32_t> positions) {
   tape_.reset();
   tape_.set_recording(recording);
   for (const Bounds& b : bounds_) {
@@ -287,6 +288,14 @@ void Model::begin(const StepInfo& s, bool recording) {
   }
   leaves_.clear();
   for (Parameter& p : parameters_) leaves_.push_back(tape_.leaf(p));
+  if (!positions.empty()) {
+    std::vector<double> at(positions.begin(), positions.end());
+    for (double& position : at) position += s.offset;
+    if (const double last = *std::max_element(at.begin(), at.end()); last >= config_.positions)
+      fail(Exit::usage, "a token stands at {}, and the model has positions 0 to {}", last,
+           config_.positions - 1);
+    s.positions = tape_.constant({s.batch, s.length}, at.data());
+  }
   encoding_.begin(tape_, s, std::span(leaves_).subspan(encoding_first_));
 }
 
@@ -300,7 +309,8 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
                   const Inspection& look) {
   PES_CHECK(batch.tokens.size() ==
             static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
-  begin(s, learn);
+  PES_CHECK(batch.positions.empty() || batch.positions.size() == batch.tokens.size());
+  begin(s, learn, batch.positions);
   path_ = AttentionPath::fused;
 
   const auto n = static_cast<std::int64_t>(batch.tokens.size());

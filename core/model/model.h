@@ -40,6 +40,7 @@ struct ModelConfig {
   Init init = Init::normal;
   int vocabulary = 256;  // inputs; a cell sets it to what its task has
   int classes = 0;       // outputs; 0: as many as inputs
+  int positions = 0;     // that its task gives tokens; 0: tokens stand at their places
 
   int head_dim() const { return width / heads; }
   int groups() const { return kv_heads > 0 ? kv_heads : heads; }
@@ -59,9 +60,15 @@ struct Batch {
   int size = 0, length = 0;
   std::vector<std::int32_t> tokens, targets;  // [size, length]; target -1: not scored
   std::vector<double> optimum;                // [size, length], or empty
+  std::vector<std::int32_t> positions;        // [size, length], or empty: tokens at their places
   // score() ranks targets among candidate_first .. + candidates - 1 against all of these
   std::int32_t candidate_first = 0, candidates = 0;
 };
+// Row i of an array of a batch, n long; of an empty array an empty one.
+template <class T>
+std::span<T> row(std::vector<T>& all, std::size_t i, std::size_t n) {
+  return all.empty() ? std::span<T>{} : std::span(all).subspan(i * n, n);
+}
 
 // One number a scored target, in the order of the batch.
 struct Scores {
@@ -120,7 +127,7 @@ class Model {
   };
   int add(std::string name, const Shape& shape, bool decay);
   Scores run(const Batch&, const StepInfo&, double weight, bool learn, const Inspection&);
-  void begin(const StepInfo&, bool recording);
+  void begin(StepInfo, bool recording, std::span<const std::int32_t> positions = {});
   void rank(const Batch&, Tensor h, Scores&);
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];

@@ -32,6 +32,8 @@ Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_lengt
         (created_.candidates > 0 && created_.head != PES_LM))
       fail(Exit::plugin, "{} declares {} candidates from token {}, which are not in its alphabet",
            what, created_.candidates, created_.candidate_first);
+    if (created_.positions < 0)
+      fail(Exit::plugin, "{} declares {} positions", what, created_.positions);
     if (created_.axes != nullptr)
       for (const pes_axis* const* a = created_.axes; *a != nullptr; ++a) {
         Axis axis{(*a)->name,   (*a)->unit ? (*a)->unit : "", (*a)->help ? (*a)->help : "", {}, {},
@@ -75,10 +77,11 @@ auto Task::with(const Request& r, F body) const {
 }
 
 void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
-                  std::span<double> optimum) const {
+                  std::span<double> optimum, std::span<std::int32_t> positions) const {
   PES_CHECK(tokens.size() == static_cast<std::size_t>(r.length) && targets.size() == tokens.size());
   pes_example example{sizeof(pes_example), tokens.data(), targets.data(),
-                      optimum.empty() ? nullptr : optimum.data()};
+                      optimum.empty() ? nullptr : optimum.data(),
+                      positions.empty() ? nullptr : positions.data()};
   char error[PES_ERROR_SIZE] = "no reason given";
   const bool made = with(r, [&](const pes_request& request) {
     return task_->sample(created_.self, &request, &example, error);
@@ -92,6 +95,13 @@ void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<st
            "task '{}', example {} of length {}: token {} or target {} at position {} is outside "
            "its alphabet",
            text_, r.index, r.length, tokens[t], targets[t], t);
+  for (std::size_t t = 0; t < positions.size(); ++t)
+    if (positions[t] < 0 || positions[t] >= created_.positions)
+      fail(
+          Exit::plugin,
+          "task '{}', example {} of length {}: token {} stands at {}, and the task's positions are "
+          "0 to {}",
+          text_, r.index, r.length, t, positions[t], created_.positions - 1);
 }
 
 void Task::oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const {

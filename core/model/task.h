@@ -46,10 +46,12 @@ class Task {
     std::int64_t start = -1;   // corpora; -1: drawn
     std::vector<double> axes;  // empty: all drawn
   };
-  // Fills tokens and targets, `length` long, and optimum where it is not empty. Error (data) when
-  // the task says that there is no such example, or breaks its promises.
+  // Fills tokens and targets, `length` long, and optimum and positions where they are not empty.
+  // Error (data) when the task says that there is no such example, or breaks its promises.
   void sample(const Request&, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
-              std::span<double> optimum = {}) const;
+              std::span<double> optimum = {}, std::span<std::int32_t> positions = {}) const;
+  // Tokens stand where the task says, at 0 .. positions() - 1; 0: at their places.
+  std::int32_t positions() const { return created_.positions; }
   bool has_oracle() const { return task_->oracle != nullptr; }
   void oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const;
   double chance(std::int32_t length) const;  // NaN where unknown

@@ -39,24 +39,26 @@ Schedule schedule_from_json(const Json& j) {
 }  // namespace
 
 Json to_json(const ModelConfig& c) {
-  return {{"width", c.width},
-          {"layers", c.layers},
-          {"heads", c.heads},
-          {"kv_heads", c.groups()},
-          {"ff_width", c.ff_width},
-          {"norm", norms[static_cast<int>(c.norm)]},
-          {"norm_eps", c.norm_eps},
-          {"activation", activations[static_cast<int>(c.activation)]},
-          {"qk_norm", qk_norms[static_cast<int>(c.qk_norm)]},
-          {"tie_embedding", c.tied},
-          {"parallel_residual", c.parallel},
-          {"attention_bias", c.attention_bias},
-          {"mlp_bias", c.mlp_bias},
-          {"head_bias", c.head_bias},
-          {"dropout", c.dropout},
-          {"init", inits[static_cast<int>(c.init)]},
-          {"vocabulary", c.vocabulary},
-          {"classes", c.outputs()}};
+  Json j = {{"width", c.width},
+            {"layers", c.layers},
+            {"heads", c.heads},
+            {"kv_heads", c.groups()},
+            {"ff_width", c.ff_width},
+            {"norm", norms[static_cast<int>(c.norm)]},
+            {"norm_eps", c.norm_eps},
+            {"activation", activations[static_cast<int>(c.activation)]},
+            {"qk_norm", qk_norms[static_cast<int>(c.qk_norm)]},
+            {"tie_embedding", c.tied},
+            {"parallel_residual", c.parallel},
+            {"attention_bias", c.attention_bias},
+            {"mlp_bias", c.mlp_bias},
+            {"head_bias", c.head_bias},
+            {"dropout", c.dropout},
+            {"init", inits[static_cast<int>(c.init)]},
+            {"vocabulary", c.vocabulary},
+            {"classes", c.outputs()}};
+  if (c.positions > 0) j["positions"] = c.positions;
+  return j;
 }
 
 ModelConfig model_from_json(const Json& j) {
@@ -71,6 +73,7 @@ ModelConfig model_from_json(const Json& j) {
   c.head_bias = j.at("head_bias"), c.dropout = j.at("dropout");
   c.init = named<Init>(j.at("init"), inits);
   c.vocabulary = j.at("vocabulary"), c.classes = j.at("classes");
+  c.positions = j.value("positions", 0);
   return c;
 }
 

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
+#include "model/card.h"
 #include "suite/trainings.h"
 
 namespace pesuite {
@@ -178,6 +179,7 @@ class Planner {
         for (const Axis& a : task.axes())
           axes[a.name] = {{"values", a.values}, {"labels", a.labels}};
         return {{"inputs", i.inputs},
+                {"positions", i.positions},
                 {"outputs", i.outputs},
                 {"head", static_cast<int>(i.head)},
                 {"document", i.document},
@@ -191,8 +193,8 @@ class Planner {
 
   const Json& encoding_facts(const SuiteEncoding& e, const ModelConfig& m, int train_length,
                              int max_length) {
-    const std::string key = fmt::format("encoding {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
-                                        m.groups(), m.width, train_length, max_length);
+    const std::string key = fmt::format("encoding {} {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
+                                        m.groups(), m.width, m.positions, train_length, max_length);
     return once(key, e.where, {{"parameters", 0}}, [&](Json& facts) {
       const EncodingExpression x = parse_encoding(e.expression);
       const TermText full = full_terms(catalog_, e.expression);
@@ -210,6 +212,14 @@ class Planner {
           facts["identity"][name] = identity_of(catalog_.encoding(name));
         if (const std::string note = unused_layers(*sum, m.layers); !note.empty())
           facts["note"] = note;
+        const auto reads = [&](const std::string& name) {
+          return (uses_of(*catalog_.encoding(name).descriptor->card) & PES_PLACED) != 0;
+        };
+        const auto names = names_of(*sum);
+        if (m.positions > 0 && std::none_of(names.begin(), names.end(), reads))
+          facts["note"] =
+              "does not read the positions that the task gives its tokens; to it they "
+              "stand at their places";
       }
       facts.update(ask([&]() -> Json {
         return {{"parameters", probe(x, sums, shape_of(m, train_length, max_length))}};
@@ -319,6 +329,7 @@ class Planner {
     ModelConfig model = m.config;
     model.vocabulary = task.at("inputs");
     model.classes = task.at("outputs");
+    model.positions = task.value("positions", 0);
     const bool lm = task.at("head").get<int>() == PES_LM;
     if (!lm) model.tied = false;  // classes are no tokens
     if (!task.contains("crashed") && !mix(c.config, t, {train_length, max_length, reached}, model))

@@ -7,7 +7,8 @@ struct Learned : pes::Encoding {
   static constexpr pes_option options[] = {
       pes::integer("rows", "0", 0, 1 << 24,
                    "rows of the table; 0: one for each position that occurs, those past the "
-                   "training length keeping their start values"),
+                   "training length keeping their start values, or one for each that the task "
+                   "gives its tokens"),
       pes::choice("past", "error", "error|clamp|interpolate",
                   "positions past the table: refuse, take the last row, or squeeze all positions "
                   "into the table"),
@@ -26,9 +27,10 @@ struct Learned : pes::Encoding {
        .rating = "poor (Nexus guide)",
        .extension = "none",
        .use_if = "an architecture such as GPT-2 or BERT is followed|deployment is exactly as long "
-                 "as training|a vector for each position is affordable"});
+                 "as training|a vector for each position is affordable",
+       .uses = PES_PLACED});
 
-  int width, train_length;
+  int width, train_length, placed;  // positions of the task's own, 0: none
   std::int64_t count;
   bool clamp, interpolate;
   double factor;
@@ -37,13 +39,25 @@ struct Learned : pes::Encoding {
   Learned(const pes_model& m, const pes::Values& v)
       : width(m.width),
         train_length(m.train_length),
-        count(v.integer("rows") > 0 ? v.integer("rows") : m.max_length),
+        placed(PES_HAS(&m, positions) ? m.positions : 0),
+        count(v.integer("rows") > 0 ? v.integer("rows")
+              : placed > 0          ? placed
+                                    : m.max_length),
         clamp(v.is("past", "clamp")),
         interpolate(v.is("past", "interpolate")),
         factor(v.flag("scale_rows") ? 1 / std::sqrt(m.width) : 1),
-        table(param("table", {count, m.width}, pes::normal(v.real("init")))) {}
+        table(param("table", {count, m.width}, pes::normal(v.real("init")))) {
+    if (count < placed)
+      throw pes::Refusal("the task's positions reach " + std::to_string(placed - 1) +
+                         ", past the table's " + std::to_string(count) + " rows");
+  }
 
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
+    if (const pes::Tensor at = s.positions(); at.id.id != 0) {
+      const std::int64_t tokens = std::int64_t{s.batch} * s.length;
+      return x +
+             factor * reshape(rows(s[table], reshape(at, {tokens})), {s.batch, s.length, width});
+    }
     const std::int64_t end = s.offset + s.length;
     if (end <= count) return x + factor * slice(s[table], 0, s.offset, s.length);
     if (!clamp && !interpolate)
@@ -68,6 +82,7 @@ struct Learned : pes::Encoding {
     return x + factor * (below + w * (above - below));
   }
   double untrained(int length) const {
+    if (placed > 0) return 0;  // the task draws from all of them
     const int trained = static_cast<int>(std::min<std::int64_t>(train_length, count));
     if (interpolate && length > count) return 1 - trained / static_cast<double>(count);
     if (length <= trained || (clamp && count <= trained)) return 0;

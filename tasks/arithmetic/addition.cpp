@@ -16,22 +16,37 @@ struct Addition : pes::Task {
   static constexpr pes_option options[] = {
       pes::flag("pad", "true", "operands have zeros up to n digits, the sum up to n + 1"),
       pes::flag("reversed", "true", "the sum is written least significant digit first"),
-      pes::flag("index_hints", "false", "each digit stands behind a token that names its place")};
+      pes::flag("index_hints", "false", "each digit stands behind a token that names its place"),
+      pes::flag(
+          "coupled_ids", "false",
+          "digits of one weight stand at one position (Position Coupling), for encodings that "
+          "read the positions of a task"),
+      pes::integer("last_id", "0", 0, 65536,
+                   "of coupled_ids: the last position; 0: as many as the longest numbers need")};
   static constexpr pes_card card = pes::card<Addition>(
       {.name = "addition", .summary = "the sum of two decimal numbers", .taxonomy = "arithmetic"});
 
   static constexpr int digit = PES_FIRST_SYMBOL, plus = digit + 10, equals = plus + 1,
                        first_hint = equals + 1;
 
-  bool pad, reversed, hints;
-  int places;  // names of places: one for each digit of the longest sum
+  bool pad, reversed, hints, coupled;
+  int places;   // names of places: one for each digit of the longest sum
+  int last_id;  // of coupled positions
 
   Addition(const pes_use& use, const pes::Values& v)
       : pad(v.flag("pad")),
         reversed(v.flag("reversed")),
         hints(v.flag("index_hints")),
-        places(problem_length(use.max_length) + 1) {
+        coupled(v.flag("coupled_ids")),
+        places(problem_length(use.max_length) + 1),
+        last_id(v.integer("last_id") > 0 ? static_cast<int>(v.integer("last_id")) : places + 1) {
     inputs = outputs = first_hint + (hints ? places : 0);
+    if (coupled && hints)
+      throw pes::Refusal("index_hints and coupled_ids both name the places of digits; choose one");
+    if (coupled && last_id < places + 1)
+      throw pes::Refusal("last_id " + std::to_string(last_id) + " is too small: sums of " +
+                         std::to_string(places) + " digits need " + std::to_string(places + 1));
+    positions = coupled ? last_id + 1 : 0;
     head = PES_LM;
     axes = {&operand_axis};
   }
@@ -76,6 +91,28 @@ struct Addition : pes::Task {
     write(prompt, b, false, units);
     prompt.push_back(equals);
     pes::write_problem(e, prompt, answer(a, b, units));
+    // Any start would do; training meets all of them, and a test begins at the first.
+    const int start = r.split == PES_SPLIT_TEST ? 1 : random.between(1, last_id - n - 1);
+    if (!e.positions.empty()) place(e.tokens, start, e.positions);
+  }
+
+  // Cho et al. 2024, section 3.1: + and = stand at `start`, a digit of weight w at start + 1 + w,
+  // all else at 0.
+  void place(pes::Tokens tokens, int start, std::span<std::int32_t> out) const {
+    const auto at_plus = std::find(tokens.begin(), tokens.end(), plus);
+    const auto at_equals = std::find(at_plus, tokens.end(), equals);
+    const auto end = std::find(at_equals, tokens.end(), PES_EOS);
+    const auto at = [&](auto token) -> std::int32_t& {
+      return out[static_cast<std::size_t>(token - tokens.begin())];
+    };
+    at(at_plus) = at(at_equals) = start;
+    const auto number = [&](auto first, auto last, bool backwards) {
+      for (auto t = first; t != last; ++t)
+        at(t) = start + 1 + static_cast<std::int32_t>(backwards ? t - first : last - 1 - t);
+    };
+    number(tokens.begin() + 1, at_plus, false);
+    number(at_plus + 1, at_equals, false);
+    number(at_equals + 1, end, reversed);
   }
 
   void oracle(pes::Tokens tokens, pes::Targets targets) const {

@@ -1,12 +1,17 @@
 // The results that stand in docs/ are what their records say.
+#include <regex>
+
+#include "base/text.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
 namespace {
 
+const fs::path docs = fs::path(PESUITE_TEST_DIR) / "../docs";
+
 TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
   int runs = 0;
-  for (const auto& item : fs::directory_iterator(fs::path(PESUITE_TEST_DIR) / "../docs/results")) {
+  for (const auto& item : fs::directory_iterator(docs / "results")) {
     if (!fs::exists(item.path() / "records.jsonl")) continue;
     ++runs;
     const fs::path copy = folder_ / item.path().filename();
@@ -21,6 +26,39 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
         << "' writes another report";
   }
   EXPECT_GE(runs, 1);
+}
+
+// Rows of tables under a heading stand in the report that the text above them links to; of a
+// hypothesis, the verdict.
+TEST(Results, AreQuotedFromTheirReports) {
+  std::istringstream text(slurp(docs / "results.md"));
+  const std::regex link(R"re(\]\((results/[a-z0-9_]+/report\.md)\))re"),
+      claim(R"re((F\d+[a-z]): .*)re");
+  std::vector<std::string> report;  // its lines
+  int rows = 0, verdicts = 0;
+  for (std::string line, last; std::getline(text, line); last = line) {
+    std::smatch m;
+    if (line.starts_with("## ")) report.clear();
+    if (std::regex_search(line, m, link)) report = split(slurp(docs / m[1].str()), '\n');
+    if (!line.starts_with("| ") || last.empty()) continue;  // no row, or a table's heading
+    ASSERT_FALSE(report.empty()) << "a table under no link to a report: " << line;
+    const std::vector<std::string> cells = split(line, '|');
+    const std::string first = trim(cells.at(1));
+    if (!std::regex_match(first, m, claim)) {
+      ++rows;
+      EXPECT_NE(std::find(report.begin(), report.end(), line), report.end()) << line;
+      continue;
+    }
+    ++verdicts;
+    const auto judged = std::find_if(report.begin(), report.end(), [&](const std::string& l) {
+      return l.starts_with("| **" + m[1].str() + "**");
+    });
+    ASSERT_NE(judged, report.end()) << line;
+    EXPECT_NE(judged->find("| " + trim(cells.at(2)) + " |"), std::string::npos) << line << "\n"
+                                                                                << *judged;
+  }
+  EXPECT_GE(rows, 7);
+  EXPECT_GE(verdicts, 4);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ AT(pes_card, extends, 104);
 AT(pes_card, use_if, 112);
 AT(pes_card, uses, 120);
 
-SIZE(pes_model, 40);
+SIZE(pes_model, 48);
 AT(pes_model, size, 0);
 AT(pes_model, layers, 8);
 AT(pes_model, heads, 12);
@@ -71,8 +71,10 @@ AT(pes_model, head_dim, 20);
 AT(pes_model, width, 24);
 AT(pes_model, train_length, 28);
 AT(pes_model, max_length, 32);
+AT(pes_model, unused, 36);
+AT(pes_model, positions, 40);
 
-SIZE(pes_step, 80);
+SIZE(pes_step, 88);
 AT(pes_step, size, 0);
 AT(pes_step, ctx, 8);
 AT(pes_step, ops, 16);
@@ -84,6 +86,8 @@ AT(pes_step, seed, 56);
 AT(pes_step, batch, 64);
 AT(pes_step, length, 68);
 AT(pes_step, offset, 72);
+AT(pes_step, unused, 76);
+AT(pes_step, positions, 80);
 
 SIZE(pes_attention, 48);
 AT(pes_attention, size, 0);
@@ -157,7 +161,7 @@ AT(pes_use, train_length, 8);
 AT(pes_use, max_length, 12);
 AT(pes_use, reach, 16);
 
-SIZE(pes_task_created, 112);
+SIZE(pes_task_created, 120);
 AT(pes_task_created, size, 0);
 AT(pes_task_created, self, 8);
 AT(pes_task_created, inputs, 16);
@@ -172,6 +176,7 @@ AT(pes_task_created, axes, 88);
 AT(pes_task_created, shortcuts, 96);
 AT(pes_task_created, candidate_first, 104);
 AT(pes_task_created, candidates, 108);
+AT(pes_task_created, positions, 112);
 
 SIZE(pes_request, 56);
 AT(pes_request, size, 0);
@@ -182,11 +187,12 @@ AT(pes_request, length, 32);
 AT(pes_request, start, 40);
 AT(pes_request, axes, 48);
 
-SIZE(pes_example, 32);
+SIZE(pes_example, 40);
 AT(pes_example, size, 0);
 AT(pes_example, tokens, 8);
 AT(pes_example, targets, 16);
 AT(pes_example, optimum, 24);
+AT(pes_example, positions, 32);
 
 SIZE(pes_task, 72);
 AT(pes_task, size, 0);

@@ -143,6 +143,28 @@ TEST(Mixture, RefusesWhatCannotBeMixed) {
   Mixture m(main);
   EXPECT_THAT(error_of([&] { m.add(classes, 0.1, false); }), HasSubstr("predict tokens"));
   EXPECT_THAT(error_of([&] { m.add(other, 1, false); }), HasSubstr("must stay below 1"));
+  const Task placed = make("addition(coupled_ids=true)");
+  EXPECT_THAT(error_of([&] { m.add(placed, 0.1, false); }), HasSubstr("positions of its own"));
+  Mixture of_placed(placed);
+  EXPECT_THAT(error_of([&] { of_placed.add(other, 0.1, false); }),
+              HasSubstr("'addition(coupled_ids=true)' and 'flipflop' cannot be mixed"));
+}
+
+// Batches of both kinds hold the positions that the task gives, and 0 at PAD.
+TEST(Mixture, BatchesHoldTheTasksPositions) {
+  const Task task = make("addition(coupled_ids=true)");
+  const Mixture m(task);
+  const auto expect_rows = [&](const Batch& b) {
+    ASSERT_EQ(b.positions.size(), b.tokens.size());
+    for (std::size_t i = 0; i < b.tokens.size(); ++i)
+      EXPECT_EQ(b.positions[i] == 0, b.tokens[i] < PES_FIRST_SYMBOL) << i;
+  };
+  expect_rows(m.batch(0, PES_SPLIT_TRAIN, 1, 0, 4, 20));
+  std::int64_t tokens = 0;
+  constexpr LengthPlan drawn{.kind = LengthKind::uniform, .least = 8, .stride = 3};
+  for (const Batch& b : m.step(drawn, 20, 0, 1, 0, 16, 128, tokens)) expect_rows(b);
+  const Task plain = make("addition");
+  EXPECT_TRUE(Mixture(plain).batch(0, PES_SPLIT_TRAIN, 1, 0, 4, 20).positions.empty());
 }
 
 // Each example of a step stands in one batch, alone as the task made it, with PAD behind it.

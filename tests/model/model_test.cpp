@@ -174,6 +174,49 @@ TEST(Protocols, ReadAndWrite) {
       "there is no protocol 'slding(3)'; known are non_overlapping, sliding(64) and last(64)");
 }
 
+// ------------------------------------------------------------------------- positions of tasks
+
+// Positions that a task gives stand for the places of tokens, and an offset moves either.
+TEST(Positions, OfATaskAreReadWhereAnEncodingReadsThem) {
+  constexpr int T = 6, B = 2;
+  ModelConfig plain = preset("micro").config;
+  plain.vocabulary = 20;
+  ModelConfig placed = plain;
+  placed.positions = 2 * T;
+  Batch b{B, T, {}, {}, {}, {}};
+  for (int i = 0; i < B * T; ++i) b.tokens.push_back(8 + i % 7), b.targets.push_back(8 + i % 5);
+  const auto backend = open_backend("cpu", {});
+  const auto nats = [&](const ModelConfig& c, const char* encoding, const Batch& batch,
+                        int offset = 0) {
+    Model m(*backend, c, Encoding(built_catalog(), {encoding, {}}, shape_of(c, T, 2 * T)), 1);
+    StepInfo s;
+    s.batch = B, s.length = T, s.offset = offset;
+    return m.score(batch, s).nats;
+  };
+  Batch same = b, moved = b, turned = b;
+  for (int i = 0; i < B * T; ++i) {
+    same.positions.push_back(i % T), moved.positions.push_back(i % T + 3);
+    turned.positions.push_back(i < T ? i % T : T - 1 - i % T);  // each row has its own
+  }
+  EXPECT_EQ(nats(placed, "learned", same), nats(plain, "learned", b));
+  EXPECT_EQ(nats(placed, "learned", same, 3), nats(plain, "learned", b, 3));
+  EXPECT_EQ(nats(placed, "learned", moved), nats(plain, "learned", b, 3));
+  const auto as_it_stands = nats(plain, "learned", b), in_part = nats(placed, "learned", turned);
+  for (int i = 0; i < B * T; ++i)
+    EXPECT_EQ(in_part[static_cast<std::size_t>(i)] == as_it_stands[static_cast<std::size_t>(i)],
+              i < T)
+        << i;
+  EXPECT_EQ(nats(placed, "rope", turned), nats(plain, "rope", b));  // which does not read them
+  Batch far = same;
+  far.positions[3] = 2 * T;
+  EXPECT_EQ(failure([&] { nats(placed, "learned", far); }),
+            "a token stands at 12, and the model has positions 0 to 11");
+  EXPECT_NE(failure([&] {
+              Encoding(built_catalog(), {"learned", {{"rows", "4"}}}, shape_of(placed, T, T));
+            }).find("the task's positions reach 11, past the table's 4 rows"),
+            std::string::npos);
+}
+
 // ------------------------------------------------------------------------------ safetensors
 
 std::string file_with(const std::string& header, const std::string& data) {

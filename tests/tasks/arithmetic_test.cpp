@@ -62,6 +62,38 @@ TEST(Addition, HintsNameThePlaces) {
   for (const auto& [token, count] : starts) expect_rate(count, many, 1. / 3, "start");
 }
 
+// Positions of an example, in training of every start that leaves room, in a test of the first.
+TEST(Addition, CoupledIdsFollowTheWeights) {
+  const auto placed = [](const std::string& options, pes_split split, int length, int index) {
+    const Task t = make_task("addition(coupled_ids=true" + options + ")", 17, 17);
+    Example e;
+    e.tokens.resize(static_cast<std::size_t>(length));
+    e.targets.resize(e.tokens.size());
+    std::vector<std::int32_t> positions(e.tokens.size(), -1);
+    Task::Request r;
+    r.split = split, r.length = length, r.index = static_cast<std::uint64_t>(index);
+    t.sample(r, e.tokens, e.targets, {}, positions);
+    return positions;
+  };
+  EXPECT_EQ(make_task("addition(coupled_ids=true)", 17, 17).positions(), 7);  // 4 digits, 5 places
+  EXPECT_EQ(make_task("addition", 17, 17).positions(), 0);
+  // BOS a a a a + b b b b = c c c c c EOS
+  EXPECT_THAT(placed("", PES_SPLIT_TEST, 17, 0),
+              ElementsAre(0, 5, 4, 3, 2, 1, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 0));
+  EXPECT_THAT(placed(", reversed=false", PES_SPLIT_TEST, 17, 0),
+              ElementsAre(0, 5, 4, 3, 2, 1, 5, 4, 3, 2, 1, 6, 5, 4, 3, 2, 0));
+  // PAD, behind an example of two digits
+  EXPECT_THAT(placed("", PES_SPLIT_TEST, 12, 0), ElementsAre(0, 3, 2, 1, 3, 2, 1, 2, 3, 4, 0, 0));
+  std::set<int> starts;
+  for (int i = 0; i < 100; ++i) starts.insert(placed("", PES_SPLIT_TRAIN, 11, i)[3]);
+  EXPECT_EQ(starts, (std::set<int>{1, 2, 3}));
+  EXPECT_EQ(make_task("addition(coupled_ids=true, last_id=40)", 17, 17).positions(), 41);
+  EXPECT_THAT(error_of([] { make_task("addition(coupled_ids=true, index_hints=true)"); }),
+              HasSubstr("choose one"));
+  EXPECT_THAT(error_of([] { make_task("addition(coupled_ids=true, last_id=5)", 17, 17); }),
+              HasSubstr("sums of 5 digits need 6"));
+}
+
 struct Sum {
   std::vector<int> a, b, c;  // most significant digit first, of c as it is written
 };

@@ -30,6 +30,8 @@ struct Step {
   std::uint64_t seed = c->seed;
   int batch = c->batch, length = c->length, offset = c->offset;
 
+  // [B, T] where the task places its tokens; none (false): token n stands at offset + n.
+  Tensor positions() const { return {c, PES_HAS(c, positions) ? c->positions : pes_tensor{}}; }
   Tensor operator[](Param p) const { return {c, c->params[p.index]}; }
   Tensor upload(std::initializer_list<std::int64_t> shape, const double* data) const {
     return {c, c->ops->upload(c->ctx, static_cast<int>(shape.size()), shape.begin(), data)};

@@ -172,7 +172,8 @@ enum {                               /* what an encoding claims for its default 
 
 enum {                              /* what an encoding is of use for, beyond training with it */
        PES_WITHOUT_TUNING = 1 << 0, /* takes over a trained model as it is, no step of training */
-       PES_SEARCHED = 1 << 1        /* wants values that are searched for on a trained model */
+       PES_SEARCHED = 1 << 1,       /* wants values that are searched for on a trained model */
+       PES_PLACED = 1 << 2          /* reads the positions that a task gives its tokens */
 };
 
 typedef struct pes_card {
@@ -210,6 +211,11 @@ typedef struct pes_model { /* what an encoding may know of the model it serves *
   int32_t train_length; /* of the sequences that training begins with: what is stretched, and what
                            "beyond training" means; a later stage may train on longer ones */
   int32_t max_length;   /* longest sequence of training and evaluation */
+
+  /* Appended in 1.1. */
+  uint32_t unused;   /* was padding, which the size does not tell from a field */
+  int32_t positions; /* the task gives its tokens positions of its own, 0 .. positions - 1; 0: they
+                        stand at their places */
 } pes_model;
 
 typedef enum pes_phase { PES_TRAIN, PES_EVAL } pes_phase;
@@ -226,6 +232,11 @@ typedef struct pes_step {
   uint64_t seed;       /* the only randomness a hook may use; the same for a step's calls */
   int32_t batch, length;
   int32_t offset; /* position of the first token: not 0 when decoding with cached keys */
+
+  /* Appended in 1.1. */
+  uint32_t unused;      /* was padding, which the size does not tell from a field */
+  pes_tensor positions; /* [B, T], where the task says that tokens stand (and `offset` further); the
+                           null handle: token n stands at offset + n */
 } pes_step;
 
 typedef struct pes_attention { /* one layer's attention, before the scores exist */
@@ -362,6 +373,9 @@ typedef struct pes_task_created { /* filled by create(); owned by the task until
   /* Since minor 1. PES_LM: tokens candidate_first .. + candidates - 1 are the possible answers.
    * Where the target is one of them, the model's ranking of all of them is scored too. 0: none. */
   int32_t candidate_first, candidates;
+  /* Since minor 1. sample() gives tokens positions of the task's own, 0 .. positions - 1, for
+   * encodings that read them (PES_PLACED). 0: tokens stand at their places. */
+  int32_t positions;
 } pes_task_created;
 
 typedef struct pes_request { /* names one example; everything about it follows from this */
@@ -380,6 +394,9 @@ typedef struct pes_example { /* arrays of the host, `length` long; the task fill
   int32_t* targets; /* what to predict after reading tokens[0..t]; -1: nothing is scored */
   double* optimum;  /* may be null: the best possible nats of each scored target for one who
                        knows the rules and sees this window; NaN where it is not known */
+
+  /* Since minor 1. */
+  int32_t* positions; /* where tokens stand; null where nobody asks, or the task declares none */
 } pes_example;
 
 typedef struct pes_task {

@@ -29,7 +29,8 @@ struct Request {
 };
 struct Example {
   std::span<std::int32_t> tokens, targets;
-  std::span<double> optimum;  // empty when nobody asks for it
+  std::span<double> optimum;          // empty when nobody asks for it
+  std::span<std::int32_t> positions;  // the same; zeros at first
 };
 
 struct Chance {
@@ -50,6 +51,7 @@ class Task {
   std::vector<const pes_axis*> axes;
   std::vector<const pes_shortcut*> shortcuts;
   std::int32_t candidate_first = 0, candidates = 0;
+  std::int32_t positions = 0;
   bool determined = false;  // targets follow from the visible tokens: the optimum is 0 nats
 };
 
@@ -80,6 +82,7 @@ struct TaskGlue {
         out->candidate_first = t->candidate_first;
         out->candidates = t->candidates;
       }
+      if (PES_HAS(out, positions)) out->positions = t->positions;
     });
   }
   static void destroy(void* self) { delete static_cast<T*>(self); }
@@ -102,7 +105,12 @@ struct TaskGlue {
     return guard(error, [&] {
       const T& t = of(self);
       const auto n = static_cast<std::size_t>(r->length);
-      Example e{{out->tokens, n}, {out->targets, n}, {out->optimum, out->optimum ? n : 0}};
+      std::int32_t* const positions = PES_HAS(out, positions) ? out->positions : nullptr;
+      Example e{{out->tokens, n},
+                {out->targets, n},
+                {out->optimum, out->optimum ? n : 0},
+                {positions, positions ? n : 0}};
+      std::fill(e.positions.begin(), e.positions.end(), 0);
       std::fill(e.optimum.begin(), e.optimum.end(), std::nan(""));
       Random random = stream(t, *r);
       t.sample(Request{r}, random, e);
