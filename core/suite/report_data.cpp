@@ -366,7 +366,7 @@ std::string TaskData::name(const Setting& s) const {
 
 RunData read_run(const fs::path& folder) {
   RunData run;
-  run.folder = folder.filename().string();
+  run.folder = fs::weakly_canonical(folder).filename().string();  // also of "." and "runs/x/"
   const fs::path file = folder / "records.jsonl";
   if (!fs::exists(file)) fail(Exit::data, "{} is not there: nothing to report", file.string());
   const Records records = read_records(file);

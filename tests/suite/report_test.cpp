@@ -156,6 +156,14 @@ TEST_F(Report, OfNothingIsASentence) {
   EXPECT_THROW(write_report(written()), Error);
 }
 
+TEST_F(Report, NamesItsFolderHoweverItIsWritten) {
+  nats("plain", 1, 64, 2);
+  const std::string whole = page(), name = fs::path(folder_).filename().string();
+  EXPECT_THAT(whole, HasSubstr("`pesuite report " + name + "`"));
+  for (const fs::path& same : {folder_ / ".", folder_ / ""})
+    EXPECT_EQ(read_file(write_report(same).file), whole) << same;
+}
+
 TEST_F(Report, DrawsWhateverAnEncodingIsCalled) {
   const std::string wild = "\"x\" `touch harm` @a_b^c {$\\n} %d";
   for (const int length : {64, 128}) nats("plain", 1, length, 2), nats(wild, 1, length, 2.5);
