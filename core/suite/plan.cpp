@@ -210,16 +210,8 @@ class Planner {
       for (const Sum* sum : sums) {
         for (const std::string& name : names_of(*sum))
           facts["identity"][name] = identity_of(catalog_.encoding(name));
-        if (const std::string note = unused_layers(*sum, m.layers); !note.empty())
-          facts["note"] = note;
-        const auto reads = [&](const std::string& name) {
-          return (uses_of(*catalog_.encoding(name).descriptor->card) & PES_PLACED) != 0;
-        };
-        const auto names = names_of(*sum);
-        if (m.positions > 0 && std::none_of(names.begin(), names.end(), reads))
-          facts["note"] =
-              "does not read the positions that the task gives its tokens; to it they "
-              "stand at their places";
+        for (const std::string& note : {unused_layers(*sum, m.layers), unread_positions(*sum, m)})
+          if (!note.empty()) facts["note"] = note;
       }
       facts.update(ask([&]() -> Json {
         return {{"parameters", probe(x, sums, shape_of(m, train_length, max_length))}};
@@ -256,6 +248,15 @@ class Planner {
         return fmt::format("the pattern names {} layers, the model has {}: the rest never acts",
                            f.pattern.size(), layers);
     return "";
+  }
+  std::string unread_positions(const Sum& s, const ModelConfig& m) const {
+    const auto names = names_of(s);
+    const bool read = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return (uses_of(*catalog_.encoding(name).descriptor->card) & PES_PLACED) != 0;
+    });
+    return m.positions == 0 || read ? ""
+                                    : "does not read the positions that the task gives its tokens; "
+                                      "to it they stand at their places";
   }
   // Finds what collides. What else goes wrong is a failure of the cell, not of the suite.
   static void rehearse(Composition& encoding, const ModelShape& shape) {

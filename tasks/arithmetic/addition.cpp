@@ -91,13 +91,14 @@ struct Addition : pes::Task {
     write(prompt, b, false, units);
     prompt.push_back(equals);
     pes::write_problem(e, prompt, answer(a, b, units));
+    if (e.positions.empty()) return;
     // Any start would do; training meets all of them, and a test begins at the first.
-    const int start = r.split == PES_SPLIT_TEST ? 1 : random.between(1, last_id - n - 1);
-    if (!e.positions.empty()) place(e.tokens, start, e.positions);
+    place(e.tokens, r.split == PES_SPLIT_TEST ? 1 : random.between(1, last_id - n - 1),
+          e.positions);
   }
 
-  // Cho et al. 2024, section 3.1: + and = stand at `start`, a digit of weight w at start + 1 + w,
-  // all else at 0.
+  // Cho et al. 2024, arXiv:2405.20671: + and = stand at `start`, a digit of weight w at start + 1 +
+  // w, all else at 0.
   void place(pes::Tokens tokens, int start, std::span<std::int32_t> out) const {
     const auto at_plus = std::find(tokens.begin(), tokens.end(), plus);
     const auto at_equals = std::find(at_plus, tokens.end(), equals);

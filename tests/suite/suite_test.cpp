@@ -157,6 +157,23 @@ TEST_F(Suites, ProblemsOfTheFileAndOfPluginsAreReportedTogether) {
             "--set train.stepps: unknown key 'train.stepps', did you mean 'steps'?");
 }
 
+TEST_F(Suites, EncodingsThatDoNotReadATasksPositionsAreNoted) {
+  const auto notes = [&](const std::string& encoding) {
+    return plan(
+               "defaults = {seeds = [1]}\nmodel = {micro = {}}\n[[encoding]]\nexpr = \"" +
+               encoding +
+               "\"\n[[task]]\ntask = \"addition\"\noptions = {coupled_ids = true}\ntrain_len = 17\n"
+               "[[eval]]\nlengths = [17]\nexamples = 4\n")
+        .notes;
+  };
+  EXPECT_THAT(notes("rope"),
+              ::testing::Contains(::testing::HasSubstr("does not read the positions")));
+  for (const char* reads : {"learned", "rope + learned"})
+    EXPECT_THAT(notes(reads),
+                ::testing::Not(::testing::Contains(::testing::HasSubstr("positions"))))
+        << reads;
+}
+
 TEST_F(Suites, TwinsAreRefused) {
   EXPECT_EQ(
       problems([&] { plan(replaced(sound, "rope(base=500)", "rope(base=10000)")); }),

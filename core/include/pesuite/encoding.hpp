@@ -30,7 +30,7 @@ struct Step {
   std::uint64_t seed = c->seed;
   int batch = c->batch, length = c->length, offset = c->offset;
 
-  // [B, T] where the task places its tokens; none (false): token n stands at offset + n.
+  // [B, T] where the task places its tokens; null handle: token n stands at offset + n.
   Tensor positions() const { return {c, PES_HAS(c, positions) ? c->positions : pes_tensor{}}; }
   Tensor operator[](Param p) const { return {c, c->params[p.index]}; }
   Tensor upload(std::initializer_list<std::int64_t> shape, const double* data) const {
