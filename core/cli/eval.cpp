@@ -192,6 +192,7 @@ int eval_verb(const std::vector<std::string>& words) {
   EvalConfig config;
   config.train_length = cell.train.length;
   config.longest_trained = longest_trained(cell);
+  config.fill_trained = cell.train.lengths.fill;
   config.lengths = lengths_of(a, cell.train.length);
   config.examples = a.count("examples", 1);
   const int longest = std::max(cell.max_length, config.lengths.back());

@@ -134,7 +134,7 @@ template <class F>
 void score_all(const Scorer& model, const Task& task, int length, std::uint64_t seed,
                std::int64_t steps, const std::vector<Task::Request>& requests,
                const std::function<void(double)>& progress, F body) {
-  const auto n = static_cast<std::size_t>(length);
+  const auto n = static_cast<std::size_t>(length);  // with FILL
   const auto pass = static_cast<std::size_t>(pass_size(length));
   for (std::size_t done = 0; done < requests.size(); done += pass) {
     const std::size_t size = std::min(pass, requests.size() - done);
@@ -296,45 +296,44 @@ struct Condition {
   Json coords;
   bool trained;
 };
-Condition setting(const Task& task, const EvalConfig& c, const std::vector<double>& axes,
-                  int length) {
-  Condition s{{{"train_len", c.train_length}, {"eval_len", length}}, c.trained_on(length)};
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    if (std::isnan(axes[a])) continue;
+Condition setting(const Task& task, const EvalConfig& c, const Task::Request& r) {
+  Condition s{{{"train_len", c.train_length}, {"eval_len", r.length}},
+              c.trained_on(r.length) && r.fill <= c.fill_trained};
+  for (std::size_t a = 0; a < r.axes.size(); ++a) {
+    if (std::isnan(r.axes[a])) continue;
     const Axis& axis = task.axes()[a];
-    s.coords[axis.name] = axes[a];
-    const auto at = std::find(axis.values.begin(), axis.values.end(), axes[a]);
+    s.coords[axis.name] = r.axes[a];
+    const auto at = std::find(axis.values.begin(), axis.values.end(), r.axes[a]);
     s.trained &= at - axis.values.begin() < axis.trained;
   }
+  if (c.most_fill() > 0) s.coords[fill_axis] = r.fill;
   return s;
 }
 
+// `first` is the first of the examples.
 void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c,
-                      const std::vector<double>& axes, int length, std::uint64_t seed,
-                      std::int64_t steps, const std::function<void(double)>& progress,
-                      std::vector<Observation>& out) {
-  std::vector<Task::Request> requests;
-  for (int i = 0; i < c.examples; ++i) {
-    Task::Request r;
-    r.split = c.split, r.seed = seed, r.index = static_cast<std::uint64_t>(i);
-    r.length = length, r.axes = axes;
-    requests.push_back(r);
-  }
+                      const Task::Request& first, std::int64_t steps,
+                      const std::function<void(double)>& progress, std::vector<Observation>& out) {
+  std::vector<Task::Request> requests(static_cast<std::size_t>(c.examples), first);
+  for (std::size_t i = 0; i < requests.size(); ++i) requests[i].index = i;
   const auto n = static_cast<std::size_t>(c.examples);
   std::vector<Sums> all(n), seen(n), unseen(n);
   Ranks ranks(n);
-  score_all(model, task, length, seed, steps, requests, progress, [&](const Scored& t) {
-    const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0, 0, 1};
-    all[t.request] += one;
-    (c.trained_on(t.place + 1) ? seen : unseen)[t.request] += one;
-    ranks.add(t);
-  });
-  auto [coords, trained] = setting(task, c, axes, length);
+  const auto reached = [&](int tokens) { return c.trained_on(tokens - c.fill_trained); };
+  score_all(model, task, first.tokens(), first.seed, steps, requests, progress,
+            [&](const Scored& t) {
+              const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0, 0, 1};
+              all[t.request] += one;
+              (reached(t.place + 1) ? seen : unseen)[t.request] += one;
+              ranks.add(t);
+            });
+  auto [coords, trained] = setting(task, c, first);
   const std::string split = trained ? "id" : "ood";
-  const Task::Chance chance = task.chance(requests.at(0));
+  const Task::Chance chance = task.chance(first);
   std::int64_t count = 0;
   for (const Sums& s : all) count += s.count;
-  if (count == 0) fail(Exit::data, "task '{}' scores nothing at length {}", task.text(), length);
+  if (count == 0)
+    fail(Exit::data, "task '{}' scores nothing at length {}", task.text(), first.length);
 
   Observation o = observation("nll", "nats/target", "lower", split, coords);
   const Clustered m = mean(all, [](const Sums& s) { return s.nats; });
@@ -346,7 +345,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   out.push_back(accuracy(all, "acc", split, coords, chance.accuracy));
   if (count > c.examples) out.push_back(accuracy(total(all), "em", split, coords, chance.exact));
   ranks.describe(task.info().candidates, split, coords, out);
-  if (c.trained_on(length)) return;
+  if (reached(first.tokens())) return;
   for (const auto& [name, part] : {std::pair{"seen", &seen}, std::pair{"unseen", &unseen}}) {
     if (std::all_of(part->begin(), part->end(), [](const Sums& s) { return s.count == 0; }))
       continue;
@@ -360,7 +359,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
 Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
   Batch b;
   b.size = static_cast<int>(requests.size());
-  b.length = requests[0].length;
+  b.length = requests[0].tokens();
   const auto n = static_cast<std::size_t>(b.length);
   b.candidate_first = task.info().candidate_first, b.candidates = task.info().candidates;
   b.tokens.resize(requests.size() * n);
@@ -384,18 +383,24 @@ StepInfo evaluation_step(int size, int length, std::uint64_t seed, std::int64_t 
 
 namespace {
 
-// All combinations of the grid's values; axes that are not in it stay NaN.
-std::vector<std::vector<double>> axis_grid(const EvalConfig& c, const Task& task) {
-  std::vector<std::vector<double>> points = {
-      std::vector<double>(task.axes().size(), Observation::none)};
+// Requests of all combinations of the grid's values; axes that are not in it stay NaN.
+std::vector<Task::Request> axis_grid(const EvalConfig& c, const Task& task, int length,
+                                     std::uint64_t seed) {
+  Task::Request drawn;
+  drawn.split = c.split, drawn.seed = seed, drawn.length = length;
+  drawn.axes.assign(task.axes().size(), Observation::none);
+  std::vector<Task::Request> points = {drawn};
   for (const EvalAxis& axis : c.axes) {
-    std::size_t a = 0;
-    while (task.axes()[a].name != axis.name) ++a;  // check() made sure of it
-    std::vector<std::vector<double>> next;
+    std::size_t a = 0;  // check() made sure that there is one
+    while (axis.name != fill_axis && task.axes()[a].name != axis.name) ++a;
+    std::vector<Task::Request> next;
     for (const auto& p : points)
       for (const double value : axis.values) {
         next.push_back(p);
-        next.back()[a] = value;
+        if (axis.name == fill_axis)
+          next.back().fill = static_cast<std::int32_t>(value);
+        else
+          next.back().axes[a] = value;
       }
     points = std::move(next);
   }
@@ -406,13 +411,19 @@ std::vector<std::vector<double>> axis_grid(const EvalConfig& c, const Task& task
 
 Task::Request request_of(const Task& task, const EvalConfig& c, pes_split split, std::int64_t i,
                          int length, std::uint64_t seed) {
-  const auto grid = axis_grid(c, task);
-  return {split,
-          seed,
-          static_cast<std::uint64_t>(i),
-          length,
-          task.is_corpus() ? 0 : -1,
-          grid[static_cast<std::size_t>(i) % grid.size()]};
+  const auto grid = axis_grid(c, task, length, seed);
+  Task::Request r = grid[static_cast<std::size_t>(i) % grid.size()];
+  r.split = split, r.index = static_cast<std::uint64_t>(i);
+  if (task.is_corpus()) r.start = 0;
+  return r;
+}
+
+int EvalConfig::most_fill() const {
+  double most = 0;
+  for (const EvalAxis& axis : axes)
+    if (axis.name == fill_axis)
+      for (const double value : axis.values) most = std::max(most, value);
+  return static_cast<int>(most);
 }
 
 void check(const EvalConfig& c, const Task& task) {
@@ -428,6 +439,11 @@ void check(const EvalConfig& c, const Task& task) {
            task.text(), task.info().document, longest(c), reach(c));
   }
   for (const EvalAxis& axis : c.axes) {
+    if (axis.name == fill_axis) {
+      if (const std::string why = task.refuses_fill(c.lengths[0]); !why.empty())
+        fail(Exit::usage, "task '{}' has no axis 'fill': it {}", task.text(), why);
+      continue;
+    }
     std::vector<std::string> names;
     for (const Axis& a : task.axes()) names.push_back(a.name);
     if (std::find(names.begin(), names.end(), axis.name) == names.end())
@@ -449,7 +465,8 @@ double tokens_read(const EvalConfig& c, const Task& task, int length) {
     for (const Protocol& p : c.protocols)
       tokens += static_cast<double>(windows_of(c, p, length).size()) * length;
   } else {
-    tokens = static_cast<double>(axis_grid(c, task).size()) * c.examples * length;
+    for (const Task::Request& r : axis_grid(c, task, length, 0))
+      tokens += static_cast<double>(c.examples) * r.tokens();
   }
   return tokens;
 }
@@ -468,9 +485,9 @@ std::vector<Observation> evaluate(const Scorer& model, const Task& task, const E
       evaluate_corpus(model, task, c, c.protocols[i], length, seed, steps,
                       part(i, c.protocols.size()), out);
   } else {
-    const auto points = axis_grid(c, task);
+    const auto points = axis_grid(c, task, length, seed);
     for (std::size_t i = 0; i < points.size(); ++i)
-      evaluate_problem(model, task, c, points[i], length, seed, steps, part(i, points.size()), out);
+      evaluate_problem(model, task, c, points[i], steps, part(i, points.size()), out);
   }
   return out;
 }

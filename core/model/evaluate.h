@@ -33,6 +33,9 @@ struct EvalAxis {
   std::string name;
   std::vector<double> values;
 };
+// The axis that every problem has: FILL tokens before the example, which push it to later positions
+// and make nothing else longer. It tells "further away" from "longer".
+inline constexpr const char* fill_axis = "fill";
 
 struct EvalConfig {
   std::vector<int> lengths;         // tokens
@@ -41,7 +44,10 @@ struct EvalConfig {
   std::vector<EvalAxis> axes;       // problems: the grid; axes not named are drawn
   int train_length = 0;
   int longest_trained = 0;  // where training went on at another length than it began with
+  int fill_trained = 0;     // most FILL tokens before an example of training
   bool trained_on(int length) const { return length <= std::max(train_length, longest_trained); }
+  // Most FILL tokens that are asked for.
+  int most_fill() const;
   pes_split split = PES_SPLIT_TEST;
 };
 

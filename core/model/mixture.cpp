@@ -19,10 +19,18 @@ std::int64_t LengthPlan::reached(int longest, std::int64_t step) const {
 }
 
 double LengthPlan::mean(int longest, std::int64_t step) const {
-  if (kind == LengthKind::fixed) return longest;
+  const double before = fill / 2.0;
+  if (kind == LengthKind::fixed) return before + longest;
   const double last =
       std::min(longest, least + stride * static_cast<int>(reached(longest, step) - 1));
-  return kind == LengthKind::uniform || shorter ? (std::min(longest, least) + last) / 2 : last;
+  return before +
+         (kind == LengthKind::uniform || shorter ? (std::min(longest, least) + last) / 2 : last);
+}
+
+int LengthPlan::fill_of(std::uint64_t seed, std::uint64_t index) const {
+  if (fill == 0) return 0;
+  pes::Random random(seed, pes::purpose("fill"), index);
+  return random.below(static_cast<std::uint32_t>(fill + 1));
 }
 
 std::vector<int> LengthPlan::all(int longest) const {
@@ -96,7 +104,7 @@ Batch Mixture::batch(std::size_t part, pes_split split, std::uint64_t seed, std:
   b.targets.resize(n * rows);
   if (task(part).positions() > 0) b.positions.resize(n * rows);
   for (std::size_t i = 0; i < rows; ++i)
-    sample(part, {split, seed, first + i, length, -1, {}}, row(b.tokens, i, n),
+    sample(part, {split, seed, first + i, length, -1, {}, 0}, row(b.tokens, i, n),
            row(b.targets, i, n), row(b.positions, i, n));
   return b;
 }
@@ -123,9 +131,10 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
                                  std::uint64_t seed, std::uint64_t first, int size,
                                  std::int64_t pass_tokens, std::int64_t& tokens) const {
   const auto count = static_cast<std::size_t>(size);
-  std::vector<int> lengths(count);
+  std::vector<int> fills(count), lengths(count);  // lengths with the FILL before the examples
   for (std::size_t i = 0; i < count; ++i) {
-    lengths[i] = plan.length(longest, step, seed, first + i);
+    fills[i] = plan.fill_of(seed, first + i);
+    lengths[i] = fills[i] + plan.length(longest, step, seed, first + i);
     tokens += lengths[i];
   }
   std::vector<std::size_t> order(count);
@@ -147,13 +156,13 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
     if (main().positions() > 0) b.positions.resize(n * rows);
     for (std::size_t i = 0; i < rows; ++i) {
       const std::uint64_t index = first + order[done + i];
-      const int length = lengths[order[done + i]];
+      const int length = lengths[order[done + i]], fill = fills[order[done + i]];
       const auto own = [&](std::vector<std::int32_t>& all) {  // without the PAD behind it
         const auto whole = row(all, i, n);
         return whole.first(std::min(whole.size(), static_cast<std::size_t>(length)));
       };
-      sample(part(index), {PES_SPLIT_TRAIN, seed, index, length, -1, {}}, own(b.tokens),
-             own(b.targets), own(b.positions));
+      sample(part(index), {PES_SPLIT_TRAIN, seed, index, length - fill, -1, {}, fill},
+             own(b.tokens), own(b.targets), own(b.positions));
     }
     out.push_back(std::move(b));
     done = end;

@@ -21,11 +21,15 @@ struct LengthPlan {
   std::int64_t over = 0;                // growing: steps until the training length is reached
   bool shorter = true;    // growing: lengths below the one that is reached are drawn too
   bool per_step = false;  // one length for all examples of a step, instead of one for each
+  int fill = 0;           // of any kind: 0 to so many FILL tokens stand before each example
   bool operator==(const LengthPlan&) const = default;
 
   // Tokens of training example `index` in `step`; follows from the arguments alone.
   int length(int longest, std::int64_t step, std::uint64_t seed, std::uint64_t index) const;
-  // Expected over examples.
+  // FILL tokens before training example `index`.
+  int fill_of(std::uint64_t seed, std::uint64_t index) const;
+  bool varies() const { return kind != LengthKind::fixed || fill > 0; }
+  // Tokens of an example with its FILL, expected over examples.
   double mean(int longest, std::int64_t step) const;
   std::vector<int> all(int longest) const;  // ascending, at least one
 

@@ -78,7 +78,17 @@ auto Task::with(const Request& r, F body) const {
 
 void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
                   std::span<double> optimum, std::span<std::int32_t> positions) const {
-  PES_CHECK(tokens.size() == static_cast<std::size_t>(r.length) && targets.size() == tokens.size());
+  PES_CHECK(tokens.size() == static_cast<std::size_t>(r.tokens()) && r.fill >= 0 &&
+            targets.size() == tokens.size());
+  if (r.fill > 0) {
+    const auto fill = static_cast<std::size_t>(r.fill);
+    std::fill_n(tokens.begin(), fill, std::int32_t{PES_FILL});
+    std::fill_n(targets.begin(), fill, -1);
+    if (!optimum.empty()) std::fill_n(optimum.begin(), fill, std::nan(""));
+    tokens = tokens.subspan(fill), targets = targets.subspan(fill);
+    if (!optimum.empty()) optimum = optimum.subspan(fill);
+    PES_CHECK(positions.empty());
+  }
   pes_example example{sizeof(pes_example), tokens.data(), targets.data(),
                       optimum.empty() ? nullptr : optimum.data(),
                       positions.empty() ? nullptr : positions.data()};
@@ -102,6 +112,21 @@ void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<st
           "task '{}', example {} of length {}: token {} stands at {}, and the task's positions are "
           "0 to {}",
           text_, r.index, r.length, t, positions[t], created_.positions - 1);
+}
+
+std::string Task::refuses_fill(std::int32_t length) const {
+  if (is_corpus()) return "is a corpus, whose documents go on beyond any length";
+  if (positions() > 0) return "gives its tokens positions of its own";
+  // a task that uses no shared ids says so nowhere, but uses those that are reserved
+  std::vector<std::int32_t> tokens(length), targets(length);
+  Request r;
+  r.length = length;
+  for (; r.index < 8; ++r.index) {
+    sample(r, tokens, targets);
+    for (const std::int32_t id : tokens)
+      if (id > PES_FILL && id < PES_FIRST_SYMBOL) return "has symbols of its own in place of FILL";
+  }
+  return created_.inputs > PES_FILL ? "" : "has no FILL in its alphabet";
 }
 
 void Task::oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const {

@@ -45,11 +45,16 @@ class Task {
     std::int32_t length = 0;
     std::int64_t start = -1;   // corpora; -1: drawn
     std::vector<double> axes;  // empty: all drawn
+    std::int32_t fill = 0;     // FILL tokens before the example, beside its length
+    std::int32_t tokens() const { return fill + length; }
   };
-  // Fills tokens and targets, `length` long, and optimum and positions where they are not empty.
-  // Error (data) when the task says that there is no such example, or breaks its promises.
+  // Fills tokens and targets, one a token of the request, and optimum and positions where they are
+  // not empty. Error (data) when the task says that there is no such example, or breaks its
+  // promises.
   void sample(const Request&, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
               std::span<double> optimum = {}, std::span<std::int32_t> positions = {}) const;
+  // Why FILL cannot stand before its examples of this length, as the end of a sentence; "": it can.
+  std::string refuses_fill(std::int32_t length) const;
   // Tokens stand where the task says, at 0 .. positions() - 1; 0: at their places.
   std::int32_t positions() const { return created_.positions; }
   bool has_oracle() const { return task_->oracle != nullptr; }

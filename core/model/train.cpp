@@ -181,7 +181,7 @@ class Run {
     observe("grad_norm", "norm", "none", "train", state_.norm / steps);
     observe("clipped", "share", "none", "train", static_cast<double>(state_.clipped) / steps);
     observe("lr", "rate", "none", "train", lr);
-    if (config_.lengths.kind != LengthKind::fixed)
+    if (config_.lengths.varies())
       observe("length", "tokens", "none", "train",
               static_cast<double>(state_.logged_tokens) / (steps * config_.batch));
     log(fmt::format(

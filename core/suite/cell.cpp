@@ -105,6 +105,7 @@ Json to_json(const TrainConfig& c) {
                     {"over", c.lengths.over},
                     {"shorter", c.lengths.shorter},
                     {"per", c.lengths.per_step ? "step" : "example"}};
+  if (c.lengths.fill > 0) j["fill"] = c.lengths.fill;
   return j;
 }
 
@@ -130,6 +131,7 @@ TrainConfig train_from_json(const Json& j) {
     c.lengths.over = l.at("over"), c.lengths.shorter = l.at("shorter");
     c.lengths.per_step = l.at("per") == "step";
   }
+  c.lengths.fill = j.value("fill", 0);
   return c;
 }
 
@@ -307,6 +309,8 @@ std::string data_text(const CellConfig& c) {
   if (!c.mix.empty()) part(rest, c.task);
   for (const CellMix& m : c.mix) part(m.share, m.task);
   const LengthPlan& l = c.train.lengths;
+  if (l.fill > 0)
+    out += fmt::format("{}0 to {} FILL before each example", out.empty() ? "" : "; ", l.fill);
   if (l.kind == LengthKind::fixed) return out;
   const std::vector<int> all = l.all(c.train.length);
   out += fmt::format("{}lengths {} to {}{}", out.empty() ? "" : "; ", all.front(), all.back(),

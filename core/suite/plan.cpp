@@ -186,7 +186,8 @@ class Planner {
                 {"documents", i.documents},
                 {"digest", i.digest ? i.digest : ""},
                 {"note", i.note ? i.note : ""},
-                {"axes", axes}};
+                {"axes", axes},
+                {"refuses_fill", task.refuses_fill(train_length)}};
       }));
     });
   }
@@ -267,15 +268,31 @@ class Planner {
     }
   }
 
-  static std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length) {
+  static std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length,
+                                    int least = 1) {
     std::set<int> lengths;
     for (const std::string& l : texts) {
       double x = 0;
       const bool multiple = l.ends_with("x");
       parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x);
-      lengths.insert(std::max(1, static_cast<int>(std::lround(multiple ? x * train_length : x))));
+      lengths.insert(
+          std::max(least, static_cast<int>(std::lround(multiple ? x * train_length : x))));
     }
     return {lengths.begin(), lengths.end()};
+  }
+
+  // FILL tokens before the examples of an evaluation, as numbers or multiples as lengths are.
+  static std::vector<int> fills(const EvalSettings& e, int train_length) {
+    const auto found = e.axes.find(fill_axis);
+    if (found == e.axes.end()) return {0};
+    for (const std::string& t : found->second) {
+      double tokens = 0;
+      if (!parse_count(t.substr(0, t.size() - (t.ends_with("x") ? 1 : 0)), tokens) || tokens < 0 ||
+          tokens > (1 << 24))
+        fail(Exit::usage, "'axes.fill' holds '{}', which is no number of tokens such as 64 or 1x",
+             t);
+    }
+    return in_tokens(found->second, train_length, 0);
   }
 
   static EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths,
@@ -286,6 +303,14 @@ class Planner {
     c.train_length = train_length;
     if (facts.at("document").get<std::int64_t>() > 0) c.protocols = e.protocols;
     for (const auto& [name, texts] : e.axes) {
+      if (name == fill_axis) {
+        if (const std::string why = facts.value("refuses_fill", std::string()); !why.empty())
+          fail(Exit::usage, "'axes' names 'fill', but task '{}' {}", e.task, why);
+        EvalAxis fill{name, {}};
+        for (const int tokens : fills(e, train_length)) fill.values.push_back(tokens);
+        c.axes.push_back(std::move(fill));
+        continue;
+      }
       if (!facts.at("axes").contains(name)) {
         std::vector<std::string> names;
         for (const auto& [n, unused] : facts.at("axes").items()) names.push_back(n);
@@ -314,12 +339,18 @@ class Planner {
             Plan& plan) {
     const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
     // of all encodings, so that those that train alike have the same trunk
-    int max_length = longest_trained(train_length), reached = 0;
+    int max_length = longest_trained(train_length) + t.train.lengths.fill, reached = 0;
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
       evals.emplace_back(&s, in_tokens(s.lengths, train_length));
-      for (const int l : evals.back().second) max_length = std::max(max_length, l);
+      try {
+        for (const int l : evals.back().second)
+          max_length = std::max(max_length, l + fills(s, train_length).back());
+      } catch (const Error& error) {
+        problems_.add(s.where.at("axes"), error.what(), error.code());
+        return false;
+      }
       EvalConfig windows;
       windows.lengths = evals.back().second, windows.protocols = s.protocols,
       windows.train_length = train_length;
@@ -385,6 +416,16 @@ class Planner {
         check_documents(ec, task, t, reached);
         if (settings->probes.empty())
           for (const int l : lengths) c.evals.push_back({l, reached, ec, {}});
+        if (ec.most_fill() > 0 && t.train.lengths.fill == 0) {
+          const std::string note = fmt::format(
+              "{}: evaluation puts FILL before examples, which training never shows; 'train.fill = "
+              "4' shows a little of it",
+              t.id);
+          if (noted_.insert(note).second) plan.notes.push_back(note);
+        }
+        if (ec.most_fill() > 0 && !settings->probes.empty())
+          fail(Exit::usage,
+               "probes look at examples without FILL: 'axes' of the same entry names it");
         key = "probes";
         add_probes(c, *settings, lengths, {0, reached, ec, {}});
       } catch (const Error& error) {
@@ -408,9 +449,10 @@ class Planner {
   // of them, and whether each has examples of every length.
   bool mix(CellConfig& config, const SuiteTask& t, const Lengths& lengths, ModelConfig& model) {
     const TrainSettings& s = t.train;
-    if (s.mix.empty() && s.lengths.kind == LengthKind::fixed) return true;
-    const std::string& where =
-        s.lengths.kind == LengthKind::fixed ? s.mix[0].where : s.lengths_where;
+    if (s.mix.empty() && !s.lengths.varies()) return true;
+    const std::string& where = s.lengths.kind != LengthKind::fixed ? s.lengths_where
+                               : s.lengths.fill > 0                ? s.fill_where
+                                                                   : s.mix[0].where;
     if (s.lengths.kind != LengthKind::fixed && s.lengths.least > lengths.train) {
       problems_.add(
           where, fmt::format("lengths of training begin at {} tokens, above the training length {}",
@@ -436,6 +478,10 @@ class Planner {
             const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
             const std::vector<Task> mixed = make_mixed_tasks(catalog_, config);
             const Mixture mixture = make_mixture(own, mixed, config.mix);
+            for (std::size_t part = 0; s.lengths.fill > 0 && part < mixture.parts(); ++part)
+              if (const Task& task = mixture.task(part); !task.refuses_fill(lengths.train).empty())
+                fail(Exit::usage, "no FILL can stand before examples of task '{}': it {}",
+                     task.text(), task.refuses_fill(lengths.train));
             try_lengths(mixture, s.lengths, lengths.train);
             for (const int later : switch_lengths_) try_lengths(mixture, s.lengths, later);
             return {{"vocabulary", mixture.vocabulary()}};

@@ -48,7 +48,15 @@ void estimate_cost(PlannedCell& c, double rate) {
                  ? e.length
                  : std::max(1, e.config.train_length / p.targets) * static_cast<double>(e.length));
     }
-    for (const EvalAxis& a : e.config.axes) tokens *= static_cast<double>(a.values.size());
+    for (const EvalAxis& a : e.config.axes) {
+      if (a.name == fill_axis) {  // of every point, its own number of tokens beside the length
+        double all = 0;
+        for (const double fill : a.values) all += 1 + fill / e.length;
+        tokens *= all;
+      } else {
+        tokens *= static_cast<double>(a.values.size());
+      }
+    }
     if (e.probe) tokens *= passes_of(*e.probe);
     c.eval_flops += tokens * forward_flops(m, e.length);
   }

@@ -216,6 +216,7 @@ class Work {
     if (fs::exists(path)) return;
     EvalConfig config = e.config;
     config.longest_trained = longest_trained(cell_);
+    config.fill_trained = cell_.train.lengths.fill;
     const auto heard = [&](double share) {
       progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
                 (done + share * work) / total_work_});

@@ -242,6 +242,116 @@ TEST(Mixture, DataDoNotDependOnThreads) {
   EXPECT_EQ(one, many);
 }
 
+// What stands behind FILL is the example itself, and training draws how much FILL it is.
+TEST(Fill, StandsBeforeExamplesAndIsNotScored) {
+  const Task task = make("copy");
+  Task::Request r{PES_SPLIT_TEST, 3, 5, 23, -1, {}};
+  const auto sample = [&](int fill) {
+    r.fill = fill;
+    const auto n = static_cast<std::size_t>(r.tokens());
+    std::vector<std::int32_t> tokens(n), targets(n);
+    std::vector<double> optimum(n);
+    task.sample(r, tokens, targets, optimum);
+    for (int t = 0; t < fill; ++t) {
+      EXPECT_EQ(tokens[t], PES_FILL);
+      EXPECT_EQ(targets[t], -1);
+      EXPECT_TRUE(std::isnan(optimum[t]));
+    }
+    tokens.erase(tokens.begin(), tokens.begin() + fill);
+    targets.erase(targets.begin(), targets.begin() + fill);
+    return std::pair{tokens, targets};
+  };
+  EXPECT_EQ(sample(7), sample(0));
+}
+
+TEST(Fill, IsDrawnForEachExampleOfTraining) {
+  const Task main = make("copy");
+  const Mixture m(main);
+  const LengthPlan plan{.fill = 4};
+  EXPECT_TRUE(plan.varies());
+  EXPECT_EQ(plan.mean(23, 0), 25);
+  std::int64_t tokens = 0;
+  std::map<int, int> drawn;
+  std::multiset<std::vector<std::int32_t>> found, expected;
+  for (const Batch& b : m.step(plan, 23, 0, 1, 100, 200, 256, tokens))
+    for (int i = 0; i < b.size; ++i) {
+      const auto at = b.tokens.begin() + static_cast<std::ptrdiff_t>(i) * b.length;
+      int fill = 0;
+      while (at[fill] == PES_FILL) ++fill;
+      ++drawn[fill];
+      found.emplace(at + fill, at + fill + 23);
+      for (int t = fill + 23; t < b.length; ++t) EXPECT_EQ(at[t], PES_PAD);
+    }
+  EXPECT_EQ(drawn.size(), 5u);
+  EXPECT_EQ(drawn.rbegin()->first, 4);
+  std::int64_t wanted = 0;
+  for (std::uint64_t i = 100; i < 300; ++i) {
+    expected.insert(m.batch(0, PES_SPLIT_TRAIN, 1, i, 1, 23).tokens);
+    wanted += 23 + plan.fill_of(1, i);
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(tokens, wanted);
+}
+
+TEST(Fill, IsRefusedWhereItWouldMeanSomethingElse) {
+  EXPECT_EQ(make("copy").refuses_fill(23), "");
+  EXPECT_EQ(make("even_pairs").refuses_fill(23), "");
+  EXPECT_THAT(make("toylag").refuses_fill(23), HasSubstr("is a corpus"));
+  EXPECT_THAT(make("addition(coupled_ids=true)").refuses_fill(35), HasSubstr("positions"));
+  for (const char* raw : {"first_last(variant=app)", "kback_copy", "modsum_cls"})
+    EXPECT_THAT(make(raw).refuses_fill(48), HasSubstr("symbols of its own")) << raw;
+}
+
+// An evaluation asks for FILL as for a value of an axis, and tells what training had from what it
+// had not: positions by their places, settings by the amount of FILL.
+TEST(Fill, IsAnAxisOfEvaluation) {
+  const Task task = make("copy");
+  EvalConfig c;
+  c.lengths = {23};
+  c.axes = {{fill_axis, {0, 4, 23}}, {"items", {10}}};
+  c.examples = 8;
+  c.train_length = 23, c.fill_trained = 4;
+  check(c, task);
+  EXPECT_EQ(c.most_fill(), 23);
+  EXPECT_EQ(tokens_read(c, task, 23), 8 * (23 + 27 + 46));
+  std::vector<int> rows;
+  const Scorer right_from_29 = [&](const Batch& b, const StepInfo& s) {
+    rows.push_back(b.length);
+    EXPECT_EQ(s.length, b.length);
+    Scores scores;
+    for (int i = 0; i < b.size * b.length; ++i) {
+      if (b.targets[i] < 0) continue;
+      scores.place.push_back(i), scores.nats.push_back(1);
+      scores.best.push_back(i % b.length >= 29 ? b.targets[i] : -1);
+    }
+    return scores;
+  };
+  struct Seen {
+    std::string split;
+    double acc = -1, seen = -1, unseen = -1;
+  };
+  std::map<int, Seen> at;
+  for (const Observation& o : evaluate(right_from_29, task, c, 23, 1, 0)) {
+    if (o.metric != "acc") continue;
+    EXPECT_EQ(o.coords.at("eval_len"), 23);
+    Seen& s = at[o.coords.at("fill")];
+    s.split = o.split;
+    (!o.coords.contains("bucket")      ? s.acc
+     : o.coords.at("bucket") == "seen" ? s.seen
+                                       : s.unseen) = o.value;
+  }
+  EXPECT_EQ(rows, (std::vector<int>{23, 27, 46}));
+  EXPECT_EQ(at[0].split, "id");
+  EXPECT_EQ(at[4].split, "id");
+  EXPECT_EQ(at[4].unseen, -1) << "27 tokens are what training reaches";
+  EXPECT_EQ(at[23].split, "ood");
+  // targets stand at 11 .. 21 behind the fill: at 34 .. 44
+  EXPECT_EQ(at[23].acc, 1);
+  EXPECT_EQ(at[23].unseen, 1);
+  EXPECT_EQ(at[23].seen, -1);
+  EXPECT_EQ(at[4].acc, 0) << "at 15 .. 25";
+}
+
 // --------------------------------------------------------------------------------- training
 
 struct Trainee {

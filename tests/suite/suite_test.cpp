@@ -291,6 +291,48 @@ lengths = {kind = "growing", min = 4, stride = 2, over = "25%", per = "step"})")
     EXPECT_THAT(problems([&] { mixed(with); }), ::testing::HasSubstr(what));
 }
 
+// FILL before examples: drawn in training, asked for by evaluation as the axis `fill`.
+TEST_F(Suites, FillPushesExamplesBack) {
+  const auto planned = [&](const std::string& task, const std::string& fill,
+                           const std::string& train = "fill = 4") {
+    return plan(fmt::format(R"(
+model = {{micro = {{}}}}
+encoding = [{{expr = "rope"}}]
+[[task]]
+task = "{}"
+train_len = 23
+[train]
+steps = 40
+{}
+[[eval]]
+lengths = ["1x", 43]
+axes = {{fill = {}}}
+examples = 10
+)",
+                            task, train, fill));
+  };
+  const Plan p = planned("copy", R"([0, "1x", "3x"])");
+  const PlannedCell& cell = p.cells.at(0);
+  EXPECT_EQ(cell.config.train.lengths.fill, 4);
+  EXPECT_EQ(train_from_json(to_json(cell.config.train)).lengths, cell.config.train.lengths);
+  EXPECT_EQ(cell.config.max_length, 43 + 69);
+  ASSERT_EQ(cell.evals.size(), 2u);
+  EXPECT_EQ(cell.evals[0].config.axes.at(0).values, (std::vector<double>{0, 23, 69}));
+  EXPECT_THAT(plan_table(p, 1), ::testing::HasSubstr("0 to 4 FILL before each example"));
+  EXPECT_THAT(p.notes, ::testing::IsEmpty());
+  EXPECT_THAT(planned("copy", "[23]", "").notes,
+              ::testing::Contains(::testing::HasSubstr("which training never shows")));
+  const double plain = planned("copy", "[0]", "").cells[0].eval_flops;
+  EXPECT_GT(cell.eval_flops, 3 * plain) << "longer rows cost more";
+  for (const auto& [task, fill, train, what] :
+       {std::tuple{"toylag", "[23]", "", "'axes' names 'fill', but task '*' is a corpus"},
+        std::tuple{"toylag", "[0]", "fill = 4", "before examples of task 'toylag': it is a corpus"},
+        std::tuple{"kback_copy", "[23]", "", "has symbols of its own in place of FILL"},
+        std::tuple{"copy", "[\"far\"]", "", "'axes.fill' holds 'far'"},
+        std::tuple{"copy", "[-3]", "", "'axes.fill' holds '-3'"}})
+    EXPECT_THAT(problems([&] { planned(task, fill, train); }), ::testing::HasSubstr(what));
+}
+
 // What cannot be trained on is said when the suite is planned, at its line, and what is trained on
 // is said as well.
 TEST_F(Suites, LengthsAndMixturesAreTriedBeforeTheyRun) {
