@@ -333,6 +333,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   Scores scores;
   b.scored.clear();
   b.places.clear();
+  scores.place.reserve(batch.tokens.size());
   for (std::int64_t i = 0; i < n; ++i)
     if (const std::int32_t target = batch.targets[static_cast<std::size_t>(i)]; target >= 0) {
       b.scored.push_back(target);

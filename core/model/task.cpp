@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -45,6 +44,7 @@ Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_lengt
         }
         axes_.push_back(std::move(axis));
       }
+    drawn_.assign(axes_.size(), std::nan(""));
   } catch (...) {
     task_->destroy(created_.self);
     throw;
@@ -55,12 +55,14 @@ Task::Task(Task&& o) noexcept
     : task_(o.task_),
       created_(std::exchange(o.created_, {})),
       text_(std::move(o.text_)),
-      axes_(std::move(o.axes_)) {}
+      axes_(std::move(o.axes_)),
+      drawn_(std::move(o.drawn_)) {}
 Task& Task::operator=(Task&& o) noexcept {
   std::swap(task_, o.task_);
   std::swap(created_, o.created_);
   std::swap(text_, o.text_);
   std::swap(axes_, o.axes_);
+  std::swap(drawn_, o.drawn_);
   return *this;
 }
 Task::~Task() {
@@ -70,8 +72,7 @@ Task::~Task() {
 template <class F>  // F: of a pes_request
 auto Task::with(const Request& r, F body) const {
   PES_CHECK(r.axes.empty() || r.axes.size() == axes_.size());
-  const std::vector<double> drawn(axes_.size(), std::numeric_limits<double>::quiet_NaN());
-  const double* axes = r.axes.empty() ? drawn.data() : r.axes.data();
+  const double* axes = r.axes.empty() ? drawn_.data() : r.axes.data();
   const pes_request request{sizeof(pes_request), r.split, r.seed, r.index, r.length, r.start, axes};
   return body(request);
 }

@@ -75,6 +75,7 @@ class Task {
   pes_task_created created_{};
   std::string text_;
   std::vector<Axis> axes_;
+  std::vector<double> drawn_;  // values of axes that say so
 };
 
 }  // namespace pesuite

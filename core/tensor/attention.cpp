@@ -76,7 +76,8 @@ struct Block {
 // value(i, j) of query `first` + i and key j, as a constant of `shape`.
 template <class F>
 Tensor by_place(Tape& t, const Shape& shape, Block b, F value) {
-  std::vector<float> all(static_cast<std::size_t>(b.rows * b.keys()));
+  thread_local std::vector<float> all;  // kept: steps after the first allocate nothing
+  all.resize(static_cast<std::size_t>(b.rows * b.keys()));
   float* to = all.data();
   for (std::int64_t i = b.first; i < b.first + b.rows; ++i)
     for (std::int64_t j = 0; j < b.keys(); ++j) *to++ = value(i, j);

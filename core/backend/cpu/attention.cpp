@@ -315,7 +315,8 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
     const float* k = padded(in(a.k) + bg * z.S * z.D, z.D, z.D, z.DP, z.S, m.k, k_stride);
     std::fill_n(m.dq, z.group * z.T * z.DP, 0.0f);
     if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
-    std::vector<HeadBlocks> heads;
+    thread_local std::vector<HeadBlocks> heads;  // kept: steps after the first allocate nothing
+    heads.clear();
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n;
       HeadBlocks w = head(a, z, b, h, m.q + n * z.T * z.DP, m.distances + n * table);

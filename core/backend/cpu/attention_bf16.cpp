@@ -353,8 +353,9 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
     bf16::pack_pairs(words(m.k_pairs), z.blocks * block / 2, z.DP, k, z.D, z.D, z.S);
     std::fill_n(m.dq, z.group * z.rows * z.DP, 0.0f);
     if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
-    std::vector<HeadBlocks> heads;
-    std::vector<HeadWords> operands;
+    thread_local std::vector<HeadBlocks> heads;  // kept: steps after the first allocate nothing
+    thread_local std::vector<HeadWords> operands;
+    heads.clear(), operands.clear();
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n, at = b * z.T * z.H * z.E + h * z.E;
       const float *q = queries(a, z, b, h), *dy_head = in(dy) + at;

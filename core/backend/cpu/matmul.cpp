@@ -52,7 +52,8 @@ void CpuBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose_
   // the general case: one product at a time, summed into where c stands still
   const Strides sa = broadcast_strides(la, lead), sb = broadcast_strides(lb, lead),
                 sc = broadcast_strides(lc, lead);
-  std::vector<bool> written(static_cast<std::size_t>(lc.count()), c.add);
+  thread_local std::vector<bool> written;  // kept: steps after the first allocate nothing
+  written.assign(static_cast<std::size_t>(lc.count()), c.add);
   for (Index i = 0; i < batch; ++i) {
     Index rest = i, ia = 0, ib = 0, ic = 0;
     for (int axis = lead.rank() - 1; axis >= 0; --axis) {

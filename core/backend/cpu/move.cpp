@@ -87,9 +87,9 @@ void CpuBackend::cumsum(Out y, View x, int axis, bool reverse) {
   const Axis a(x.shape, axis);
   if (a.inner == 1) return cumsum_rows(y, x, a.n, reverse);
   parallel(a.outer, 16, [&](Index first, Index last) {
-    std::vector<float> running(static_cast<std::size_t>(a.inner));
+    thread_local std::vector<float> running;  // kept: steps after the first allocate nothing
     for (Index o = first; o < last; ++o) {
-      std::fill(running.begin(), running.end(), 0.0f);
+      running.assign(static_cast<std::size_t>(a.inner), 0.0f);
       for (Index i = 0; i < a.n; ++i) {
         const Index at = (o * a.n + (reverse ? a.n - 1 - i : i)) * a.inner;
         add_run(running.data(), in(x) + at, a.inner);

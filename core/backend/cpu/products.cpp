@@ -29,11 +29,21 @@ struct KeyHash {
 using dnnl::memory;
 using Dims = memory::dims;
 
+// oneDNN's C++ calls make containers of their arguments each time; these are made once.
+using Arguments = std::vector<dnnl_exec_arg_t>;
+
+void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, const Arguments& a) {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(a.size()), a.data()),
+      "oneDNN could not run a primitive");
+}
+
 // One operand: as it is given, and, where the product wants another layout or precision, how it
 // gets there.
 struct Operand {
   memory given, used;
   std::optional<dnnl::reorder> pack;
+  Arguments pack_arguments;
   std::size_t bytes = 0;  // of the packed form
 };
 
@@ -41,7 +51,7 @@ struct Product {
   dnnl::matmul primitive;
   Operand a, b;
   memory c, bias;
-  std::unordered_map<int, memory> arguments;
+  Arguments arguments;
 };
 
 }  // namespace
@@ -62,11 +72,12 @@ struct Products::State {
   std::vector<Buffer> panels;  // of outer_bf16(), one a thread
 
   Operand operand(const memory::desc& given, const memory::desc& used) {
-    Operand o{memory(given, engine, DNNL_MEMORY_NONE), {}, {}, 0};
+    Operand o{memory(given, engine, DNNL_MEMORY_NONE), {}, {}, {}, 0};
     o.used = o.given;
     if (given != used) {
       o.used = memory(used, engine, DNNL_MEMORY_NONE);
       o.pack.emplace(o.given, o.used);
+      o.pack_arguments = {{DNNL_ARG_FROM, o.given.get()}, {DNNL_ARG_TO, o.used.get()}};
       o.bytes = used.get_size();
     }
     return o;
@@ -117,10 +128,12 @@ struct Products::State {
               memory(y, engine, DNNL_MEMORY_NONE),
               {},
               {}};
-    p.arguments = {{DNNL_ARG_SRC, p.a.used}, {DNNL_ARG_WEIGHTS, p.b.used}, {DNNL_ARG_DST, p.c}};
+    p.arguments = {{DNNL_ARG_SRC, p.a.used.get()},
+                   {DNNL_ARG_WEIGHTS, p.b.used.get()},
+                   {DNNL_ARG_DST, p.c.get()}};
     if (c.bias != nullptr) {
       p.bias = memory(bias, engine, DNNL_MEMORY_NONE);
-      p.arguments.emplace(DNNL_ARG_BIAS, p.bias);
+      p.arguments.push_back({DNNL_ARG_BIAS, p.bias.get()});
     }
     return p;
   }
@@ -130,7 +143,7 @@ struct Products::State {
     o.given.set_data_handle(const_cast<float*>(data));
     if (!o.pack) return;
     o.used.set_data_handle(buffer.reserve(o.bytes));
-    o.pack->execute(stream, o.given, o.used);
+    execute(*o.pack, stream, o.pack_arguments);
   }
 };
 
@@ -157,7 +170,7 @@ void Products::run(const Call& c) {
   state_->give(p.b, c.b.data, state_->packed_b);
   p.c.set_data_handle(c.c);
   if (c.bias != nullptr) p.bias.set_data_handle(const_cast<float*>(c.bias));
-  p.primitive.execute(state_->stream, p.arguments);
+  execute(p.primitive, state_->stream, p.arguments);
 }
 
 std::string Products::library() {
