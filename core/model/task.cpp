@@ -154,5 +154,15 @@ double Task::distinct(std::int32_t length) const {
              ? std::nan("")
              : task_->distinct(created_.self, length);
 }
+bool Task::has_predict() const {
+  return PES_HAS(task_, predict) && task_->predict != nullptr;
+}
+void Task::predict(std::span<const std::int32_t> tokens, std::int32_t start,
+                   std::span<double> nats) const {
+  const auto length = static_cast<std::int32_t>(tokens.size());
+  PES_CHECK(has_predict() && start >= 0 && start <= length &&
+            std::ssize(nats) == std::ptrdiff_t{length - start} * created_.outputs);
+  task_->predict(created_.self, tokens.data(), length, start, nats.data());
+}
 
 }  // namespace pesuite

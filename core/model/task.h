@@ -66,6 +66,11 @@ class Task {
   Chance chance(const Request&) const;         // at its length and axes
   bool has_chance_at() const;                  // does it know more than chance(length)?
   double distinct(std::int32_t length) const;  // log10; NaN where unknown
+  bool has_predict() const;                    // is the law of its targets known?
+  // Nats of every possible target at each token from `start` on, of a document's beginning or an
+  // example: nats is [tokens - start, outputs]. Infinite where a target cannot come.
+  void predict(std::span<const std::int32_t> tokens, std::int32_t start,
+               std::span<double> nats) const;
 
  private:
   template <class F>

@@ -194,7 +194,7 @@ AT(pes_example, targets, 16);
 AT(pes_example, optimum, 24);
 AT(pes_example, positions, 32);
 
-SIZE(pes_task, 72);
+SIZE(pes_task, 80);
 AT(pes_task, size, 0);
 AT(pes_task, card, 8);
 AT(pes_task, create, 16);
@@ -203,7 +203,8 @@ AT(pes_task, sample, 32);
 AT(pes_task, oracle, 40);
 AT(pes_task, chance, 48);
 AT(pes_task, distinct, 56);
-AT(pes_task, chance_at, 64);
+AT(pes_task, chance_at, 64); /* 1.1 */
+AT(pes_task, predict, 72);
 
 SIZE(pes_library, 56);
 AT(pes_library, size, 0);

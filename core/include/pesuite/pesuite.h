@@ -427,6 +427,14 @@ typedef struct pes_task {
    * the share of examples of which it gets all right; NaN where unknown. Null: chance() at all
    * values of the axes, and the second is unknown. [any] */
   void (*chance_at)(const void* self, const pes_request*, double* accuracy, double* exact);
+
+  /* Since minor 1. The law behind `optimum`. `tokens`, `length` of them, begin a document, or are
+   * an example; the reader sees those from `start` on, and knows of the others what sample() lets
+   * him know of what stands before a window. nats is [length - start, outputs]: row t - start has
+   * -ln P(the target at t is v) of every v for one who has read token t, infinity where v cannot
+   * come; P of a row sums to 1. Null: the law is not known. [any] */
+  void (*predict)(const void* self, const int32_t* tokens, int32_t length, int32_t start,
+                  double* nats);
 } pes_task;
 
 /* ============================================================================= library */

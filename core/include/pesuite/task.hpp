@@ -40,7 +40,8 @@ struct Chance {
 // Base of a task: the fields of pes_task_created, filled by the derived constructor. A derived
 // class defines sample(), and of oracle(), chance() and distinct() what exists for it; instead of
 // chance(length), Chance chance_at(const Request&) where it depends on axes or is known for whole
-// examples.
+// examples; where the law of the targets is known, predict(tokens, start, nats), as pes_task has
+// it: span<const int32_t>, size_t, span<double> of [tokens - start, outputs], infinity at first.
 class Task {
  public:
   std::int32_t inputs = 0, outputs = 0;
@@ -143,6 +144,14 @@ struct TaskGlue {
     return of(self).distinct(length);
   }
 
+  static void predict(const void* self, const std::int32_t* tokens, std::int32_t length,
+                      std::int32_t start, double* nats) {
+    const auto n = static_cast<std::size_t>(length), first = static_cast<std::size_t>(start);
+    const std::span out(nats, (n - first) * static_cast<std::size_t>(of(self).outputs));
+    std::fill(out.begin(), out.end(), infinity);
+    of(self).predict(std::span(tokens, n), first, out);
+  }
+
   static constexpr pes_task make() {
     pes_task t{};
     t.size = sizeof(pes_task);
@@ -156,6 +165,7 @@ struct TaskGlue {
       t.chance = chance;
     if constexpr (requires { &T::chance_at; }) t.chance_at = chance_at;
     if constexpr (requires { &T::distinct; }) t.distinct = distinct;
+    if constexpr (requires { &T::predict; }) t.predict = predict;
     return t;
   }
 };
