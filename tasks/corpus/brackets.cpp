@@ -38,7 +38,17 @@ struct Brackets : pes::Task {
     const auto first = x.begin() + static_cast<std::ptrdiff_t>(start);
     std::copy_n(first, e.tokens.size(), e.tokens.begin());
     std::copy_n(first + 1, e.targets.size(), e.targets.begin());
-    if (!e.optimum.empty()) pay(x, start, e.optimum);
+    if (!e.optimum.empty())
+      follow(e.tokens, [&](std::size_t t, const Reader& reader) {
+        e.optimum[t] = reader.cost(e.targets[t]);
+      });
+  }
+  void predict(std::span<const std::int32_t> tokens, std::size_t start,
+               std::span<double> nats) const {
+    follow(tokens.subspan(start), [&](std::size_t t, const Reader& reader) {
+      double* const row = nats.data() + t * static_cast<std::size_t>(outputs);
+      for (std::int32_t token = 0; token < outputs; ++token) row[token] = reader.cost(token);
+    });
   }
 
   std::vector<std::int32_t> write(pes::Random& random, std::size_t count) const {
@@ -55,47 +65,71 @@ struct Brackets : pes::Task {
     return x;
   }
 
-  // The law of the depth long after the beginning: Binomial(D, 1/2).
-  std::vector<double> stationary() const {
-    std::vector<double> law = {std::ldexp(1.0, -depth)};
-    for (int d = 0; d < depth; ++d) law.push_back(law.back() * (depth - d) / (d + 1));
-    return law;
-  }
-  double opens(const std::vector<double>& law) const {
-    double p = 0;
-    for (int d = 0; d < depth; ++d) p += law[d] * (depth - d) / depth;
-    return p;
-  }
-  // The law of the depth behind a bracket that opens or closes.
-  std::vector<double> moved(const std::vector<double>& law, bool opening) const {
-    std::vector<double> next(law.size());
-    const double p = opening ? opens(law) : 1 - opens(law);
-    for (int d = 0; d <= depth; ++d) {
-      if (opening && d < depth) next[d + 1] = law[d] * (depth - d) / depth / p;
-      if (!opening && d > 0) next[d - 1] = law[d] * d / depth / p;
-    }
-    return next;
-  }
-
-  // Cost of each target for one who sees the window alone: how deep it begins is a guess, unless it
+  // One who knows the rules and sees the window alone: how deep it begins is a guess, unless it
   // begins with the document, and so is the type of what opened before it.
-  void pay(const std::vector<std::int32_t>& x, std::size_t start, std::span<double> optimum) const {
-    std::vector<double> law = stationary();
-    std::int64_t seen = 0;  // brackets of the window that are open
-    const double any_type = std::log(types);
-    for (std::size_t t = start; t <= start + optimum.size(); ++t) {
-      if (x[t] == begin) {
-        law.assign(law.size(), 0);
-        law[0] = 1;
-        continue;
+  class Reader {
+   public:
+    explicit Reader(const Brackets& task) : task_(task), law_(stationary()) {}
+
+    void read(std::int32_t token) {
+      if (token == begin) {
+        law_.assign(law_.size(), 0);
+        law_[0] = 1;
+        return;
       }
-      const bool opening = x[t] < close;
-      const double p = opening ? opens(law) : 1 - opens(law);
-      // taking it from 0 turns the -0 of a certain token into 0
-      if (t > start)
-        optimum[t - start - 1] = 0 - std::log(p) + (opening || seen == 0 ? any_type : 0);
-      law = moved(law, opening);
-      seen = opening ? seen + 1 : std::max<std::int64_t>(seen - 1, 0);
+      const bool opening = token < task_.close;
+      law_ = moved(opening);
+      if (opening)
+        seen_.push_back(token - open);
+      else if (!seen_.empty())
+        seen_.pop_back();
+    }
+    // Nats of `token` as the next one, infinite where it cannot come.
+    double cost(std::int32_t token) const {
+      if (token < open) return pes::infinity;
+      const bool opening = token < task_.close, any_type = opening || seen_.empty();
+      if (!any_type && token - task_.close != seen_.back()) return pes::infinity;
+      // rounding may take opens() beyond 1
+      const double p = opening ? opens() : std::max(0.0, 1 - opens());
+      return std::max(0.0, -std::log(p) + (any_type ? std::log(task_.types) : 0));
+    }
+
+   private:
+    // The law of the depth long after the beginning: Binomial(D, 1/2).
+    std::vector<double> stationary() const {
+      std::vector<double> law = {std::ldexp(1.0, -task_.depth)};
+      for (int d = 0; d < task_.depth; ++d) law.push_back(law.back() * (task_.depth - d) / (d + 1));
+      return law;
+    }
+    double opens() const {
+      double p = 0;
+      for (int d = 0; d < task_.depth; ++d) p += law_[d] * (task_.depth - d) / task_.depth;
+      return p;
+    }
+    // The law of the depth behind a bracket that opens or closes.
+    std::vector<double> moved(bool opening) const {
+      const int depth = task_.depth;
+      std::vector<double> next(law_.size());
+      const double p = opening ? opens() : 1 - opens();
+      for (int d = 0; d <= depth; ++d) {
+        if (opening && d < depth) next[d + 1] = law_[d] * (depth - d) / depth / p;
+        if (!opening && d > 0) next[d - 1] = law_[d] * d / depth / p;
+      }
+      return next;
+    }
+
+    const Brackets& task_;
+    std::vector<double> law_;         // of the depth
+    std::vector<std::int32_t> seen_;  // types of the window's brackets that are open
+  };
+
+  // Calls body(t, reader) where he has read the window's token t.
+  template <class Body>
+  void follow(std::span<const std::int32_t> window, Body body) const {
+    Reader reader(*this);
+    for (std::size_t t = 0; t < window.size(); ++t) {
+      reader.read(window[t]);
+      body(t, reader);
     }
   }
   double distinct(int) const { return pes::infinity; }

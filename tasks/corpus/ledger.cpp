@@ -39,14 +39,29 @@ struct Ledger : pes::Task {
       e.tokens[t] = PES_FIRST_SYMBOL + text[start + t];
       e.targets[t] = PES_FIRST_SYMBOL + text[start + t + 1];
     }
-    if (!e.optimum.empty()) pay(text, start, e.optimum);
+    if (!e.optimum.empty())
+      follow(std::span(text).first(start + length), start,
+             [&](std::size_t t, const ledger::Reader& reader) {
+               e.optimum[t - start] = reader.cost(text[t + 1]);
+             });
   }
-  void pay(std::span<const std::int32_t> text, std::size_t start, std::span<double> optimum) const {
+  void predict(std::span<const std::int32_t> tokens, std::size_t start,
+               std::span<double> nats) const {
+    std::vector<std::int32_t> text(tokens.begin(), tokens.end());
+    for (std::int32_t& token : text) token -= PES_FIRST_SYMBOL;
+    follow(text, start, [&](std::size_t t, const ledger::Reader& reader) {
+      double* const row = nats.data() + (t - start) * static_cast<std::size_t>(outputs);
+      for (std::size_t token = 0; token < law.alphabet(); ++token)
+        row[PES_FIRST_SYMBOL + token] = reader.cost(token);
+    });
+  }
+  // Calls body(t, reader) where he has read text[t], for each t of the window from `start` on.
+  template <class Body>
+  void follow(std::span<const std::int32_t> text, std::size_t start, Body body) const {
     ledger::Reader reader(law, start);
-    for (std::size_t i = 0; i < start; ++i) reader.read(text[i]);
-    for (std::size_t t = 0; t < optimum.size(); ++t) {
-      reader.read(text[start + t]);
-      optimum[t] = reader.cost(text[start + t + 1]);
+    for (std::size_t t = 0; t < text.size(); ++t) {
+      reader.read(text[t]);
+      if (t >= start) body(t, reader);
     }
   }
   double distinct(int) const { return pes::infinity; }

@@ -38,7 +38,20 @@ struct Toylag : pes::Task {
       e.tokens[t] = PES_FIRST_SYMBOL + x[start + t];
       e.targets[t] = PES_FIRST_SYMBOL + x[start + t + 1];
     }
-    if (!e.optimum.empty()) pay(x, start, e.optimum);
+    if (!e.optimum.empty())
+      follow(x, start, start + e.tokens.size(), [&](std::size_t t, const Posterior& posterior) {
+        e.optimum[t - start] = cost(posterior, x, t + 1, x[t + 1]);
+      });
+  }
+  void predict(std::span<const std::int32_t> tokens, std::size_t start,
+               std::span<double> nats) const {
+    std::vector<int> x(tokens.begin(), tokens.end());
+    for (int& symbol : x) symbol -= PES_FIRST_SYMBOL;
+    follow(x, start, x.size(), [&](std::size_t t, const Posterior& posterior) {
+      double* const row = nats.data() + (t - start) * static_cast<std::size_t>(outputs);
+      for (int symbol = 0; symbol < symbols; ++symbol)
+        row[PES_FIRST_SYMBOL + symbol] = cost(posterior, x, t + 1, symbol);
+    });
   }
 
   std::vector<int> write(pes::Random& random, std::size_t count) const {
@@ -54,23 +67,35 @@ struct Toylag : pes::Task {
     return x;
   }
 
-  // P(x_t | topic z and the symbols before), the lagged ones being known.
-  double probability(const std::vector<int>& x, std::size_t t, std::size_t z) const {
-    const double from_topic = laws[z].p(static_cast<std::size_t>(x[t]));
+  // P(the symbol at t | topic z and the symbols before), the lagged ones being known.
+  double probability(const std::vector<int>& x, std::size_t t, int symbol, std::size_t z) const {
+    const double from_topic = laws[z].p(static_cast<std::size_t>(symbol));
     if (t < 3) return from_topic;
-    return p_topic * from_topic + (toylag::follower[0][x[t - 1]] == x[t] ? p_near : 0) +
-           (toylag::follower[1][x[t - 3]] == x[t] ? p_far : 0);
+    return p_topic * from_topic + (toylag::follower[0][x[t - 1]] == symbol ? p_near : 0) +
+           (toylag::follower[1][x[t - 3]] == symbol ? p_far : 0);
   }
-  // Cost of each target for one who sees the window and, at its start, the symbols that lags reach
-  // back to; of the topic he knows what the window tells.
-  void pay(const std::vector<int>& x, std::size_t start, std::span<double> optimum) const {
-    std::array<double, topics> posterior;
+  using Posterior = std::array<double, topics>;
+  double probability(const Posterior& posterior, const std::vector<int>& x, std::size_t t,
+                     int symbol) const {
+    double total = 0;
+    for (std::size_t z = 0; z < topics; ++z) total += posterior[z] * probability(x, t, symbol, z);
+    return total;
+  }
+  double cost(const Posterior& posterior, const std::vector<int>& x, std::size_t t,
+              int symbol) const {
+    return -std::log(probability(posterior, x, t, symbol));
+  }
+  // Calls body(t, posterior) for start <= t < end, of one who has read x[t] and sees the window
+  // and, at its start, the symbols that lags reach back to; of the topic he knows what the window
+  // tells.
+  template <class Body>
+  void follow(const std::vector<int>& x, std::size_t start, std::size_t end, Body body) const {
+    Posterior posterior;
     posterior.fill(1.0 / topics);
-    for (std::size_t t = start; t <= start + optimum.size(); ++t) {
-      double total = 0;
-      for (std::size_t z = 0; z < topics; ++z) total += posterior[z] * probability(x, t, z);
-      if (t > start) optimum[t - start - 1] = -std::log(total);
-      for (std::size_t z = 0; z < topics; ++z) posterior[z] *= probability(x, t, z) / total;
+    for (std::size_t t = start; t < end; ++t) {
+      const double total = probability(posterior, x, t, x[t]);
+      for (std::size_t z = 0; z < topics; ++z) posterior[z] *= probability(x, t, x[t], z) / total;
+      body(t, posterior);
     }
   }
   double distinct(int) const { return pes::infinity; }

@@ -104,5 +104,32 @@ TEST(Brackets, OptimumOfAWindowIsBayesRule) {
     }
 }
 
+// The law itself, at a window's beginning and behind what opened in it.
+TEST(Brackets, PredictsWhatCanCome) {
+  const Task task = make_task("brackets(depth=2, types=3)");
+  ASSERT_TRUE(task.has_predict());
+  const int width = task.info().outputs, close = open + 3;
+  const std::vector<std::int32_t> read = {begin, open + 1, open + 2, close + 2};
+  const auto row = [&](std::int32_t start, std::int32_t t) {
+    std::vector<double> nats((read.size() - start) * width);
+    task.predict(read, start, nats);
+    std::vector<double> p;
+    for (int v = open; v < width; ++v) p.push_back(std::exp(-nats[(t - start) * width + v]));
+    for (int v = 0; v < open; ++v) EXPECT_EQ(nats[(t - start) * width + v], HUGE_VAL);
+    return p;
+  };
+  const auto near = [](std::vector<double> p) {
+    return ::testing::Pointwise(::testing::DoubleNear(1e-12), p);
+  };
+  EXPECT_THAT(row(0, 0), near({1. / 3, 1. / 3, 1. / 3, 0, 0, 0}));
+  EXPECT_THAT(row(0, 1), near({1. / 6, 1. / 6, 1. / 6, 0, .5, 0}));
+  EXPECT_THAT(row(0, 2), near({0, 0, 0, 0, 0, 1}));
+  EXPECT_THAT(row(0, 3), near({1. / 6, 1. / 6, 1. / 6, 0, .5, 0}));
+  // depths 0, 1, 2 with 1/4, 1/2, 1/4; behind an opening one 1 and 2, each with 1/2
+  EXPECT_THAT(row(2, 2), near({1. / 12, 1. / 12, 1. / 12, 0, 0, .75}));
+  // behind both 0 with 1/3, 1 with 2/3; what opened before the window has any type
+  EXPECT_THAT(row(2, 3), near({2. / 9, 2. / 9, 2. / 9, 1. / 9, 1. / 9, 1. / 9}));
+}
+
 }  // namespace
 }  // namespace pesuite::testing
