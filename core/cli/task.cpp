@@ -35,8 +35,9 @@ int task_verb(const std::vector<std::string>& words) {
   Arguments a("task check [NAME...]",
               "Tries what tasks promise: their oracle is always right, cheap shortcuts stay at "
               "chance, the chance level is\n"
-              "true, examples follow from their index alone, training and test share none. Names "
-              "may carry options.");
+              "true, the optimum is the entropy of the law, examples follow from their index "
+              "alone, training and test share\n"
+              "none. Names may carry options.");
   a.flags()("length", po::value<int>()->default_value(64), "tokens of the examples");
   a.positional("action");
   a.positional("name", -1);

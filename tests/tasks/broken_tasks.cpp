@@ -146,11 +146,127 @@ struct Unsteady : Honest {  // a corpus whose windows disagree
   }
 };
 
+// An honest corpus: each symbol is the one two places before, or another draw. Its reader of a
+// window is told what stands before it. The fakes below change what is said of its law.
+struct Echoes : pes::Task {
+  static constexpr int kinds = 4;
+  static constexpr double p_echo = .5;
+  Echoes(const pes_use&, const pes::Values&) {
+    document = 1000;
+    inputs = outputs = PES_FIRST_SYMBOL + kinds;
+    head = PES_LM;
+  }
+  static std::vector<std::int32_t> write(pes::Random& random, std::size_t count) {
+    std::vector<std::int32_t> x(count);
+    for (std::size_t t = 0; t < count; ++t) {
+      const bool echo = random.event(pes::probability(p_echo)) && t >= 2;
+      const std::int32_t drawn = PES_FIRST_SYMBOL + random.between(0, kinds - 1);
+      x[t] = echo ? x[t - 2] : drawn;
+    }
+    return x;
+  }
+  // Of what follows the symbols x, for one who takes echoes to be this likely.
+  static double cost(std::span<const std::int32_t> x, std::int32_t token, double echo = p_echo) {
+    const double drawn = 1.0 / kinds;
+    if (token < PES_FIRST_SYMBOL) return pes::infinity;
+    if (x.size() < 2) return -std::log(drawn);
+    return -std::log((1 - echo) * drawn + (token == x[x.size() - 2] ? echo : 0));
+  }
+  static std::size_t fill(const pes::Request& r, pes::Random& random, pes::Example& e,
+                          double echo = p_echo) {
+    const std::size_t start = r.start >= 0 ? static_cast<std::size_t>(r.start) : r.index % 100;
+    const std::size_t n = e.tokens.size();
+    const std::vector<std::int32_t> x = write(random, start + n + 1);
+    for (std::size_t t = 0; t < n; ++t) {
+      e.tokens[t] = x[start + t], e.targets[t] = x[start + t + 1];
+      if (!e.optimum.empty())
+        e.optimum[t] = cost(std::span(x).first(start + t + 1), e.targets[t], echo);
+    }
+    return start;
+  }
+  static void law(std::span<const std::int32_t> tokens, std::size_t start, std::span<double> nats,
+                  double echo = p_echo) {
+    constexpr std::size_t width = PES_FIRST_SYMBOL + kinds;
+    for (std::size_t t = start; t < tokens.size(); ++t)
+      for (std::size_t v = 0; v < width; ++v)
+        nats[(t - start) * width + v] =
+            cost(tokens.first(t + 1), static_cast<std::int32_t>(v), echo);
+  }
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    fill(r, random, e);
+  }
+  double distinct(int) const { return pes::infinity; }
+};
+
+struct Lawful : Echoes {
+  static constexpr pes_card card = ::card<Lawful>("lawful");
+  using Echoes::Echoes;
+  void predict(std::span<const std::int32_t> tokens, std::size_t start,
+               std::span<double> nats) const {
+    law(tokens, start, nats);
+  }
+};
+struct Unpredicted : Echoes {  // says nothing of its law, which is no fault
+  static constexpr pes_card card = ::card<Unpredicted>("unpredicted");
+  using Echoes::Echoes;
+};
+struct CheapOptimum : Lawful {  // always the same too little
+  static constexpr pes_card card = ::card<CheapOptimum>("cheap_optimum");
+  using Lawful::Lawful;
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    fill(r, random, e);
+    for (double& nats : e.optimum) nats -= .01;
+  }
+};
+struct LateOptimum : Lawful {  // the same, but not at the beginning of documents
+  static constexpr pes_card card = ::card<LateOptimum>("late_optimum");
+  using Lawful::Lawful;
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    if (fill(r, random, e) == 0) return;
+    for (double& nats : e.optimum) nats -= .01;
+  }
+};
+struct TooLikely : Echoes {  // probabilities that sum to 1.1, of which the optimum is one
+  static constexpr pes_card card = ::card<TooLikely>("too_likely");
+  using Echoes::Echoes;
+  static constexpr double factor = 1.1;
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    fill(r, random, e);
+    for (double& nats : e.optimum) nats -= std::log(factor);
+  }
+  void predict(std::span<const std::int32_t> tokens, std::size_t start,
+               std::span<double> nats) const {
+    law(tokens, start, nats);
+    for (double& x : nats) x -= std::log(factor);
+  }
+};
+struct TooModest : Echoes {  // a law, and its optimum, but of fewer echoes than there are
+  static constexpr pes_card card = ::card<TooModest>("too_modest");
+  using Echoes::Echoes;
+  static constexpr double claimed = .3;
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    fill(r, random, e, claimed);
+  }
+  void predict(std::span<const std::int32_t> tokens, std::size_t start,
+               std::span<double> nats) const {
+    law(tokens, start, nats, claimed);
+  }
+};
+struct NoOptimum : Lawful {  // a law, and no optimum
+  static constexpr pes_card card = ::card<NoOptimum>("no_optimum");
+  using Lawful::Lawful;
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    fill(r, random, e);
+    std::fill(e.optimum.begin(), e.optimum.end(), std::nan(""));
+  }
+};
+
 template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
 constexpr const auto& tasks =
     list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance,
-         WrongExact, DearOptimum, HiddenShortcut, Repeating, Unsteady>;
+         WrongExact, DearOptimum, HiddenShortcut, Repeating, Unsteady, Lawful, Unpredicted,
+         CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum>;
 
 }  // namespace
 

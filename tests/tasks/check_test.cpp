@@ -6,6 +6,8 @@
 namespace pesuite::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 std::string findings_text(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& f : findings)
@@ -26,37 +28,7 @@ TEST_P(EveryTask, PassesTheCheck) {
   for (const Finding& f : findings) EXPECT_TRUE(f.passed) << findings_text(findings);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Tasks, EveryTask,
-    ::testing::Values(
-        "modsum_cls", "prefix_modsum", "prefix_modsum(m=5)", "prefix_modsum(m=2)",
-        "prefix_modsum(inclusive=true)", "kback_copy", "kback_copy(k=1)",
-        "kback_copy(k=16, symbols=10)", "kback_match", "kback_match(k=16)", "shift_pattern",
-        "shift_pattern(variant=app)", "shift_pattern(variant=text)", "first_last",
-        "first_last(variant=app)", "pair_match", "pair_match(variant=bucket)",
-        "pair_match(variant=text)", "parity", "even_pairs", "cycle_nav", "mod_arith_simple",
-        "stack", "stack(mode=lm)", "mod_arith", "mod_arith(mode=lm)", "solve_equation",
-        "solve_equation(mode=lm)", "missing_duplicate", "missing_duplicate(mode=lm)", "odds_first",
-        "odds_first(mode=lm)", "binary_addition", "binary_addition(mode=lm)",
-        "binary_multiplication", "binary_multiplication(mode=lm)", "sqrt", "sqrt(mode=lm)",
-        "addition", "addition(reversed=false)", "addition(pad=false)",
-        "addition(pad=false, reversed=false)", "addition(index_hints=true)",
-        "addition(index_hints=true, pad=false, reversed=false)", "counting",
-        "counting(variables=1)", "counting(variables=5)", "counting(preset=paper)", "flipflop",
-        "posgen", "posgen(variant=cot)", "posgen(variant=semi)", "brackets", "ledger",
-        "ledger(mix=retrieval, document=1024)", "toylag", "passkey", "passkey(least=1)", "niah",
-        "niah(variant=multi_key)", "niah(variant=multi_value)", "niah(variant=multi_query)",
-        "copy_distance", "copy", "copy(content=bits)", "copy(content=mixed)", "copy(unique=1)",
-        "copy(unique=2)", "reverse", "reverse(content=bits)", "reverse(content=mixed)", "sort",
-        "sort(content=mixed)", "sort(repeats=true)", "bucket_sort", "no_carry_addition",
-        "mqar(symbols=512)", "mqar(symbols=512, noise=blank, pairs=8)", "induction",
-        "selective_copy", "indirect_index"),
-    [](const auto& info) {
-      std::string name = info.param;
-      for (char& c : name)
-        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask, ::testing::ValuesIn(variants()), variant_name);
 
 struct Fake {
   std::string name;
@@ -86,8 +58,29 @@ INSTANTIATE_TEST_SUITE_P(
                            {"chance", "shortcut_majority", "shortcut_position", "shortcut_length"}},
                       Fake{"wrong_exact", {"chance"}}, Fake{"dear_optimum", {"optimum"}},
                       Fake{"hidden_shortcut", {"shortcut_last_token", "shortcut_bag"}},
-                      Fake{"repeating", {"collisions"}}, Fake{"unsteady", {"windows", "optimum"}}),
+                      Fake{"repeating", {"collisions"}}, Fake{"unsteady", {"windows", "optimum"}},
+                      Fake{"lawful", {}}, Fake{"unpredicted", {}},
+                      Fake{"cheap_optimum", {"optimum"}}, Fake{"late_optimum", {"optimum"}},
+                      Fake{"too_likely", {"optimum"}}, Fake{"too_modest", {"optimum"}},
+                      Fake{"no_optimum", {"optimum"}}),
     [](const auto& info) { return info.param.name; });
+
+// What the check says of the optimum of a task.
+std::string optimum_of(const std::string& task) {
+  for (const Finding& f : check_task(make_task(task)))
+    if (f.check == "optimum") return f.detail;
+  return "";
+}
+
+TEST(Optimum, IsComparedWithTheEntropyOfTheLaw) {
+  EXPECT_THAT(optimum_of("lawful"), HasSubstr("nats are paid beyond the entropy"));
+  EXPECT_THAT(optimum_of("unpredicted"), HasSubstr("compared with no entropy"));
+  EXPECT_THAT(optimum_of("cheap_optimum"), HasSubstr("Of example 0, the optimum at position 0 is"));
+  EXPECT_THAT(optimum_of("late_optimum"), HasSubstr("read from token 32 on, the optimum"));
+  EXPECT_THAT(optimum_of("too_likely"), HasSubstr("at position 0 sum to 1.1"));
+  EXPECT_THAT(optimum_of("too_modest"), HasSubstr("At length 64: -0.1"));
+  EXPECT_THAT(optimum_of("no_optimum"), HasSubstr("is nan nats, and the law says"));
+}
 
 }  // namespace
 }  // namespace pesuite::testing

@@ -24,6 +24,101 @@ inline Task make_task(const std::string& expression, int max_length = 256, int t
   return {task_catalog(), parse_expression(expression, "task"), train_length, max_length};
 }
 
+// Every task of ours with what its options make another problem of, but text, which needs a file.
+inline const std::vector<std::string>& variants() {
+  static const std::vector<std::string> all = {
+      "modsum_cls",
+      "prefix_modsum",
+      "prefix_modsum(m=5)",
+      "prefix_modsum(m=2)",
+      "prefix_modsum(inclusive=true)",
+      "kback_copy",
+      "kback_copy(k=1)",
+      "kback_copy(k=16, symbols=10)",
+      "kback_match",
+      "kback_match(k=16)",
+      "shift_pattern",
+      "shift_pattern(variant=app)",
+      "shift_pattern(variant=text)",
+      "first_last",
+      "first_last(variant=app)",
+      "pair_match",
+      "pair_match(variant=bucket)",
+      "pair_match(variant=text)",
+      "parity",
+      "even_pairs",
+      "cycle_nav",
+      "mod_arith_simple",
+      "stack",
+      "stack(mode=lm)",
+      "mod_arith",
+      "mod_arith(mode=lm)",
+      "solve_equation",
+      "solve_equation(mode=lm)",
+      "missing_duplicate",
+      "missing_duplicate(mode=lm)",
+      "odds_first",
+      "odds_first(mode=lm)",
+      "binary_addition",
+      "binary_addition(mode=lm)",
+      "binary_multiplication",
+      "binary_multiplication(mode=lm)",
+      "sqrt",
+      "sqrt(mode=lm)",
+      "addition",
+      "addition(reversed=false)",
+      "addition(pad=false)",
+      "addition(pad=false, reversed=false)",
+      "addition(index_hints=true)",
+      "addition(coupled_ids=true)",
+      "addition(index_hints=true, pad=false, reversed=false)",
+      "counting",
+      "counting(variables=1)",
+      "counting(variables=5)",
+      "counting(preset=paper)",
+      "flipflop",
+      "posgen",
+      "posgen(variant=cot)",
+      "posgen(variant=semi)",
+      "brackets",
+      "ledger",
+      "ledger(mix=retrieval, document=1024)",
+      "toylag",
+      "passkey",
+      "passkey(least=1)",
+      "niah",
+      "niah(variant=multi_key)",
+      "niah(variant=multi_value)",
+      "niah(variant=multi_query)",
+      "copy_distance",
+      "copy",
+      "copy(content=bits)",
+      "copy(content=mixed)",
+      "copy(unique=1)",
+      "copy(unique=2)",
+      "reverse",
+      "reverse(content=bits)",
+      "reverse(content=mixed)",
+      "sort",
+      "sort(content=mixed)",
+      "sort(repeats=true)",
+      "bucket_sort",
+      "no_carry_addition",
+      "mqar(symbols=512)",
+      "mqar(symbols=512, noise=blank, pairs=8)",
+      "induction",
+      "selective_copy",
+      "indirect_index"};
+  return all;
+}
+// A variant in letters and digits, as tests may be called.
+inline std::string variant_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
 struct Example {
   std::vector<std::int32_t> tokens, targets;
   std::vector<double> optimum;
