@@ -2,9 +2,11 @@
 // nothing is paid beyond the optimum. One who guesses gets what chance gives.
 #include "model/evaluate.h"
 
+#include <algorithm>
+#include <bit>
 #include <set>
 
-#include "tasks/corpus/ledger.h"
+#include "base/text.h"
 #include "tests/tasks/tasks.h"
 
 namespace pesuite::testing {
@@ -48,64 +50,125 @@ void expect_perfect(const std::vector<Observation>& all, bool accuracies) {
   }
 }
 
-TEST(Oracle, IsPerfectOnEveryProblem) {
-  int problems = 0;
-  for (const std::string& name : open_catalog({PESUITE_TEST_PLUGINS}).task_names()) {
-    if (name == "text") continue;  // which needs the user's own
-    SCOPED_TRACE(name);
-    const Task task = make_task(name, 252, 64);
-    if (!task.has_oracle()) continue;
-    ++problems;
-    EvalConfig c;
-    c.lengths = {64, 126};
-    c.examples = 40;
-    c.train_length = 64;
-    const Scorer oracle = [&](const Batch& b, const StepInfo&) { return oracle_scores(task, b); };
-    int lengths = 0;
-    for (const int length : c.lengths) {
-      std::vector<Observation> all;
-      try {
-        all = evaluate(oracle, task, c, length, 5, 0);
-      } catch (const Error& refusal) {  // not every task has examples of every length
-        ASSERT_EQ(refusal.code(), Exit::data) << refusal.what();
-        continue;
-      }
-      ++lengths;
-      expect_perfect(all, true);
-    }
-    EXPECT_GT(lengths, 0);
+// One who knows the law reads windows of documents, from their tokens alone. Where a window stands
+// in its document he looks up, in the documents made again: a law may tell its reader of the
+// sentence that runs there.
+class LawReader {
+ public:
+  LawReader(const Task& task, const EvalConfig& c, std::uint64_t seed) : task_(task) {
+    for (int i = 0; i < c.examples; ++i)
+      documents_.push_back(
+          sample(task, {c.split, seed, static_cast<std::uint64_t>(i), reach(c), 0, {}}).tokens);
   }
-  EXPECT_GE(problems, 19);
-}
-
-// The Bayes predictive of the ledger, read from each window alone, under every protocol.
-TEST(Oracle, PaysTheOptimumOfTheLedger) {
-  const Task task = make_task("ledger(document=1024)", 256, 64);
-  const ledger::Law law = ledger::make_law(ledger::Mix::standard);
-  EvalConfig c;
-  c.lengths = {64, 256};
-  c.examples = 4;
-  c.train_length = 64;
-  c.protocols = {parse_protocol("non_overlapping")};
-  const Scorer oracle = [&](const Batch& b, const StepInfo&) {
+  Scores operator()(const Batch& b, const StepInfo&) const {
     Scores s;
-    for (int i = 0; i < b.size; ++i) {
-      const auto first = std::size_t(i) * b.length;
-      for (int t = 0; t < b.length; ++t) {
-        s.place.push_back(static_cast<std::int64_t>(first) + t);
-        s.best.push_back(0);
-        s.nats.push_back(b.optimum[first + t]);
-      }
-      if (b.tokens[first] != PES_FIRST_SYMBOL + std::int32_t{ledger::BOS}) continue;
-      ledger::Reader reader(law, 0);  // of a document's beginning: from the tokens alone
-      for (int t = 0; t < b.length; ++t) {
-        reader.read(b.tokens[first + t] - PES_FIRST_SYMBOL);
-        s.nats[first + t] = reader.cost(b.targets[first + t] - PES_FIRST_SYMBOL);
+    const auto n = static_cast<std::size_t>(b.length);
+    const auto width = static_cast<std::size_t>(task_.info().outputs);
+    std::vector<double> nats(n * width);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(b.size); ++i) {
+      const Tokens read = through(Tokens(b.tokens).subspan(i * n, n));
+      task_.predict(read, static_cast<std::int32_t>(read.size() - n), nats);
+      for (std::size_t t = 0; t < n; ++t) {
+        const auto row = std::span(nats).subspan(t * width, width);
+        s.place.push_back(static_cast<std::int64_t>(i * n + t));
+        s.best.push_back(static_cast<std::int32_t>(std::ranges::min_element(row) - row.begin()));
+        s.nats.push_back(row[static_cast<std::size_t>(b.targets[i * n + t])]);
       }
     }
     return s;
+  }
+
+ private:
+  using Tokens = std::span<const std::int32_t>;
+
+  // The tokens of the window's document from its beginning to the window's end.
+  Tokens through(Tokens window) const {
+    for (const std::vector<std::int32_t>& d : documents_)
+      if (const auto at = std::ranges::search(d, window); !at.empty())
+        return Tokens(d).first(static_cast<std::size_t>(at.end() - d.begin()));
+    ADD_FAILURE() << "a window of no document";
+    return window;
+  }
+
+  const Task& task_;
+  std::vector<std::vector<std::int32_t>> documents_;
+};
+
+int regrets_with_position(const std::vector<Observation>& all, const std::string& protocol) {
+  return static_cast<int>(std::ranges::count_if(all, [&](const Observation& o) {
+    return o.metric == "regret" && o.coords.at("protocol") == protocol &&
+           o.coords.contains("pos_lo");
+  }));
+}
+
+class EveryVariant : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryVariant, IsPerfectForItsOracle) {
+  constexpr std::uint64_t seed = 5;
+  EvalConfig c;
+  c.lengths = {64, 126, 256};
+  c.examples = 40;
+  c.train_length = 64;
+  for (const char* protocol : {"non_overlapping", "sliding(16)", "last(32)"})
+    c.protocols.push_back(parse_protocol(protocol));
+  const Task task = make_task(GetParam(), 256, 64);
+  check(c, task);
+  ASSERT_TRUE(task.is_corpus() ? task.has_predict() : task.has_oracle());
+  const Scorer oracle =
+      task.is_corpus() ? Scorer(LawReader(task, c, seed))
+                       : [&](const Batch& b, const StepInfo&) { return oracle_scores(task, b); };
+  int lengths = 0;
+  for (const int length : c.lengths) {
+    SCOPED_TRACE(length);
+    std::vector<Observation> all;
+    try {
+      all = evaluate(oracle, task, c, length, seed, 0);
+    } catch (const Error& refusal) {  // not every problem has examples of every length
+      ASSERT_EQ(refusal.code(), Exit::data) << refusal.what();
+      continue;
+    }
+    ++lengths;
+    expect_perfect(all, !task.is_corpus());
+    if (!task.is_corpus()) continue;
+    EXPECT_EQ(regrets_with_position(all, "non_overlapping"),
+              std::bit_width(static_cast<unsigned>(length)));
+    EXPECT_GT(regrets_with_position(all, "sliding(16)"), 0);
+    EXPECT_GT(regrets_with_position(all, "last(32)"), 0);
+  }
+  EXPECT_GT(lengths, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, EveryVariant, ::testing::ValuesIn(variants()), variant_name);
+
+// So that no task, and nothing that one of its options chooses, is left out of what tries variants.
+TEST(Variants, AreOfEveryTaskAndChoice) {
+  const Catalog catalog = open_catalog({PESUITE_TEST_PLUGINS});
+  const auto card_of = [&](const std::string& name) -> const pes_card& {
+    return *catalog.task(name).descriptor->card;
   };
-  for (const int length : c.lengths) expect_perfect(evaluate(oracle, task, c, length, 5, 0), false);
+  std::set<std::string> tried;
+  for (const std::string& variant : variants()) {
+    const Expression e = parse_expression(variant, "task");
+    const std::vector<std::string> values = resolve_options(card_of(e.name), e.options, variant);
+    tried.insert(e.name);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      tried.insert(fmt::format("{}({}={})", e.name, card_of(e.name).options[i]->name, values[i]));
+  }
+  for (const std::string& name : catalog.task_names()) {
+    if (name == "text") continue;  // which needs the user's own
+    EXPECT_TRUE(tried.contains(name)) << name;
+    const pes_option* const* options = card_of(name).options;
+    for (; options != nullptr && *options != nullptr; ++options) {
+      const pes_option& o = **options;
+      std::vector<std::string> values;
+      if (o.type == PES_CHOICE) values = split(o.choices, '|');
+      if (o.type == PES_BOOL) values = {"true", "false"};
+      for (const std::string& value : values) {
+        const std::string variant = fmt::format("{}({}={})", name, o.name, value);
+        EXPECT_TRUE(tried.contains(variant)) << variant;
+      }
+    }
+  }
 }
 
 TEST(Candidates, AreRankedAgainstChance) {
