@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <regex>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -446,17 +448,44 @@ TEST(Extents, AreReadWithTheirUnits) {
   EXPECT_EQ(t.resolve(256, 1e6).steps, 50);
 }
 
-TEST(ShippedSuites, AreSound) {
+// Of the first cell of each task: every point of its evaluations' axes.
+void expect_examples(const Plan& plan, const Catalog& catalog, const std::string& where) {
+  std::set<std::string> seen;
+  for (const PlannedCell& cell : plan.cells) {
+    if (!seen.insert(cell.task).second) continue;
+    const CellConfig& c = cell.config;
+    const Task task(catalog, parse_expression(c.task, "task"), c.train.length, c.max_length,
+                    cell.reach);
+    for (const CellEval& e : cell.evals) {
+      if (e.probe || task.is_corpus()) continue;
+      std::int64_t points = 1;
+      for (const EvalAxis& a : e.config.axes) points *= std::ssize(a.values);
+      for (std::int64_t i = 0; i < points; ++i) {
+        const Task::Request r = request_of(task, e.config, PES_SPLIT_TEST, i, e.length, 1);
+        std::vector<std::int32_t> tokens(r.tokens()), targets(r.tokens());
+        EXPECT_NO_THROW(task.sample(r, tokens, targets))
+            << where << ": task " << cell.task << ", length " << e.length << ", point " << i;
+      }
+    }
+  }
+}
+
+TEST(ShippedSuites, AreSoundInEveryProfile) {
+  const std::regex profile(R"(\n\[profile\.(\w+)\])");
+  const Catalog catalog = open_catalog({PESUITE_TEST_PLUGINS});
   for (const auto& item : fs::recursive_directory_iterator(PESUITE_TEST_DIR "/../suites")) {
     if (item.path().extension() != ".toml") continue;
     std::vector<SuiteChoices> choices(1);
-    if (read_file(item.path()).find("[profile.ci]") != std::string::npos)
-      choices.emplace_back().profile = "ci";
+    const std::string text = read_file(item.path());
+    for (std::sregex_iterator m(text.begin(), text.end(), profile), end; m != end; ++m)
+      choices.emplace_back().profile = (*m)[1];
     for (const SuiteChoices& c : choices) {
+      const std::string where = item.path().filename().string() + " " + c.profile;
       const Suite s = load_suite(item.path(), c);
-      EXPECT_NE(s.about, "") << item.path();
-      EXPECT_FALSE(make_plan(s, {PESUITE_TEST_PLUGINS}, Store("/nonexistent")).cells.empty())
-          << item.path() << " " << c.profile;
+      EXPECT_NE(s.about, "") << where;
+      const Plan plan = make_plan(s, {PESUITE_TEST_PLUGINS}, Store("/nonexistent"));
+      EXPECT_FALSE(plan.cells.empty()) << where;
+      expect_examples(plan, catalog, where);
     }
   }
 }
