@@ -69,12 +69,17 @@ class Written : public Sized {
     for (int n = range.low; n <= range.high; ++n) guess.add(n, PES_EOS, share_of_size(range));
     return {guess.accuracy(), std::pow(10, likeliest) * share * share_of_size(range)};
   }
+  // Were they equally likely within each content, which is drawn first.
   double distinct(int length) const {
-    std::vector<double> all;
-    for (int n = length > train_length_ ? largest(length) : least_; n <= largest(length); ++n)
-      for (std::size_t c = 0; c < contents_.size(); ++c)
-        all.push_back(self().log10_inputs(n, contents_[c]));
-    return all.empty() ? 0 : log10_sum(all);
+    std::vector<double> repeats;
+    for (const Alphabet& a : contents_) {
+      std::vector<double> inputs;
+      for (int n = length > train_length_ ? largest(length) : least_; n <= largest(length); ++n)
+        inputs.push_back(self().log10_inputs(n, a));
+      if (inputs.empty()) return 0;
+      repeats.push_back(-log10_sum(inputs) - 2 * std::log10(contents_.size()));
+    }
+    return -log10_sum(repeats);
   }
 
  protected:

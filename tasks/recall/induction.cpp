@@ -94,10 +94,20 @@ struct Induction : pes::Task {
     return {1.0 / symbols,
             std::pow(10, -log10_samples(symbols, shortest - 1)) / (most - shortest + 1)};
   }
-  double distinct(int length) const {  // at least: those without a gap
+  // Were they equally likely; training draws the shape first.
+  double distinct(int length) const {
     const int most = std::min(longest, length / 2);
-    return log10_samples(symbols, length > train_length ? most : shortest) +
-           (length > train_length ? (length - 2 * most) * std::log10(symbols - most) : 3);
+    const auto examples = [](int segment, int gap) {
+      return log10_samples(symbols, segment) + gap * std::log10(symbols - segment);
+    };
+    if (length > train_length) return examples(most, length - 2 * most);
+    std::vector<double> repeats;  // P(two examples have this shape and are the same)
+    for (int s = shortest; s <= most; ++s) {
+      const int gaps = length - 2 * s + 1;
+      for (int gap = 0; gap < gaps; ++gap)
+        repeats.push_back(-2 * std::log10((most - shortest + 1) * gaps) - examples(s, gap));
+    }
+    return -log10_sum(repeats);
   }
 };
 

@@ -26,6 +26,41 @@ ledger::Law haystack_law() {
   return law;
 }
 
+// P(two haystacks of `size` tokens are the same), from their end to their beginning.
+double repeat_of_haystacks(const ledger::Law& law, std::size_t size) {
+  const auto square = [](double x) { return x * x; };
+  double same_entity = 0, sum = 0;
+  for (std::size_t e = 0; e < law.entities.size(); ++e) same_entity += square(law.entities.p(e));
+  for (const auto& a : law.topics)
+    for (const auto& b : law.topics) {
+      double same_word = 0;
+      for (std::size_t w = 0; w < law.words(); ++w) same_word += a.p(w) * b.p(w);
+      // [tokens left][open brackets], before a sentence and inside one of words
+      std::vector<std::vector<double>> rest(size, std::vector<double>(law.depth + 1, 1)),
+          words = rest;
+      for (std::size_t left = 1; left < size; ++left)  // BOS is always the same
+        for (std::size_t d = 0; d <= law.depth; ++d) {
+          const double opens = 1 - static_cast<double>(d) / static_cast<double>(law.depth);
+          const double set =
+              (left < 2 ? 1 : same_entity) / (left < 3 ? 1 : static_cast<double>(law.attributes)) /
+              (left < 4 ? 1 : static_cast<double>(law.values)) * rest[left < 4 ? 0 : left - 4][d];
+          const auto& behind = rest[left < 2 ? 0 : left - 2];
+          double nest = 0;
+          if (d > 0) nest += square(1 - opens) * behind[d - 1];
+          if (opens > 0)
+            nest +=
+                square(opens) * behind[d + 1] / (left < 2 ? 1 : static_cast<double>(law.brackets));
+          const auto type = [&](std::size_t kind) { return square(law.types.p(kind)); };
+          rest[left][d] = type(ledger::SET - 1) * set + type(ledger::FIL - 1) * words[left - 1][d] +
+                          type(ledger::nest) * nest;
+          words[left][d] = square(law.end_probability()) * rest[left - 1][d] +
+                           square(1 - law.end_probability()) * same_word * words[left - 1][d];
+        }
+      sum += rest.back().front();
+    }
+  return sum / square(static_cast<double>(law.topics.size()));
+}
+
 // Indices at which sentences of a text begin.
 std::vector<std::size_t> sentence_starts(const std::vector<std::int32_t>& text) {
   std::vector<std::size_t> starts;
@@ -192,7 +227,15 @@ struct Niah : pes::Task {
   pes::Chance chance_at(const pes::Request&) const {
     return {1.0 / values, std::pow(10, -log10_samples(values, static_cast<int>(answers())))};
   }
-  double distinct(int) const { return pes::infinity; }  // the haystacks are not counted
+  // At least: were they equally likely, the sets of needles and the beginnings of the haystacks.
+  // Where the needles stand is not counted.
+  double distinct(int length) const {
+    constexpr int beginning = 256;
+    const int n = static_cast<int>(needles()), of_keys = variant == Variant::multi_value ? 1 : n;
+    const int text = length - static_cast<int>(needles() * needle_length + query_length());
+    return log10_samples(keys, of_keys) + log10_samples(values, n) - log10_samples(n, n) -
+           std::log10(repeat_of_haystacks(law, std::clamp(text, 1, beginning)));
+  }
 };
 
 }  // namespace

@@ -100,6 +100,13 @@ TEST(Induction, HasTheShapeOfItsDefinition) {
   EXPECT_EQ(sample(t, 288, 0).targets[288 - 16], sample(t, 288, 0).tokens[1]);  // filled
 }
 
+// Two examples are equal mostly where both have four symbols without a gap, 1/13 1/57 each; another
+// symbol or a gap of one adds a sixtieth each.
+TEST(Induction, KnowsHowManyExamplesThereAre) {
+  const double shortest = std::log10(64. * 63 * 62 * 61) + 2 * std::log10(13 * 57);
+  EXPECT_NEAR(make_task("induction").distinct(64), shortest - .015, .005);
+}
+
 // -------------------------------------------------------------------------- selective_copy
 
 TEST(SelectiveCopy, RepeatsTheData) {

@@ -190,6 +190,27 @@ TEST(Niah, AsksInRandomOrder) {
   for (int k = 0; k < 4; ++k) expect_rate(first[k], n, .25, "first question");
 }
 
+// How often haystacks of eight tokens meet, behind what needles count: a key and a value of 256.
+TEST(Niah, KnowsHowManyHaystacksThereAre) {
+  const Task t = make_task("niah");
+  constexpr int n = 32768;
+  std::map<std::vector<std::int32_t>, double> seen;
+  for (int i = 0; i < n; ++i) {
+    std::vector<std::int32_t> text = sample(t, 14, i).tokens;
+    const std::int32_t key = text[12];
+    text.resize(11);  // without the question
+    const auto needle = std::find(text.begin(), text.end(), key) - 1;
+    text.erase(needle, needle + 3);
+    ++seen[text];
+  }
+  double pairs = 0;
+  for (const auto& [text, count] : seen) pairs += count * (count - 1) / 2;
+  const double expected = n * (n - 1.0) / 2 * std::pow(10, -t.distinct(14)) * 256 * 256;
+  EXPECT_NEAR(pairs, expected, .1 * expected);
+  for (const char* text : {"niah", "niah(variant=multi_value)"})
+    EXPECT_TRUE(std::isfinite(make_task(text, 4096).distinct(4096))) << text;
+}
+
 TEST(Retrieval, RanksItsCandidates) {
   const Task p = make_task("passkey"), n = make_task("niah");
   EXPECT_EQ(p.info().candidates, 10);
