@@ -2,6 +2,8 @@
 // in the end? Longer programs than those of training have more lines that do nothing.
 #include "counting.h"
 
+#include "examples.h"
+
 namespace {
 
 using namespace counting;
@@ -15,6 +17,15 @@ constexpr pes_shortcut length_tells(double level) {
       "lines that count are longer than those that do not, and the question stands behind them"};
 }
 constexpr pes_shortcut tells_reduced = length_tells(0.65), tells_paper = length_tells(0.9);
+constexpr pes_shortcut lines_seen(double level) {
+  return {sizeof(pes_shortcut), "bag", level,
+          "of few lines that count, how many there are of each kind and variable tells most"};
+}
+constexpr pes_shortcut seen_reduced = lines_seen(0.68), seen_paper = lines_seen(0.95);
+constexpr pes_shortcut last_lines(double level) {
+  return {sizeof(pes_shortcut), "window", level, "the last lines may have set what is printed"};
+}
+constexpr pes_shortcut last_reduced = last_lines(0.50), last_paper = last_lines(0.79);
 
 struct Counting : pes::Task {
   static constexpr pes_option options[] = {
@@ -26,6 +37,7 @@ struct Counting : pes::Task {
   static constexpr pes_card card =
       pes::card<Counting>({.name = "counting",
                            .summary = "the value of a counter after a program of many lines",
+                           .version = "2",
                            .taxonomy = "counting",
                            .paper = "Golovneva et al. 2024, arXiv:2405.18719"});
 
@@ -37,7 +49,8 @@ struct Counting : pes::Task {
 
   int variables;
   bool paper;
-  int trained_lines;  // the longest program of training, without what stretches it
+  int trained_lines;          // the longest program of training, without what stretches it
+  int divided = least_lines;  // from so many lines on programs are dealt to the splits
 
   Counting(const pes_use& use, const pes::Values& v)
       : variables(static_cast<int>(v.integer("variables"))),
@@ -45,7 +58,14 @@ struct Counting : pes::Task {
         trained_lines(lines_that_fit(use.train_length)) {
     inputs = outputs = print + 1;
     head = PES_LM;
-    shortcuts = {paper ? &tells_paper : &tells_reduced};
+    if (paper)
+      shortcuts = {&tells_paper, &seen_paper, &last_paper};
+    else
+      shortcuts = {&tells_reduced, &seen_reduced, &last_reduced};
+    const auto distinct_programs = [&](int lines) {
+      return -std::log10(law_of_programs(weights(), variables, lines, lines).repeat);
+    };
+    while (distinct_programs(divided) < tasks::log10_divisible) ++divided;
   }
   int lines_that_fit(int length) const {
     pes::require_length(length, frame + least_lines * longest_line, "three lines must fit");
@@ -66,24 +86,30 @@ struct Counting : pes::Task {
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     const Size s = size(r.length);
-    std::vector<Line> program;
-    State state;
-    std::vector<int> holders;
-    do {  // until there is something to print
-      const int lines = random.between(s.low, s.high);
-      program.clear();
-      state = nothing;
-      for (int i = 0; i < lines; ++i) {
-        program.push_back(draw_line(random, weights(), variables, state));
-        run(program.back(), state);
+    // training has all of the shortest programs
+    const int low = r.split == PES_SPLIT_TRAIN ? s.low : std::min(std::max(s.low, divided), s.high);
+    for (;;) {  // until there is something to print, in a program of this split
+      std::vector<Line> program(random.between(low, s.high));
+      State state = nothing;
+      for (Line& line : program) {
+        line = draw_line(random, weights(), variables, state);
+        run(line, state);
       }
-      holders.clear();
-      for (int v = 0; v < variables; ++v)
-        if (state[v] != unset) holders.push_back(v);
-    } while (holders.empty());
-    const int asked = holders[random.below(static_cast<std::uint32_t>(holders.size()))];
-    const auto prompt = text(random, program, s.stretch, asked);
-    pes::write_problem(e, prompt, std::array{std::int32_t{value + state[asked]}});
+      const int asked = draw_holder(random, state);
+      if (asked == unset) continue;
+      const auto prompt = text(random, program, s.stretch, asked);
+      if (std::ssize(program) >= divided &&
+          !tasks::belongs_to(r.split, pes::hash64(card.name), prompt))
+        continue;
+      return pes::write_problem(e, prompt, std::array{std::int32_t{value + state[asked]}});
+    }
+  }
+  int draw_holder(pes::Random& random, const State& state) const {
+    std::vector<int> holders;
+    for (int v = 0; v < variables; ++v)
+      if (state[v] != unset) holders.push_back(v);
+    if (holders.empty()) return unset;
+    return holders[random.below(static_cast<std::uint32_t>(holders.size()))];
   }
   // The program with `stretch` lines that do nothing at uniform places, and the question.
   static std::vector<std::int32_t> text(pes::Random& random, const std::vector<Line>& program,

@@ -29,6 +29,10 @@ struct MissingDuplicate {
     return {x[at < half ? at + half : at - half]};
   }
   static double blind(int) { return 0.5; }
+  static std::vector<pes_shortcut> known(bool) {
+    return {{sizeof(pes_shortcut), "bag", .57,
+             "of the visible bits one has no double, so the commoner bit is the likelier one"}};
+  }
   static double distinct(int n) { return n / 2 * std::log10(2) + std::log10(2 * (n / 2)); }
 };
 

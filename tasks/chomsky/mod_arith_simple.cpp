@@ -10,6 +10,7 @@ struct ModArithSimple : pes::Task {
   static constexpr pes_card card =
       pes::card<ModArithSimple>({.name = "mod_arith_simple",
                                  .summary = "the value of a sum of products modulo 5",
+                                 .version = "2",
                                  .taxonomy = "regular",
                                  .paper = chomsky::paper});
 
@@ -20,12 +21,15 @@ struct ModArithSimple : pes::Task {
   }
   static int problem_length(int length) { return length - (length % 2 == 0 ? 1 : 0); }
 
-  void sample(const pes::Request&, pes::Random& random, pes::Example& e) const {
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     const auto x = e.tokens.last(problem_length(static_cast<int>(e.tokens.size())));
     std::fill(e.tokens.begin(), e.tokens.end(), std::int32_t{PES_FILL});
-    for (std::size_t t = 0; t < x.size(); ++t)
-      x[t] = PES_FIRST_SYMBOL +
-             static_cast<std::int32_t>(t % 2 == 0 ? random.below(modulus) : add + random.below(3));
+    do
+      for (std::size_t t = 0; t < x.size(); ++t)
+        x[t] = PES_FIRST_SYMBOL + static_cast<std::int32_t>(t % 2 == 0 ? random.below(modulus)
+                                                                       : add + random.below(3));
+    while (distinct(r.length) >= tasks::log10_divisible &&
+           !tasks::belongs_to(r.split, pes::hash64(card.name), x));
     oracle(e.tokens, e.targets);
     pes::certain(e);
   }

@@ -5,6 +5,8 @@
 #include <pesuite/pesuite.hpp>
 #include <vector>
 
+#include "examples.h"
+
 namespace chomsky {
 
 inline constexpr const char* paper = "Deletang et al. 2022, arXiv:2207.02098";
@@ -16,17 +18,21 @@ using Word = std::vector<int>;  // symbols from 0 on
 //   static double blind(int n);  // share of the commonest label of n symbols
 template <class Rule>
 struct RegularTask : pes::Task {
-  static constexpr pes_card card = pes::card<RegularTask>(
-      {.name = Rule::name, .summary = Rule::summary, .taxonomy = "regular", .paper = paper});
+  static constexpr pes_card card = pes::card<RegularTask>({.name = Rule::name,
+                                                           .summary = Rule::summary,
+                                                           .version = "2",
+                                                           .taxonomy = "regular",
+                                                           .paper = paper});
 
   RegularTask(const pes_use&, const pes::Values&) {
     inputs = PES_FIRST_SYMBOL + Rule::symbols;
     outputs = Rule::classes;
     head = PES_CLS;
   }
-  void sample(const pes::Request&, pes::Random& random, pes::Example& e) const {
-    for (std::int32_t& x : e.tokens)
-      x = PES_FIRST_SYMBOL + static_cast<std::int32_t>(random.below(Rule::symbols));
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    do tasks::draw_uniform(random, e.tokens, PES_FIRST_SYMBOL, Rule::symbols);
+    while (distinct(r.length) >= tasks::log10_divisible &&
+           !tasks::belongs_to(r.split, pes::hash64(Rule::name), e.tokens));
     oracle(e.tokens, e.targets);
     pes::certain(e);
   }

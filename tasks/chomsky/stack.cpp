@@ -61,6 +61,13 @@ struct Stack {
     }
     return guess.accuracy();
   }
+  static std::vector<pes_shortcut> known(bool slots) {
+    return {{sizeof(pes_shortcut), "bag", slots ? .60 : .53,
+             "how many symbols were pushed and popped tells how high the stack is"},
+            {sizeof(pes_shortcut), "window", .51,
+             slots ? "first slots stand behind the last actions, far ones are beyond the end"
+                   : "the top of the stack stands behind the last actions"}};
+  }
   // Were they equally likely: a stack of h bits has 2^h 3^(n-h) inputs.
   static double distinct(int n) {
     if (n == 1) return std::log10(2);

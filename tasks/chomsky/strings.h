@@ -26,19 +26,29 @@ inline constexpr pes_option mode_option =
 //   static Word solve(const Word&);   // without termination
 //   static double blind(int n);       // accuracy of the best guess that sees the rank of a slot
 //   static double distinct(int n);    // log10
+// and where shortcuts are known, at 64 tokens,
+//   static std::vector<pes_shortcut> known(bool slots);
 template <class Rule>
 struct StringTask : pes::Task {
   static constexpr pes_option options[] = {mode_option};
-  static constexpr pes_card card = pes::card<StringTask>(
-      {.name = Rule::name, .summary = Rule::summary, .taxonomy = Rule::taxonomy, .paper = paper});
+  static constexpr pes_card card = pes::card<StringTask>({.name = Rule::name,
+                                                          .summary = Rule::summary,
+                                                          .version = "2",
+                                                          .taxonomy = Rule::taxonomy,
+                                                          .paper = paper});
   static constexpr int empty = PES_FIRST_SYMBOL + Rule::symbols;
 
   bool slots;
+  int divided = Rule::least;  // from so many symbols on problems are dealt to the splits
+  std::vector<pes_shortcut> known;
 
   StringTask(const pes_use&, const pes::Values& v) : slots(v.is("mode", "slots")) {
     head = slots ? PES_TAG : PES_LM;
     inputs = slots ? empty + 1 : PES_FIRST_SYMBOL + std::max(Rule::symbols, Rule::classes);
     outputs = slots ? Rule::classes + (Rule::terminated ? 1 : 0) : inputs;
+    while (Rule::distinct(divided) < tasks::log10_divisible) ++divided;
+    if constexpr (requires { Rule::known(true); }) known = Rule::known(slots);
+    for (const pes_shortcut& s : known) shortcuts.push_back(&s);
   }
 
   // Tokens of an example with n input symbols, at most.
@@ -55,7 +65,9 @@ struct StringTask : pes::Task {
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     const int n = problem_length(r.length);
-    const Word x = Rule::draw(random, n);
+    Word x;
+    do x = Rule::draw(random, n);
+    while (n >= divided && !tasks::belongs_to(r.split, pes::hash64(Rule::name), x));
     std::fill(e.tokens.begin(), e.tokens.end(), std::int32_t{PES_PAD});
     auto at = e.tokens.begin();
     if (!slots) *at++ = PES_BOS;

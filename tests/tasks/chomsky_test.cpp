@@ -181,15 +181,15 @@ TEST(Inputs, FollowTheirLaws) {
   std::map<long, double> operator_at, hidden_at;
   const Task add = make_task("binary_addition"), missing = make_task("missing_duplicate");
   for (int i = 0; i < many; ++i) {
-    const Example a = sample(add, 21, i), m = sample(missing, 11, i);  // of ten symbols each
+    const Example a = sample(add, 21, i), m = sample(missing, 41, i);  // of 10 and 40 symbols
     ++operator_at[std::find(a.tokens.begin(), a.tokens.end(), S + 2) - a.tokens.begin()];
     ++hidden_at[std::find(m.tokens.begin(), m.tokens.end(), S + 2) - m.tokens.begin()];
   }
   EXPECT_EQ(operator_at.begin()->first, 1);
   EXPECT_EQ(operator_at.rbegin()->first, 8);
   for (const auto& [at, count] : operator_at) expect_rate(count, many, 1. / 8, "operator");
-  EXPECT_EQ(hidden_at.size(), 10u);
-  for (const auto& [at, count] : hidden_at) expect_rate(count, many, 1. / 10, "hidden");
+  EXPECT_EQ(hidden_at.size(), 40u);
+  for (const auto& [at, count] : hidden_at) expect_rate(count, many, 1. / 40, "hidden");
 }
 
 struct Weighted {
