@@ -129,80 +129,168 @@ Score score_table(std::span<const Examples> sets, double expected, Share share, 
   return score(sets, expected, share, [&](const Asked& p) { return table.guess(context(p)); });
 }
 
-// Multinomial logistic regression on sums of features, by AdaGrad (Duchi et al. 2011).
+constexpr std::int32_t window = 8;
+
+// Multinomial logistic regression, by AdaGrad (Duchi et al. 2011), on what was read when a target
+// is asked for: how often each token was, or the last eight tokens, each by its distance. Classes
+// that are tokens share one weight for having been read themselves, beside their own weights: in a
+// large alphabet it tells what few examples could not teach for each class apart.
 class Regression {
  public:
-  using Features = std::vector<std::size_t>;
-
-  Regression(std::size_t features, std::int32_t outputs)
-      : outputs_(outputs), weights_(features * outputs), squares_(weights_.size()) {}
-
-  void learn(const Features& features, std::int32_t target) {
-    constexpr float rate = 0.1f, epsilon = 1e-8f;
-    std::vector<float> p = logits(features);
-    const float top = *std::max_element(p.begin(), p.end());
-    float sum = 0;
-    for (float& x : p) sum += x = std::exp(x - top);
-    for (float& x : p) x /= sum;
-    p[target] -= 1;  // the gradient for each feature
-    for (const std::size_t f : features)
-      for (std::int32_t c = 0; c < outputs_; ++c) {
-        const std::size_t at = f * outputs_ + c;
-        squares_[at] += p[c] * p[c];
-        weights_[at] -= rate * p[c] / (std::sqrt(squares_[at]) + epsilon);
-      }
+  // `answers`: the targets to learn from; no others are ever guessed.
+  Regression(const Task& task, bool by_distance, std::vector<std::int32_t> answers)
+      : by_distance_(by_distance),
+        inputs_(task.info().inputs),
+        answers_(std::move(answers)),
+        class_of_(std::max(inputs_, task.info().outputs), -1) {
+    std::sort(answers_.begin(), answers_.end());
+    answers_.erase(std::unique(answers_.begin(), answers_.end()), answers_.end());
+    for (std::size_t c = 0; c < answers_.size(); ++c) class_of_[answers_[c]] = static_cast<int>(c);
+    const std::size_t groups = by_distance_ ? window : 1;
+    rows_.resize(groups * inputs_);
+    shared_.resize(groups);
   }
-  std::int32_t guess(const Features& features) const {
-    const std::vector<float> x = logits(features);
-    return static_cast<std::int32_t>(std::max_element(x.begin(), x.end()) - x.begin());
+  std::size_t classes() const { return answers_.size(); }
+
+  void learn(Tokens tokens, Tokens targets) {
+    std::vector<float> gradient = logits(tokens, targets);  // [targets, classes]
+    auto at = gradient.begin();
+    for (const std::int32_t target : targets) {
+      if (target < 0) continue;
+      const std::span<float> p(at, classes());
+      const float top = *std::max_element(p.begin(), p.end());
+      float sum = 0;
+      for (float& x : p) sum += x = std::exp(x - top);
+      for (float& x : p) x /= sum;
+      p[class_of_[target]] -= 1;
+      at += std::ssize(p);
+    }
+    std::vector<float> behind(classes());  // of all targets that have read a token
+    for (std::size_t t = tokens.size(); t-- > 0;) {
+      if (targets[t] >= 0) {
+        at -= std::ssize(answers_);
+        const float* here = &*at;
+        if (by_distance_)
+          for (std::int32_t d = 0; d < reach(t); ++d) collect(d, tokens[t - d], here);
+        else
+          for (std::size_t c = 0; c < classes(); ++c) behind[c] += here[c];
+      }
+      if (!by_distance_ && at != gradient.end()) collect(0, tokens[t], behind.data());
+    }
+    descend();
+  }
+  // Of all targets of an example.
+  std::vector<std::int32_t> guess(Tokens tokens, Tokens targets) const {
+    const std::vector<float> x = logits(tokens, targets);
+    std::vector<std::int32_t> out;
+    for (auto p = x.begin(); p != x.end(); p += std::ssize(answers_))
+      out.push_back(answers_[std::max_element(p, p + std::ssize(answers_)) - p]);
+    return out;
   }
 
  private:
-  std::vector<float> logits(const Features& features) const {
-    std::vector<float> x(outputs_);
-    for (const std::size_t f : features)
-      for (std::int32_t c = 0; c < outputs_; ++c) x[c] += weights_[f * outputs_ + c];
-    return x;
+  struct Weights {  // [classes] each; empty until the first gradient
+    std::vector<float> value, squares, gradient;
+    bool waits = false;  // has a gradient to follow
+  };
+  struct Weight {
+    float value = 0, squares = 0, gradient = 0;
+  };
+
+  std::int32_t reach(std::size_t t) const {
+    return std::min(window, static_cast<std::int32_t>(t) + 1);
+  }
+  std::vector<float> logits(Tokens tokens, Tokens targets) const {  // [targets, classes]
+    std::vector<float> out, sum(classes());
+    const auto add = [&](std::int32_t group, std::int32_t token) {
+      const std::vector<float>& w = rows_[group * inputs_ + token].value;
+      for (std::size_t c = 0; c < w.size(); ++c) sum[c] += w[c];
+      if (class_of_[token] >= 0) sum[class_of_[token]] += shared_[group].value;
+    };
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      if (!by_distance_) add(0, tokens[t]);
+      if (targets[t] < 0) continue;
+      if (by_distance_) {
+        std::fill(sum.begin(), sum.end(), 0.0f);
+        for (std::int32_t d = 0; d < reach(t); ++d) add(d, tokens[t - d]);
+      }
+      out.insert(out.end(), sum.begin(), sum.end());
+    }
+    return out;
+  }
+  void collect(std::int32_t group, std::int32_t token, const float* gradient) {
+    Weights& row = rows_[group * inputs_ + token];
+    if (row.value.empty()) row.value = row.squares = row.gradient = std::vector<float>(classes());
+    if (!row.waits) waiting_.push_back(&row);
+    row.waits = true;
+    for (std::size_t c = 0; c < classes(); ++c) row.gradient[c] += gradient[c];
+    if (class_of_[token] >= 0) shared_[group].gradient += gradient[class_of_[token]];
+  }
+  void descend() {
+    const auto step = [](float& value, float& squares, float& gradient) {
+      constexpr float rate = 0.1f, epsilon = 1e-8f;
+      squares += gradient * gradient;
+      value -= rate * gradient / (std::sqrt(squares) + epsilon);
+      gradient = 0;
+    };
+    for (Weights* row : waiting_) {
+      for (std::size_t c = 0; c < classes(); ++c)
+        step(row->value[c], row->squares[c], row->gradient[c]);
+      row->waits = false;
+    }
+    waiting_.clear();
+    for (Weight& w : shared_) step(w.value, w.squares, w.gradient);
   }
 
-  std::int32_t outputs_;
-  std::vector<float> weights_, squares_;  // [features, outputs]
+  bool by_distance_;
+  std::int32_t inputs_;
+  std::vector<std::int32_t> answers_;
+  std::vector<int> class_of_;   // of a token or class; -1: never an answer
+  std::vector<Weights> rows_;   // [groups, inputs]
+  std::vector<Weight> shared_;  // [groups]
+  std::vector<Weights*> waiting_;
 };
 
-constexpr std::size_t window = 8;
-
-// What was read when the target at `p` is asked for: each token, or the last eight by distance.
-Regression::Features features(const Task& task, const Asked& p, bool by_distance) {
-  const Tokens read = p.examples.tokens_of(p.example).first(p.t + 1);
-  Regression::Features out;
-  if (!by_distance) {
-    out.assign(read.begin(), read.end());
-  } else {
-    for (std::size_t d = 0; d < std::min(window, read.size()); ++d)
-      out.push_back(d * task.info().inputs + read[read.size() - 1 - d]);
-  }
-  return out;
-}
-
-Score score_regression(const Task& task, const Examples& all, double expected, Share share,
+Score score_regression(const Task& task, Examples some, double expected, Share share,
                        bool by_distance) {
   constexpr int passes = 5;
-  constexpr double most_work = 1.5e9;  // additions, a few seconds
-  const std::size_t kinds = std::size_t{1} * task.info().inputs * (by_distance ? window : 1);
-  Regression rule(kinds, task.info().outputs);
-  double work = 0;
-  visit_example({&all, 1}, 0, 0, [&](const Asked& p) {
-    work += static_cast<double>(features(task, p, by_distance).size()) * task.info().outputs;
-  });
-  Examples some = all;  // as many as there is time for
-  some.count = std::clamp(static_cast<std::size_t>(most_work / (3 * passes * std::max(work, 1.0))),
-                          std::min<std::size_t>(all.count, 512), all.count);
+  constexpr double most_work = 6e9;  // operations, a few seconds
   const std::span<const Examples> sets(&some, 1);
+  std::vector<std::int32_t> answers;
+  visit_first_halves(sets, [&](const Asked& p) { answers.push_back(p.target()); });
+  const auto learned = static_cast<double>(some.count / 2);
+  const double targets = static_cast<double>(answers.size()) / learned,
+               read = by_distance ? targets * window : some.length;
+  Regression rule(task, by_distance, std::move(answers));
+  const double work = 12 * passes * (read + targets) * static_cast<double>(rule.classes());
+  // as many as there is time for
+  some.count = std::clamp(static_cast<std::size_t>(2 * most_work / work),
+                          std::min<std::size_t>(some.count, 512), some.count);
   for (int pass = 0; pass < passes; ++pass)
-    visit_first_halves(
-        sets, [&](const Asked& p) { rule.learn(features(task, p, by_distance), p.target()); });
-  return score(sets, expected, share,
-               [&](const Asked& p) { return rule.guess(features(task, p, by_distance)); });
+    for (std::size_t i = 0; i < some.count / 2; ++i)
+      rule.learn(some.tokens_of(i), some.targets_of(i));
+  std::vector<std::int32_t> guesses;  // for the example that is scored
+  return score(sets, expected, share, [&](const Asked& p) {
+    if (p.rank == 0) guesses = rule.guess(some.tokens_of(p.example), some.targets_of(p.example));
+    return guesses[p.rank];
+  });
+}
+
+// Targets change places with those of other examples that are asked for after as many.
+void shuffle_targets(Examples& e) {
+  std::vector<std::vector<std::int32_t*>> of_rank;
+  for (std::size_t i = 0; i < e.count; ++i) {
+    std::size_t rank = 0;
+    for (std::int32_t& target : e.row(e.targets, i)) {
+      if (target < 0) continue;
+      if (rank == of_rank.size()) of_rank.emplace_back();
+      of_rank[rank++].push_back(&target);
+    }
+  }
+  pes::Random random(0, pes::purpose("shuffled targets"), 0);
+  for (const std::vector<std::int32_t*>& all : of_rank)
+    for (std::size_t i = all.size(); i > 1; --i)
+      std::swap(*all[i - 1], *all[random.below(static_cast<std::uint32_t>(i))]);
 }
 
 }  // namespace
@@ -240,6 +328,12 @@ Score score_shortcut(const Task& task, std::span<const Examples> sets, double ex
     if (shortcut == "length") return p.set;
     return 0;
   });
+}
+
+Score score_permuted(const Task& task, const Examples& e, double expected, Share share) {
+  Examples shuffled = e;
+  shuffle_targets(shuffled);
+  return score_regression(task, std::move(shuffled), expected, share, false);
 }
 
 }  // namespace pesuite

@@ -53,5 +53,7 @@ inline constexpr const char* shortcut_names[] = {"majority", "last_token", "posi
                                                  "length",   "bag",        "window"};
 Score score_shortcut(const Task&, std::span<const Examples> sets, double expected,
                      std::string_view shortcut, Share);
+// The bag where labels tell nothing: targets were shuffled among the examples.
+Score score_permuted(const Task&, const Examples&, double expected, Share);
 
 }  // namespace pesuite

@@ -290,10 +290,13 @@ bool agrees(const Task& task, const Task::Request& request, const Examples& e, s
       seen = fmt::format("the chance level is {}", level);
       return false;
     }
-  // one guess more or less is no news where right ones are rare
+  // One guess more or less is no news where right ones are rare; and of few problems a split holds
+  // a part whose answers are not quite those of all.
+  const double problems = std::pow(10, task.distinct(request.length));
   const auto near = [&](const Score& blind, double level) {
+    const double dealt = std::isnan(problems) ? 0 : std::sqrt(level * (1 - level) / problems);
     return std::fabs(blind.accuracy - level) <=
-           3 * blind.standard_error + 4 / static_cast<double>(e.count);
+           3 * (blind.standard_error + dealt) + 4 / static_cast<double>(e.count);
   };
   const auto percent = [](const Score& s, double level) {
     return fmt::format("{:.2f} % +- {:.2f}, declared {:.2f} %", 100 * s.accuracy,
@@ -340,13 +343,6 @@ Finding check_chance(const Examined& s) {
   return passed(detail);
 }
 
-bool declares(const Task& task, std::string_view shortcut) {
-  if (task.info().shortcuts != nullptr)
-    for (const pes_shortcut* const* s = task.info().shortcuts; *s != nullptr; ++s)
-      if (shortcut == (*s)->name) return true;
-  return false;
-}
-
 // Chance, or the level that the task declares for this shortcut.
 double expected_level(const Task& task, std::span<const Examples> sets, std::string_view shortcut) {
   double level = 0;
@@ -360,9 +356,6 @@ double expected_level(const Task& task, std::span<const Examples> sets, std::str
 // A rule that ignores most of the input must stay within two points of what is expected of it.
 Finding check_shortcut(const Examined& s, std::string_view name) {
   if (s.task.is_corpus()) return skipped(corpora_differ);
-  const bool general = name != "window" && (name != "bag" || s.task.info().head == PES_CLS);
-  if (!general && !declares(s.task, name))  // the answer may lie in the window, or be all there is
-    return skipped("The task declares no level for it.");
   constexpr std::int32_t far_enough = 64;
   if (name == "window" && s.length() < far_enough)
     return skipped(fmt::format(
@@ -374,6 +367,19 @@ Finding check_shortcut(const Examined& s, std::string_view name) {
   return {"", within,
           fmt::format("It reaches {:.2f} % +- {:.2f}; chance or declared {:.2f} %.",
                       100 * reached.accuracy, 100 * reached.standard_error, 100 * level),
+          false};
+}
+
+// Who learns from labels that were shuffled among the examples must know nothing: else what is
+// scored tells more than labels do, or chance is higher than it is said to be.
+Finding check_permuted(const Examined& s) {
+  if (s.task.is_corpus()) return skipped(corpora_differ);
+  const double chance = s.task.chance(s.length());
+  const Score reached = score_permuted(s.task, s.sets.front(), chance, share_of(s.task));
+  return {"", reached.accuracy - 2 * reached.standard_error <= chance + 0.02,
+          fmt::format("Among shuffled labels a bag reaches {:.2f} % +- {:.2f}; chance "
+                      "{:.2f} %.",
+                      100 * reached.accuracy, 100 * reached.standard_error, 100 * chance),
           false};
 }
 
@@ -396,21 +402,36 @@ std::size_t equal_pairs(const std::vector<std::uint64_t>& a, const std::vector<s
   return pairs;
 }
 
+// From a million examples on, those that random streams share by the birthday rule; fewer must be
+// dealt to the splits, if there are enough to deal.
 Finding check_collisions(const Examined& s) {
-  const double distinct = s.task.distinct(s.length());  // log10
-  if (std::isnan(distinct))
-    return failed("The task does not say how many distinct examples there are.");
-  if (distinct < 6)
-    return skipped(fmt::format("Only 10^{:.1f} examples exist, so splits share some.", distinct));
-  const Examples& train = s.sets.front();
-  const Examples test = make_examples(s.task, s.request(PES_SPLIT_TEST), train.count, true);
-  const auto pairs = static_cast<double>(train.count) * static_cast<double>(test.count);
-  const double expected = pairs * std::pow(10, -distinct);  // the birthday rule
-  const std::size_t found = equal_pairs(sorted_hashes(train), sorted_hashes(test));
-  return {"", static_cast<double>(found) <= expected + 3 * std::sqrt(expected),
-          fmt::format("{} training and {} test examples have {} pairs of equals; {:.2g} expected.",
-                      train.count, test.count, found, expected),
-          false};
+  constexpr double few = 2, many = 6;  // log10
+  std::string detail;
+  bool apart = true, tried = false;
+  for (const Examples& train : s.sets) {
+    const double distinct = s.task.distinct(train.length);
+    if (std::isnan(distinct))
+      return failed("The task does not say how many distinct examples there are.");
+    detail += fmt::format("{}At length {} ", detail.empty() ? "" : " ", train.length);
+    if (distinct < few) {
+      detail += fmt::format("there are only 10^{:.1f} examples, too few to deal.", distinct);
+      continue;
+    }
+    tried = true;
+    Task::Request r = s.request(PES_SPLIT_TEST);
+    r.length = train.length;
+    const Examples test = make_examples(s.task, r, train.count, true);
+    const auto pairs = static_cast<double>(train.count) * static_cast<double>(test.count);
+    const double expected = distinct < many ? 0 : pairs * std::pow(10, -distinct);
+    const std::size_t found = equal_pairs(sorted_hashes(train), sorted_hashes(test));
+    detail += fmt::format("{} training and {} test examples have {} pairs of equals; {}.",
+                          train.count, test.count, found,
+                          distinct < many
+                              ? fmt::format("of 10^{:.1f} examples none may be shared", distinct)
+                              : fmt::format("{:.2g} expected", expected));
+    apart = apart && static_cast<double>(found) <= expected + 3 * std::sqrt(expected);
+  }
+  return {"", apart, detail, !tried};
 }
 
 }  // namespace
@@ -451,6 +472,7 @@ std::vector<Finding> check_task(const Task& task, const CheckOptions& options) {
   add("chance", [&] { return check_chance(s); });
   for (const char* name : shortcut_names)
     add(fmt::format("shortcut_{}", name), [&] { return check_shortcut(s, name); });
+  add("permuted_labels", [&] { return check_permuted(s); });
   add("collisions", [&] { return check_collisions(s); });
   return findings;
 }

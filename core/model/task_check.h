@@ -27,8 +27,8 @@ struct CheckOptions {
 
 // In this order: well_formed, deterministic, windows, oracle, axes, optimum, chance,
 // shortcut_majority, shortcut_last_token, shortcut_position, shortcut_length, shortcut_bag,
-// shortcut_window, collisions. When no example can be made, well_formed alone, failed. Never throws
-// what the task causes. Uses two threads.
+// shortcut_window, permuted_labels, collisions. When no example can be made, well_formed alone,
+// failed. Never throws what the task causes. Uses two threads.
 std::vector<Finding> check_task(const Task&, const CheckOptions& = {});
 
 }  // namespace pesuite

@@ -12,6 +12,11 @@ constexpr pes_axis operand_axis = {
     sizeof(pes_axis), "operands",     "", "digits of the operands: 1 to n each, or n",
     operand_values,   operand_labels, 2,  2};
 
+constexpr pes_shortcut hints_in_window = {sizeof(pes_shortcut), "window", .68,
+                                          "hints come one after the other"};
+constexpr pes_shortcut hints_seen = {sizeof(pes_shortcut), "bag", .62,
+                                     "each place is named once in each number, the sum's in turn"};
+
 struct Addition : pes::Task {
   static constexpr pes_option options[] = {
       pes::flag("pad", "true", "operands have zeros up to n digits, the sum up to n + 1"),
@@ -49,6 +54,7 @@ struct Addition : pes::Task {
     positions = coupled ? last_id + 1 : 0;
     head = PES_LM;
     axes = {&operand_axis};
+    if (hints) shortcuts = {&hints_in_window, &hints_seen};
   }
 
   // Digits of an operand: BOS a + b = c EOS, each digit with its hint.

@@ -11,6 +11,10 @@ using namespace tasks;
 constexpr int data_symbols = 16, blank = PES_FIRST_SYMBOL + data_symbols;
 constexpr int marks = 3;  // BOS, SEP, EOS
 
+constexpr pes_shortcut unwritten = {
+    sizeof(pes_shortcut), "bag", .19,
+    "what was read more often than written is likelier to come; of 16 items"};
+
 struct SelectiveCopy : pes::Task {
   static constexpr pes_option options[] = {
       pes::integer("items", "16", 1, 4096, "data symbols of an example in training")};
@@ -39,6 +43,7 @@ struct SelectiveCopy : pes::Task {
     head = PES_LM;
     determined = true;
     axes = {&items_axis};
+    shortcuts = {&unwritten};
     if (use.train_length < 2 * items + marks)
       throw pes::Refusal(
           "items=" + std::to_string(items) + " take at least " + std::to_string(2 * items + marks) +

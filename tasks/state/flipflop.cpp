@@ -9,6 +9,13 @@ constexpr pes_axis ignore_axis = {
     sizeof(pes_axis), "ignore", "", "share of instructions that are ignored",
     ignore_rates,     nullptr,  3,  1};
 
+constexpr pes_shortcut bits_seen = {
+    sizeof(pes_shortcut), "bag", .67,
+    "behind each write and each read stands the bit that is asked for, so it was seen more often"};
+constexpr pes_shortcut write_is_near = {
+    sizeof(pes_shortcut), "window", .80,
+    "in half of the questions the last write, or a read of it, is one of three pairs before"};
+
 struct FlipFlop : pes::Task {
   static constexpr pes_card card =
       pes::card<FlipFlop>({.name = "flipflop",
@@ -21,6 +28,7 @@ struct FlipFlop : pes::Task {
     inputs = outputs = one + 1;
     head = PES_LM;
     axes = {&ignore_axis};
+    shortcuts = {&bits_seen, &write_is_near};
   }
   static int pairs(int length) {
     pes::require_length(length, 4, "a bit is written first and read last");

@@ -130,6 +130,11 @@ struct Repeating : Honest {  // 10000 examples, in all splits, where there shoul
     fill(random, e);
   }
 };
+struct Undivided : Repeating {  // says that they are few, and yet all splits have all
+  static constexpr pes_card card = ::card<Undivided>("undivided");
+  using Repeating::Repeating;
+  double distinct(int) const { return 4; }
+};
 struct Unsteady : Honest {  // a corpus whose windows disagree
   static constexpr pes_card card = ::card<Unsteady>("unsteady");
   Unsteady(const pes_use& use, const pes::Values& v) : Honest(use, v) {
@@ -265,8 +270,8 @@ template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
 constexpr const auto& tasks =
     list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance,
-         WrongExact, DearOptimum, HiddenShortcut, Repeating, Unsteady, Lawful, Unpredicted,
-         CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum>;
+         WrongExact, DearOptimum, HiddenShortcut, Repeating, Undivided, Unsteady, Lawful,
+         Unpredicted, CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum>;
 
 }  // namespace
 

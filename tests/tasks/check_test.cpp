@@ -1,6 +1,10 @@
 // check_task passes on every task of ours and names what is wrong with each broken one.
 #include "model/task_check.h"
 
+#include <set>
+
+#include "model/guess.h"
+
 #include "tests/tasks/tasks.h"
 
 namespace pesuite::testing {
@@ -24,7 +28,7 @@ class EveryTask : public ::testing::TestWithParam<std::string> {};
 TEST_P(EveryTask, PassesTheCheck) {
   const CheckOptions options{{64, 128, 256}, 4096, 1 << 20, 1};
   const std::vector<Finding> findings = check_task(make_task(GetParam()), options);
-  EXPECT_EQ(findings.size(), 14u);
+  EXPECT_EQ(findings.size(), 15u);
   for (const Finding& f : findings) EXPECT_TRUE(f.passed) << findings_text(findings);
 }
 
@@ -55,14 +59,16 @@ INSTANTIATE_TEST_SUITE_P(
                       Fake{"lazy", {"well_formed"}}, Fake{"stateful", {"deterministic"}},
                       Fake{"wrong_oracle", {"oracle"}},
                       Fake{"wrong_chance",
-                           {"chance", "shortcut_majority", "shortcut_position", "shortcut_length"}},
+                           {"chance", "shortcut_majority", "shortcut_position", "shortcut_length",
+                            "permuted_labels"}},
                       Fake{"wrong_exact", {"chance"}}, Fake{"dear_optimum", {"optimum"}},
-                      Fake{"hidden_shortcut", {"shortcut_last_token", "shortcut_bag"}},
-                      Fake{"repeating", {"collisions"}}, Fake{"unsteady", {"windows", "optimum"}},
-                      Fake{"lawful", {}}, Fake{"unpredicted", {}},
-                      Fake{"cheap_optimum", {"optimum"}}, Fake{"late_optimum", {"optimum"}},
-                      Fake{"too_likely", {"optimum"}}, Fake{"too_modest", {"optimum"}},
-                      Fake{"no_optimum", {"optimum"}}),
+                      Fake{"hidden_shortcut",
+                           {"shortcut_last_token", "shortcut_bag", "shortcut_window"}},
+                      Fake{"repeating", {"collisions"}}, Fake{"undivided", {"collisions"}},
+                      Fake{"unsteady", {"windows", "optimum"}}, Fake{"lawful", {}},
+                      Fake{"unpredicted", {}}, Fake{"cheap_optimum", {"optimum"}},
+                      Fake{"late_optimum", {"optimum"}}, Fake{"too_likely", {"optimum"}},
+                      Fake{"too_modest", {"optimum"}}, Fake{"no_optimum", {"optimum"}}),
     [](const auto& info) { return info.param.name; });
 
 // What the check says of the optimum of a task.
@@ -80,6 +86,65 @@ TEST(Optimum, IsComparedWithTheEntropyOfTheLaw) {
   EXPECT_THAT(optimum_of("too_likely"), HasSubstr("at position 0 sum to 1.1"));
   EXPECT_THAT(optimum_of("too_modest"), HasSubstr("At length 64: -0.1"));
   EXPECT_THAT(optimum_of("no_optimum"), HasSubstr("is nan nats, and the law says"));
+}
+
+// Shuffled labels take away what the counts tell: 8 symbols, of which the last one decides.
+TEST(PermutedLabels, TellNothing) {
+  const Task task = make_task("sound");
+  const Examples e = make_examples(task, {PES_SPLIT_TRAIN, 1, 0, 4, -1, {}}, 4096);
+  const Score bag = score_shortcut(task, {&e, 1}, 0.5, "bag", Share::of_targets);
+  const Score permuted = score_permuted(task, e, 0.5, Share::of_targets);
+  EXPECT_GT(bag.accuracy, 0.65);
+  EXPECT_NEAR(permuted.accuracy, 0.5, 4 * permuted.standard_error);
+}
+
+// Which of many words was read is known from few examples of each: 256 values, 8 times each.
+TEST(Regression, NamesWhatWasReadInALargeAlphabet) {
+  const Task task = make_task("niah");
+  const Examples e = make_examples(task, {PES_SPLIT_TRAIN, 1, 0, 64, -1, {}}, 4096);
+  EXPECT_GT(score_shortcut(task, {&e, 1}, 1, "bag", Share::of_targets).accuracy, 0.6);
+}
+
+std::set<std::uint64_t> problems(const Task& task, pes_split split, int length, int count) {
+  std::set<std::uint64_t> out;
+  for (int i = 0; i < count; ++i) out.insert(hash(sample(task, length, i, split)));
+  return out;
+}
+
+// Lengths at which there are fewer than a million problems.
+TEST(Splits, ShareNoProblemWhereThereAreFew) {
+  const std::pair<const char*, int> small[] = {{"parity", 12},
+                                               {"even_pairs", 12},
+                                               {"cycle_nav", 8},
+                                               {"mod_arith_simple", 6},
+                                               {"stack", 20},
+                                               {"stack(mode=lm)", 20},
+                                               {"mod_arith", 7},
+                                               {"solve_equation", 9},
+                                               {"missing_duplicate", 20},
+                                               {"odds_first", 20},
+                                               {"binary_addition", 20},
+                                               {"binary_multiplication", 20},
+                                               {"sqrt", 16},
+                                               {"counting", 48},
+                                               {"counting(preset=paper)", 48},
+                                               {"posgen", 16}};
+  for (const auto& [text, length] : small) {
+    const Task task = make_task(text, 64, 48);
+    EXPECT_LT(task.distinct(length), 6) << text;
+    const auto train = problems(task, PES_SPLIT_TRAIN, length, 4000);
+    for (const pes_split split : {PES_SPLIT_VALIDATION, PES_SPLIT_TEST})
+      for (const std::uint64_t p : problems(task, split, length, 500))
+        EXPECT_FALSE(train.contains(p)) << text;
+  }
+}
+
+// Too few to deal: every split has all of them.
+TEST(Splits, ShareTheShortestProblems) {
+  for (const char* text : {"parity", "cycle_nav", "mod_arith_simple"})
+    EXPECT_EQ(problems(make_task(text), PES_SPLIT_TRAIN, 3, 2000),
+              problems(make_task(text), PES_SPLIT_TEST, 3, 2000))
+        << text;
 }
 
 }  // namespace
