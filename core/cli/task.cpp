@@ -12,19 +12,86 @@ namespace pesuite::cli {
 
 namespace {
 
-int check_one(const Catalog& catalog, const std::string& text, int length) {
-  const Task task(catalog, parse_expression(text, "task"), length, length * 3 / 2);
+Task make(const Catalog& catalog, const std::string& text, int length) {
+  return {catalog, parse_expression(text, "task"), length, length * 3 / 2};
+}
+
+CheckOptions check_options(int length) {
   CheckOptions options;
   options.lengths = {length, length * 3 / 2};
-  int failed = 0;
+  return options;
+}
+
+int failures(const std::vector<Finding>& findings) {
+  return static_cast<int>(
+      std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return !f.passed; }));
+}
+
+void print_finding(const Finding& f) {
+  fmt::print("  {:<8}{:<22}{}\n",
+             f.skipped  ? "skipped"
+             : f.passed ? "passed"
+                        : "FAILED",
+             f.check, f.detail);
+}
+
+int check_one(const Catalog& catalog, const std::string& text, int length) {
+  const Task task = make(catalog, text, length);
   fmt::print("{}\n", task.text());
-  for (const Finding& f : check_task(task, options)) {
-    fmt::print("  {:<8}{:<22}{}\n",
-               f.skipped  ? "skipped"
-               : f.passed ? "passed"
-                          : "FAILED",
-               f.check, f.detail);
-    failed += f.passed ? 0 : 1;
+  const std::vector<Finding> findings = check_task(task, check_options(length));
+  for (const Finding& f : findings) print_finding(f);
+  std::fflush(stdout);
+  return failures(findings);
+}
+
+// A line, and what fails; of fewer examples.
+int check_variant(const Catalog& catalog, const std::string& text, int length) {
+  CheckOptions options = check_options(length);
+  options.examples = 4096;
+  const std::vector<Finding> findings = check_task(make(catalog, text, length), options);
+  const int failed = failures(findings);
+  const auto skipped =
+      std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.skipped; });
+  fmt::print("{}  {} passed, {} skipped, {} failed\n", text,
+             std::ssize(findings) - skipped - failed, skipped, failed);
+  for (const Finding& f : findings)
+    if (!f.passed) print_finding(f);
+  std::fflush(stdout);
+  return failed;
+}
+
+// The task with each of its options that is a choice or a flag at each value but the default, the
+// others at theirs.
+std::vector<std::string> variants(const pes_card& card) {
+  std::vector<std::string> out;
+  for (const pes_option* const* o = card.options; o != nullptr && *o != nullptr; ++o) {
+    const pes_option& option = **o;
+    std::vector<std::string> values;
+    if (option.type == PES_CHOICE) values = split(option.choices, '|');
+    if (option.type == PES_BOOL) values = {"true", "false"};
+    for (const std::string& v : values)
+      if (v != option.value) out.push_back(fmt::format("{}({}={})", card.name, option.name, v));
+  }
+  return out;
+}
+
+int check_all(const Catalog& catalog, int length) {
+  int failed = 0;
+  const auto attempt = [&](const std::string& text, auto check) {
+    try {
+      failed += check(catalog, text, length);
+      return true;
+    } catch (const Error& e) {  // e.g. a corpus that needs the user's text
+      fmt::print("{}\n  skipped: {}\n", text, e.what());
+      return false;
+    }
+  };
+  const std::vector<std::string> names = catalog.task_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    fmt::print(stderr, "task {} of {}: {}\n", i + 1, names.size(), names[i]);
+    if (!attempt(names[i], check_one)) continue;
+    for (const std::string& v : variants(make(catalog, names[i], length).card()))
+      attempt(v, check_variant);
   }
   return failed;
 }
@@ -37,7 +104,8 @@ int task_verb(const std::vector<std::string>& words) {
               "chance, the chance level is\n"
               "true, the optimum is the entropy of the law, examples follow from their index "
               "alone, training and test share\n"
-              "none. Names may carry options.");
+              "none. Names may carry options.\n"
+              "Without names: all tasks, with each value of their choices and flags.");
   a.flags()("length", po::value<int>()->default_value(64), "tokens of the examples");
   a.positional("action");
   a.positional("name", -1);
@@ -46,18 +114,9 @@ int task_verb(const std::vector<std::string>& words) {
   if (a.text("action") != "check")
     fail(Exit::usage, "there is no 'task {}'; known is 'task check'", a.text("action"));
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
-  std::vector<std::string> names = a.texts("name");
-  const bool all = names.empty();
-  if (all) names = catalog.task_names();
-  int failed = 0;
-  for (const std::string& n : names) {
-    try {
-      failed += check_one(catalog, n, a.count("length", 1));
-    } catch (const Error& e) {
-      if (!all) throw;
-      fmt::print("{}\n  skipped: {}\n", n, e.what());  // e.g. a corpus that needs the user's text
-    }
-  }
+  const int length = a.count("length", 1);
+  int failed = a.has("name") ? 0 : check_all(catalog, length);
+  for (const std::string& n : a.texts("name")) failed += check_one(catalog, n, length);
   if (failed > 0) fmt::print("\n{} check{} failed\n", failed, failed == 1 ? "" : "s");
   return failed > 0 ? static_cast<int>(Exit::plugin) : 0;
 }
