@@ -28,6 +28,27 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
   EXPECT_GE(runs, 1);
 }
 
+// What pages of tasks say that a command prints, it prints.
+TEST_F(Run, ExamplesOnPagesOfTasksAreWhatTheProgramPrints) {
+  const std::regex shown(
+      R"re(`pesuite info task ('[^']+'|[a-z_]+) --example --length (\d+)`[^`]*\n\n```\n([^`]+)```)re");
+  int examples = 0;
+  for (const auto& page : fs::directory_iterator(docs / "tasks")) {
+    const std::string text = slurp(page.path());
+    for (std::sregex_iterator m(text.begin(), text.end(), shown), end; m != end; ++m) {
+      ++examples;
+      std::string task = (*m)[1];
+      task.erase(std::remove(task.begin(), task.end(), '\''), task.end());
+      const Ended e = pesuite({"info", "task", task, "--example", "--length", (*m)[2]});
+      ASSERT_EQ(e.code, 0) << e.err;
+      std::istringstream lines((*m)[3]);
+      for (std::string line; std::getline(lines, line);)
+        EXPECT_NE(e.out.find(line), std::string::npos) << page.path() << ": " << line;
+    }
+  }
+  EXPECT_GE(examples, 20);
+}
+
 // Rows of tables under a heading stand in the report that the text above them links to; of a
 // hypothesis, the verdict.
 TEST(Results, AreQuotedFromTheirReports) {
