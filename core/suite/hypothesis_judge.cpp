@@ -154,7 +154,7 @@ class Evaluator {
       double x = at(c, p);
       if (q.metric == "score") {
         const double chance = chance_of(t, {&s, bucket, ""});
-        x = std::clamp((x - chance) / (1 - chance), -0.1, 1.0);
+        x = above_chance(x, chance);
       }
       sum += x, ++n;
     }

@@ -14,12 +14,18 @@ namespace pesuite {
 // say no more than that fewer tokens stand at the start of a window.
 bool same_tokens(const std::string& protocol);
 
+// An accuracy on the scale where chance is 0 and all right is 1, cut at -0.1 and 1.
+double above_chance(double accuracy, double chance);
+
 // A cell's score at each length: regret (nats where no optimum is known) under a protocol, or
 // accuracy, the mean over settings. Lengths where it has none are absent.
 struct LengthCurve {
+  struct Point {
+    int length = 0;
+    double score = 0, chance = 0;  // chance of accuracies at this length, of nats 0
+  };
   bool lower_is_better = false;
-  double chance = 0;                           // of accuracies, at the training length
-  std::vector<std::pair<int, double>> points;  // ascending lengths from the training length on
+  std::vector<Point> points;  // ascending lengths from the training length on
 };
 LengthCurve length_curve(const TaskData&, const CellData&, const std::string& protocol);
 
@@ -34,8 +40,9 @@ double extrapolation_ratio(const TaskData&, const CellData&, const std::string& 
 // The longest length up to which every length evaluated is at or above `threshold` of accuracy, or
 // at most `slack` nats above the score at the training length; 0: not even that one.
 int effective_length(const LengthCurve&, double threshold = 0.95, double slack = 0.02);
-// The smallest length, in training lengths, whose accuracy above chance is below half of that at
-// the training length; infinite where none is, NaN for curves of nats.
+// The smallest length, in training lengths, whose accuracy above the chance of that length is below
+// half of that at the training length; infinite where none is, NaN for curves of nats and where
+// chance is not known.
 double half_life(const LengthCurve&, int train_length);
 // Mean of the score over log2(length), by trapezia from the training length to the longest.
 double area_under_curve(const LengthCurve&);

@@ -6,6 +6,7 @@
 #include <pesuite/random.hpp>
 
 #include "base/text.h"
+#include "suite/length_metrics.h"
 #include "suite/report_findings.h"
 
 namespace pesuite {
@@ -67,8 +68,7 @@ void collect_scores(Across& out, const Contest& c) {
   for (const std::size_t e : c.encodings) {
     std::vector<double> normal;
     for (const SeedValue& v : scores(g, e))
-      if (!std::isnan(v.value))
-        normal.push_back(std::clamp((v.value - chance) / (1 - chance), -0.1, 1.0));
+      if (!std::isnan(v.value)) normal.push_back(above_chance(v.value, chance));
     if (!normal.empty()) out.scores[e].push_back(std::move(normal));
   }
 }

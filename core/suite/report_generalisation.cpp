@@ -112,9 +112,9 @@ struct Generalisation {
     }
     b.caption = problem
                     ? "*effective length*: the longest up to which accuracy stays at 95 % or "
-                      "more; *half-life*: the first length at which accuracy above chance is "
-                      "below half of that at the training length, in training lengths (*beyond*: "
-                      "at none); middle seed [lowest, highest]. "
+                      "more; *half-life*: the first length at which accuracy above the chance of "
+                      "that length is below half of that at the training length, in training "
+                      "lengths (*beyond*: at none); middle seed [lowest, highest]. "
                     : fmt::format(
                           "*effective length*: the longest up to which {} stays within "
                           "0.02 of that at the training length; middle seed [lowest, "

@@ -181,8 +181,23 @@ TEST(LengthMetrics, FollowTheCurveFromTheTrainingLengthOn) {
   EXPECT_EQ(effective_length(c), 128);
   EXPECT_EQ(half_life(c, 64), 8);
   EXPECT_NEAR(area_under_curve(c), (0.98 * 1 + 0.63 * 2) / 3, 1e-12);
-  EXPECT_EQ(effective_length({false, 0.1, {{64, 0.5}, {128, 1}}}), 0) << "not even there";
-  EXPECT_EQ(effective_length({true, 0, {{64, 0.1}, {128, 0.11}, {256, 0.2}}}), 128);
+  EXPECT_EQ(effective_length({false, {{64, 0.5, 0.1}, {128, 1, 0.1}}}), 0) << "not even there";
+  EXPECT_EQ(effective_length({true, {{64, 0.1, 0}, {128, 0.11, 0}, {256, 0.2, 0}}}), 128);
+}
+
+// A retrieval from few tokens is guessed more often than one from many.
+TEST(LengthMetrics, HalfLifeCountsTheChanceOfEachLength) {
+  using Point = std::pair<double, double>;  // accuracy, chance
+  const auto at = [](const Point& one, const Point& two, const Point& four) {
+    MadeUp m({"a"});
+    TaskData& t = m.problem("match", {64, 128, 256});
+    m.accuracy(t, 0, 1, 64, one.first, one.second), m.accuracy(t, 0, 1, 128, two.first, two.second);
+    m.accuracy(t, 0, 1, 256, four.first, four.second);
+    return half_life(length_curve(t, *t.cell(0, 1), ""), 64);
+  };
+  EXPECT_EQ(at({1, 0.1}, {0.7, 0.5}, {0.7, 0.1}), 2) << "scores 1, 0.4, 0.67";
+  EXPECT_EQ(at({0.6, 0.2}, {0.3, 0.01}, {0.2, 0.001}), 4) << "scores 0.5, 0.29, 0.2";
+  EXPECT_TRUE(std::isnan(at({1, 0.1}, {0.7, Number::none}, {0.1, 0.1})));
 }
 
 }  // namespace
