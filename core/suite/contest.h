@@ -12,7 +12,7 @@
 namespace pesuite {
 
 // Whether an encoding learned a task where it was trained: accuracy of 95 %, or nats within 5 % of
-// the optimum (of the best encoding's where no optimum is known), in 80 % of its seeds.
+// the optimum (of the best encoding's mean where no optimum is known), in 80 % of its seeds.
 enum class Learned { yes, no, unknown };  // unknown: never evaluated at the training length
 Learned learned(const TaskData&, std::size_t encoding);
 std::string learned_criterion(const TaskData&);  // "accuracy of 95 %", as text

@@ -98,6 +98,18 @@ TEST(Contest, RanksOnlyWhatLearnedItsTask) {
   EXPECT_THAT(task_findings(m.run, t, all)[0], HasSubstr("Not ranked beyond the training length"));
 }
 
+// Where no optimum is known the best encoding sets the standard, not the luckiest of all cells.
+TEST(Contest, MeasuresAgainstTheBestMeanWhereNoOptimumIsKnown) {
+  MadeUp m({"lucky", "steady", "never"});
+  TaskData& t = m.corpus("text", {64, 128});
+  const double nats[3][3] = {{2.0, 2.3, 2.3}, {2.2, 2.2, 2.2}, {2.4, 2.4, 2.4}};
+  for (std::uint64_t s = 0; s < 3; ++s)
+    for (std::size_t e = 0; e < 3; ++e)
+      m.cell(t, e, s).evals[whole("nll", t.protocols[0], 64)].value = nats[e][s];
+  EXPECT_EQ(learned(t, 1), Learned::yes) << "within 5 % of 2.2, not of 2.0";
+  EXPECT_EQ(learned(t, 2), Learned::no);
+}
+
 TEST(Contest, RanksNothingAtChance) {
   MadeUp m({"a", "b"});
   TaskData& t = m.problem("sum", {64, 128});
