@@ -170,8 +170,11 @@ class Planner {
                           {"axes", Json::object()},
                           {"crashed", true}};
     return once(key, t.where, crashed, [&](Json& facts) {
+      const auto found = catalog_.task(t.expression.name);
+      const char* family = found.descriptor->card->taxonomy;
       facts = {{"text", task_text(t.expression)},
-               {"identity", identity_of(catalog_.task(t.expression.name))}};
+               {"identity", identity_of(found)},
+               {"family", family != nullptr ? family : ""}};
       facts.update(ask([&]() -> Json {
         const Task task(catalog_, t.expression, train_length, max_length, reached);
         const pes_task_created& i = task.info();
@@ -381,6 +384,7 @@ class Planner {
     config.evaluation = encoding.value("evaluation", std::string());
     config.encoding_identity =
         encoding.at("identity").get<std::map<std::string, std::map<std::string, std::string>>>();
+    c.family = task.at("family");
     config.task = task.at("text");
     config.task_identity = identity_of_task(task);
     config.max_length = max_length;

@@ -13,6 +13,7 @@ namespace pesuite {
 
 struct PlannedCell {
   std::string encoding, task, model;  // ids in the suite
+  std::string family;                 // of the task, by its card
   std::uint64_t seed = 0;
   CellConfig config;
   std::vector<CellEval> evals;

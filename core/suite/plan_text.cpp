@@ -61,6 +61,7 @@ Json to_json(const Plan& plan, const Suite& suite) {
                      {"expression", c.expression},
                      {"encoding", c.encoding},
                      {"task", c.task},
+                     {"family", c.family},
                      {"model", c.model},
                      {"seed", c.seed},
                      {"state", state_name(c.state)},

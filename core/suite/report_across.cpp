@@ -46,11 +46,6 @@ TaskRanks ranks_of(const TaskData& t, const std::vector<Contest>& all) {
   return out;
 }
 
-// Tasks of one kind under several options are one family: they say nearly the same.
-std::string family_of(const TaskData& t) {
-  return t.expression.substr(0, t.expression.find('('));
-}
-
 // Chance of a ground: the mean over its settings.
 double chance_at(const Ground& g) {
   double sum = 0, n = 0;
@@ -98,7 +93,7 @@ void rank_all(Across& out, const std::vector<TaskRanks>& blocks,
     std::vector<double> means;
     for (const std::size_t e : encodings) means.push_back(b.rank.at(e));
     ranks.push_back(mean_ranks(means));
-    families[family_of(*b.task)].push_back(ranks.back());
+    families[b.task->family].push_back(ranks.back());
     out.tasks.push_back(b.task);
   }
   const Friedman f = friedman(ranks);
@@ -189,6 +184,20 @@ std::vector<std::string> across_findings(const RunData& run, const Across& a) {
   return out;
 }
 
+namespace {
+
+// "algorithmic: copy, reverse; retrieval: needle, passkey": families of several tasks.
+std::string families_text(const std::vector<const TaskData*>& tasks) {
+  std::map<std::string, std::vector<std::string>> families;
+  for (const TaskData* t : tasks) families[t->family].push_back(t->task);
+  std::vector<std::string> parts;
+  for (const auto& [family, names] : families)
+    if (names.size() > 1) parts.push_back(fmt::format("{}: {}", family, join(names, ", ")));
+  return parts.empty() ? "here none are said to be" : join(parts, "; ");
+}
+
+}  // namespace
+
 TableFile across_table(const RunData& run, const Across& a) {
   TableFile out{"ranks",
                 {},
@@ -214,9 +223,9 @@ TableFile across_table(const RunData& run, const Across& a) {
   if (!a.tasks.empty())
     b.caption = fmt::format(
         "Out of distribution. *mean rank*: over {}, ties share ranks; critical difference {:.2f} "
-        "(Nemenyi, 0.05). *by family*: tasks that differ only in options averaged first. *MRR*: "
-        "mean reciprocal place by mean score, ties not counted, as papers print it. ",
-        counted(a.tasks.size(), "task"), a.critical);
+        "(Nemenyi, 0.05). *by family*: related tasks averaged first ({}). *MRR*: mean reciprocal "
+        "place by mean score, ties not counted, as papers print it. ",
+        counted(a.tasks.size(), "task"), a.critical, families_text(a.tasks));
   b.caption +=
       "*score*: interquartile mean of (accuracy - chance) / (1 - chance) over problems, lengths "
       "and "

@@ -277,6 +277,7 @@ void use_plan(const Json& plan, const fs::path& folder, RunData& run) {
         continue;
       index_of(t.seeds, seed->get<std::uint64_t>());
       index_of(t.encodings, index_of(run.encodings, text(c, "encoding")));
+      if (t.family.empty()) t.family = text(c, "family");
       if (t.training.empty()) t.training = training_of(*config, run.tuning.is_object());
       for (const Json& e : list(c, "evals")) {
         const MapsFile m{
@@ -315,6 +316,7 @@ void use_labels(const Json& suite, const Json& plan, RunData& run) {
 }
 
 void settle(TaskData& t, RunData& run) {
+  if (t.family.empty()) t.family = t.plugin_name();
   for (const auto& [key, cell] : t.cells) {
     index_of(t.encodings, key.first);
     index_of(t.seeds, key.second);
@@ -345,6 +347,10 @@ bool TaskData::has(const std::string& metric) const {
     for (const auto& [place, value] : cell.evals)
       if (place.metric == metric) return true;
   return false;
+}
+
+std::string TaskData::plugin_name() const {
+  return expression.substr(0, expression.find('('));
 }
 
 std::string TaskData::multiple(int length) const {

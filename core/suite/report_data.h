@@ -69,6 +69,7 @@ struct MapsFile {  // attention of one cell's example
 
 struct TaskData {  // one (task, model, training length)
   std::string task, model, expression, version;
+  std::string family;  // of the task's card where the plan says so, else plugin_name()
   int train_length = 0;
   bool corpus = false, problem = false;  // neither where no evaluation was recorded
   std::vector<std::string> protocols;    // in suite order
@@ -83,6 +84,7 @@ struct TaskData {  // one (task, model, training length)
 
   const CellData* cell(std::size_t encoding, std::uint64_t seed) const;
   bool has(const std::string& metric) const;  // anywhere in its evaluations
+  std::string plugin_name() const;            // "copy" of "copy(items=10)"
   // "2x", "1.5x": a length in training lengths.
   std::string multiple(int length) const;
   std::string label(const std::string& axis, double value) const;  // "start", else the number

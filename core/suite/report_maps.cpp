@@ -332,7 +332,7 @@ std::vector<Figure> ladder_figures(const RunData& run) {
     }
     const TaskData& t = *tasks[0];
     const char* what = !corpus ? "accuracy (%)" : regret ? "regret (nats)" : "nats per token";
-    const std::string name = t.expression.substr(0, t.expression.find('('));
+    const std::string name = t.plugin_name();
     Figure f;
     f.name = "lengths_" + name + (run.several_models() ? "_" + t.model : "");
     f.kind = "cells";

@@ -170,6 +170,31 @@ TEST(Across, RanksOverTasksWithTheCriticalDifference) {
   EXPECT_THAT(across_findings(m.run, a)[0], HasSubstr("**a** has the best mean rank"));
 }
 
+// Two tasks that say nearly the same count as one.
+TEST(Across, RanksFamiliesAlike) {
+  MadeUp m({"a", "b"});
+  for (const auto& [task, family] :
+       {std::pair{"copy", "algorithmic"}, std::pair{"reverse", "algorithmic"},
+        std::pair{"addition", "arithmetic"}})
+    m.problem(task, {64, 128}).family = family;
+  for (TaskData& t : m.run.tasks)
+    for (std::uint64_t s = 0; s < 3; ++s)
+      for (std::size_t e = 0; e < 2; ++e) {
+        const bool better = (e == 0) == (t.family == "algorithmic");
+        m.accuracy(t, e, s, 64, 1);
+        m.accuracy(t, e, s, 128, (better ? 0.9 : 0.5) + 0.004 * static_cast<double>(s % 2));
+      }
+  std::vector<std::vector<Contest>> all;
+  for (const TaskData& t : m.run.tasks) all.push_back(contests(t));
+  const Across a = across_tasks(m.run, all);
+  ASSERT_EQ(a.standings.size(), 2u);
+  EXPECT_NEAR(a.standings[0].rank, 4 / 3.0, 1e-12);
+  EXPECT_NEAR(a.standings[0].family_rank, 1.5, 1e-12);
+  EXPECT_NEAR(a.standings[1].family_rank, 1.5, 1e-12);
+  EXPECT_THAT(across_table(m.run, a).blocks[0].caption,
+              HasSubstr("related tasks averaged first (algorithmic: copy, reverse)"));
+}
+
 // -------------------------------------------------------------------- metrics over lengths
 
 TEST(LengthMetrics, SayHowMuchOfTheContextIsUsed) {

@@ -60,6 +60,30 @@ class Report : public ::testing::Test {
     Json j = record(encoding, seed, "acc", value, {{"eval_len", length}});
     j["low"] = low, j["high"] = high, j["chance"] = 0.5, j["n"] = 100;
     add(j);
+// The families of tasks stand in the plan; where no plan does, a task is its own.
+TEST_F(Report, AveragesRanksOverTheFamiliesOfThePlan) {
+  Json cells = Json::array();
+  for (const char* task : {"copy", "reverse", "addition"}) {
+    task_ = task;
+    for (const int seed : {1, 2, 3})
+      for (const char* e : {"a", "b"}) {
+        accuracy(e, seed, 64, 1, 0.97, 1);
+        const double x = (*e == 'a') == (task_ != "addition") ? 0.9 : 0.7;
+        accuracy(e, seed, 128, x, x - 0.05, x + 0.05);
+        cells.push_back({{"encoding", e},
+                         {"task", task},
+                         {"family", task_ == "addition" ? "arithmetic" : "algorithmic"},
+                         {"model", "nano"},
+                         {"seed", seed},
+                         {"config", {{"train", {{"train_len", 64}}}}},
+                         {"evals", Json::array()}});
+      }
+  }
+  EXPECT_THAT(page(), HasSubstr("| a | 1.33 | 1.33 |"));
+  write_file_atomic(folder_ / "plan.json", Json{{"cells", cells}}.dump());
+  EXPECT_THAT(page(), HasSubstr("| a | 1.33 | 1.50 |"));
+}
+
   }
   void failure(const std::string& encoding, int seed, const std::string& status,
                const std::string& reason) {

@@ -23,14 +23,16 @@ struct MadeUp {
   TaskData& corpus(const std::string& name, const std::vector<int>& lengths,
                    const std::string& protocol = "last(32)") {
     TaskData t;
-    t.task = name, t.expression = name, t.model = "nano", t.train_length = 64, t.corpus = true;
+    t.task = name, t.expression = name, t.family = name, t.model = "nano";
+    t.train_length = 64, t.corpus = true;
     t.protocols = {protocol}, t.lengths = lengths;
     run.tasks.push_back(t);
     return run.tasks.back();
   }
   TaskData& problem(const std::string& name, const std::vector<int>& lengths) {
     TaskData t;
-    t.task = name, t.expression = name, t.model = "nano", t.train_length = 64, t.problem = true;
+    t.task = name, t.expression = name, t.family = name, t.model = "nano";
+    t.train_length = 64, t.problem = true;
     t.lengths = lengths;
     for (const int l : lengths) t.settings.push_back({l, {}, l <= 64, false, false});
     run.tasks.push_back(t);

@@ -159,6 +159,7 @@ TEST(Schemas, AgreeWithTheFilesOfARun) {
   EXPECT_EQ(plan.problems(planned), "");
   EXPECT_EQ(Schema("cell.schema.json").problems(planned["cells"][0]["config"]), "");
   EXPECT_EQ(planned["cells"][0]["config"]["mix"].size(), 2u);
+  EXPECT_EQ(planned["cells"][0]["family"], "language");
   planned["cells"][0]["config"]["model"]["width"] = 0;
   EXPECT_NE(plan.problems(planned), "") << "the plan's schema reaches into its cells";
 }
