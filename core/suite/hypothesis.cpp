@@ -12,8 +12,9 @@
 namespace pesuite {
 
 const std::vector<std::string>& quantity_metrics() {
-  static const std::vector<std::string> all = {"nll", "ppl", "regret", "optimum",   "bpb",
-                                               "acc", "em",  "score",  "untrained", "context_use"};
+  static const std::vector<std::string> all = {
+      "nll",           "ppl",          "regret", "optimum", "bpb",       "acc",        "em",
+      "candidate_acc", "candidate_em", "mrr",    "score",   "untrained", "context_use"};
   return all;
 }
 

@@ -28,8 +28,13 @@ std::string_view judgement_name(Judgement j) {
 
 namespace {
 
+// Metrics of problems that lie between 0 and 1, the most.
+bool is_share(const std::string& metric) {
+  return metric == "acc" || metric == "em" || metric == "score" || metric == "candidate_acc" ||
+         metric == "candidate_em" || metric == "mrr";
+}
 bool higher_is_better(const std::string& metric) {
-  return metric == "acc" || metric == "em" || metric == "score" || metric == "context_use";
+  return is_share(metric) || metric == "context_use";
 }
 
 // ----------------------------------------------------------------- a quantity of each seed
@@ -211,7 +216,7 @@ double margin_of(const Subject& s) {
   if (!s.plain || s.metrics.size() != 1) return 0;
   const std::string& m = *s.metrics.begin();
   if (m == "nll" || m == "regret" || m == "optimum") return 0.02;
-  return m == "acc" || m == "em" || m == "score" ? 0.05 : 0;
+  return is_share(m) ? 0.05 : 0;
 }
 
 struct Sides {

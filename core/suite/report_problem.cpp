@@ -26,8 +26,12 @@ std::vector<SettingPart> setting_parts(const TaskData& t) {
   return out;
 }
 
+Place problem_place(const std::string& metric, const SettingPart& p) {
+  return {metric, "", p.setting->length, p.setting->axes, p.bucket, 0, 0};
+}
+
 Place accuracy_place(const SettingPart& p) {
-  return {"acc", "", p.setting->length, p.setting->axes, p.bucket, 0, 0};
+  return problem_place("acc", p);
 }
 
 Number accuracy_of(const CellData& c, const SettingPart& p) {
@@ -54,25 +58,38 @@ AtChance at_chance(const TaskData& t, std::size_t encoding, const SettingPart& p
   return held == 0 ? AtChance::no : held == all ? AtChance::all : AtChance::some;
 }
 
-double chance_of(const TaskData& t, const SettingPart& p) {
+double chance_of(const TaskData& t, const SettingPart& p, const std::string& metric) {
+  const Place place = problem_place(metric, p);
   for (const auto& [key, cell] : t.cells)
-    if (const Number* n = cell.find(accuracy_place(p)); n != nullptr && std::isfinite(n->chance))
+    if (const Number* n = cell.find(place); n != nullptr && std::isfinite(n->chance))
       return n->chance;
   return Number::none;
 }
 
 namespace {
 
+// Metrics of whole examples and of candidates, columns of the table where they are recorded.
+struct Extra {
+  const char* metric;
+  const char* heading;
+  bool share;  // else a number from 0 to 1
+};
+constexpr Extra extras[] = {{"em", "exact match %", true},
+                            {"candidate_acc", "first of candidates %", true},
+                            {"candidate_em", "all first of candidates %", true},
+                            {"mrr", "MRR", false}};
+
 struct ProblemTable {
   const RunData& run;
   const TaskData& t;
   std::vector<SettingPart> parts = setting_parts(t);
-  bool exact = t.has("em");
+  std::vector<Extra> extra = recorded(t);
   bool alone = t.seeds.size() == 1;
 
-  static Place place(const char* metric, const SettingPart& p) {
-    Place out = accuracy_place(p);
-    out.metric = metric;
+  static std::vector<Extra> recorded(const TaskData& t) {
+    std::vector<Extra> out;
+    for (const Extra& x : extras)
+      if (t.has(x.metric)) out.push_back(x);
     return out;
   }
 
@@ -89,12 +106,12 @@ struct ProblemTable {
   }
 
   double change(const CellData& c, const char* metric, const SettingPart& p) const {
-    const Number* here = c.find(place(metric, p));
+    const Number* here = c.find(problem_place(metric, p));
     const std::vector<const Setting*> from = base(p);
     if (here == nullptr || from.empty()) return Number::none;
     double sum = 0;
     for (const Setting* s : from) {
-      const Number* n = c.find(place(metric, {s, "", ""}));
+      const Number* n = c.find(problem_place(metric, {s, "", ""}));
       sum += n == nullptr ? Number::none : n->value;
     }
     return here->value - sum / static_cast<double>(from.size());
@@ -144,7 +161,7 @@ struct ProblemTable {
                                   alone ? "accuracy %" : "accuracy %, mean", "chance %"};
     if (!alone) h.push_back("seeds ≥ 95 %");
     for (const char* name : {"loss", "Δ accuracy", "Δ loss"}) h.emplace_back(name);
-    if (exact) h.emplace_back("exact match %");
+    for (const Extra& x : extra) h.emplace_back(x.heading);
     return h;
   }
 
@@ -155,15 +172,35 @@ struct ProblemTable {
                                   std::isnan(chance) ? "–" : percent_text(chance)};
     if (!alone) r.push_back(solved(e, p));
     if (p.bucket.empty()) {
-      r.push_back(spread_text(in_row(t, e, values_at(t, e, place("nll", p))), nats_text));
+      r.push_back(spread_text(in_row(t, e, values_at(t, e, problem_place("nll", p))), nats_text));
       r.push_back(change_text(e, "acc", p, signed_percent_text));
       r.push_back(change_text(e, "nll", p, signed_nats_text));
-      if (exact) r.push_back(interval_text(e, place("em", p), nullptr));
+      for (const Extra& x : extra) r.push_back(extra_text(e, x, problem_place(x.metric, p)));
     } else {
       r.insert(r.end(), {"", change_text(e, "acc", p, signed_percent_text), ""});
-      if (exact) r.emplace_back();
+      r.insert(r.end(), extra.size(), "");
     }
     return r;
+  }
+
+  std::string extra_text(std::size_t e, const Extra& x, const Place& p) const {
+    if (x.share) return interval_text(e, p, nullptr);
+    return spread_text(in_row(t, e, values_at(t, e, p)),
+                       [](double v) { return format_fixed(v, 3); });
+  }
+
+  std::string candidates_sentence() const {
+    if (!t.has("candidate_acc")) return "";
+    std::string out =
+        " *first of candidates*: targets whose likeliest candidate is the right one; *MRR*: mean "
+        "of "
+        "one over the rank of the right one.";
+    const SettingPart any{&t.settings[0], "", ""};  // a task has as many candidates everywhere
+    const double first = chance_of(t, any, "candidate_acc"), mrr = chance_of(t, any, "mrr");
+    if (!std::isnan(first) && !std::isnan(mrr))
+      out += fmt::format(" Candidates in random order have {} % and {}.", percent_text(first),
+                         format_fixed(mrr, 3));
+    return out;
   }
 
   Block block() const {
@@ -184,15 +221,18 @@ struct ProblemTable {
       b.caption +=
           " *seen* positions lie within the training length, *unseen* beyond it; an accuracy over "
           "all positions mixes both and is no measure of generalisation.";
+    b.caption += candidates_sentence();
     return b;
   }
 
   Rows csv() const {
-    Rows rows = {{"encoding", "expression", "task",    "model",     "train_len",
-                  "eval_len", "multiple",   "setting", "split",     "bucket",
-                  "seed",     "status",     "chance",  "acc",       "acc_low",
-                  "acc_high", "at_chance",  "nll",     "delta_acc", "delta_nll",
-                  "em",       "em_low",     "em_high", "examples",  "targets"}};
+    Rows rows = {{"encoding",  "expression", "task",     "model",    "train_len", "eval_len",
+                  "multiple",  "setting",    "split",    "bucket",   "seed",      "status",
+                  "chance",    "acc",        "acc_low",  "acc_high", "at_chance", "nll",
+                  "delta_acc", "delta_nll",  "examples", "targets"}};
+    for (const Extra& x : extra)
+      for (const char* end : {"", "_low", "_high", "_chance"})
+        rows[0].push_back(fmt::format("{}{}", x.metric, end));
     std::set<std::string> axes;
     for (const Setting& s : t.settings)
       for (const auto& [axis, value] : s.axes) axes.insert(axis);
@@ -217,7 +257,7 @@ struct ProblemTable {
     const CellData& c = cell == nullptr ? nothing : *cell;
     const Number acc = accuracy_of(c, p);
     const auto find = [&](const char* metric) {
-      const Number* n = p.bucket.empty() ? c.find(place(metric, p)) : nullptr;
+      const Number* n = p.bucket.empty() ? c.find(problem_place(metric, p)) : nullptr;
       return n == nullptr ? Number() : *n;
     };
     std::string status = "missing";
@@ -229,32 +269,34 @@ struct ProblemTable {
     const auto delta = [&](const char* metric) {
       return change_known ? csv_number(change(c, metric, p)) : std::string();
     };
-    const Number em = find("em");
-    return {run.encodings[e],
-            run.expressions[e],
-            t.task,
-            t.model,
-            std::to_string(t.train_length),
-            std::to_string(p.setting->length),
-            format_number(static_cast<double>(p.setting->length) / t.train_length),
-            t.name(*p.setting),
-            p.setting->trained ? "id" : "ood",
-            p.bucket,
-            std::to_string(seed),
-            status,
-            csv_number(acc.chance),
-            csv_number(acc.value),
-            csv_number(acc.low),
-            csv_number(acc.high),
-            comparable ? (held ? "yes" : "no") : "",
-            csv_number(find("nll").value),
-            delta("acc"),
-            p.bucket.empty() ? delta("nll") : "",
-            csv_number(em.value),
-            csv_number(em.low),
-            csv_number(em.high),
-            std::to_string(acc.n),
-            std::to_string(acc.count)};
+    std::vector<std::string> row = {
+        run.encodings[e],
+        run.expressions[e],
+        t.task,
+        t.model,
+        std::to_string(t.train_length),
+        std::to_string(p.setting->length),
+        format_number(static_cast<double>(p.setting->length) / t.train_length),
+        t.name(*p.setting),
+        p.setting->trained ? "id" : "ood",
+        p.bucket,
+        std::to_string(seed),
+        status,
+        csv_number(acc.chance),
+        csv_number(acc.value),
+        csv_number(acc.low),
+        csv_number(acc.high),
+        comparable ? (held ? "yes" : "no") : "",
+        csv_number(find("nll").value),
+        delta("acc"),
+        p.bucket.empty() ? delta("nll") : "",
+        std::to_string(acc.n),
+        std::to_string(acc.count)};
+    for (const Extra& x : extra) {
+      const Number n = find(x.metric);
+      for (const double v : {n.value, n.low, n.high, n.chance}) row.push_back(csv_number(v));
+    }
+    return row;
   }
 };
 

@@ -54,10 +54,12 @@ struct SettingPart {
   std::string name;    // "128 (2x), unseen positions"
 };
 std::vector<SettingPart> setting_parts(const TaskData&);
+Place problem_place(const std::string& metric, const SettingPart&);
 Place accuracy_place(const SettingPart&);
 // With its 95 % interval; all NaN where nothing was recorded.
 Number accuracy_of(const CellData&, const SettingPart&);
-double chance_of(const TaskData&, const SettingPart&);  // NaN where unknown
+// Chance level of a metric; NaN where unknown.
+double chance_of(const TaskData&, const SettingPart&, const std::string& metric = "acc");
 // Whether the intervals of all, of some or of no seeds hold the chance level.
 enum class AtChance { no, some, all };
 AtChance at_chance(const TaskData&, std::size_t encoding, const SettingPart&);

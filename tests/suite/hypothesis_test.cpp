@@ -1,6 +1,7 @@
 // Hypotheses: the grammar with the places of its errors, and what records say of them.
 #include "suite/hypothesis.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,6 +156,33 @@ TEST(Hypothesis, KeepsWhatIsInfiniteAndSaysWhatIsMissing) {
   const Judged absent = judged(m.run, "regret(a, 8x) < regret(b, 8x)");
   EXPECT_EQ(absent.judgement, Judgement::undecided);
   EXPECT_THAT(absent.evidence[0].missing[0], HasSubstr("regret(a, 8x) was not recorded"));
+}
+
+TEST(Hypothesis, CanSpeakOfTheRankingOfCandidates) {
+  MadeUp m({"a", "b", "c"});
+  TaskData& t = m.problem("needle", {64, 128});
+  for (std::uint64_t s = 0; s < 4; ++s)
+    for (std::size_t e = 0; e < 3; ++e)
+      for (const char* metric : {"candidate_acc", "candidate_em", "mrr"}) {
+        const double own = 0.004 * std::sin(static_cast<double>(5 * s + e));
+        m.cell(t, e, s).evals[Place{metric, "", 128, {}, "", 0, 0}].value =
+            (e == 1 ? 0.6 : 0.9) + own;
+      }
+  const auto say = [](const char* text, const char* metric) {
+    return fmt::format(fmt::runtime(text), metric);
+  };
+  for (const char* metric : {"candidate_acc", "candidate_em", "mrr"}) {
+    const Judged j = judged(m.run, say("{0}(a, 2x) > {0}(b, 2x)", metric));
+    EXPECT_EQ(j.judgement, Judgement::holds) << metric;
+    EXPECT_EQ(j.evidence[0].margin, 0.05);
+    EXPECT_EQ(verdict(m.run, say("{0}(b, 2x) >= 80%", metric)), "refuted");
+  }
+  m.diverge(t, 2, 3), t.cells[{2, 3}].evals.clear();
+  for (const char* metric : {"candidate_acc", "candidate_em", "mrr"}) {
+    const Judged j = judged(m.run, say("{0}(a, 2x) > {0}(c, 2x)", metric));
+    ASSERT_EQ(j.evidence[0].right.size(), 4u) << "who diverged is worse, not missing";
+    EXPECT_EQ(j.evidence[0].right[3], 0);
+  }
 }
 
 TEST(Hypothesis, IsNotDecidedByOneSeed) {
