@@ -1,23 +1,14 @@
 // Reports from records alone: what tables say, what they never hide, figures that cannot be harmed.
 #include "suite/report.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/text.h"
 #include "suite/figure.h"
-#include "suite/report_data.h"
 #include "suite/report_numbers.h"
 #include "suite/report_tables.h"
 #include "suite/report_text.h"
-#include "tests/scratch.h"
+#include "tests/suite/report_fixture.h"
 
 namespace pesuite::testing {
 namespace {
@@ -25,96 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class Report : public ::testing::Test {
- protected:
-  Json record(const std::string& encoding, int seed, const std::string& metric, double value,
-              Json coords) {
-    coords["train_len"] = 64;
-    const char* status = std::isinf(value) ? "inf" : std::isnan(value) ? "nan" : "ok";
-    return {{"schema", "pesuite.record/1"},
-            {"suite", "t"},
-            {"cell", fmt::format("{}{}{}", encoding, task_, seed)},
-            {"part", "eval"},
-            {"encoding", {{"id", encoding}, {"expr", encoding + "(a=1)"}}},
-            {"model", "nano"},
-            {"task", task_},
-            {"task_expr", task_},
-            {"seed", seed},
-            {"metric", metric},
-            {"split", coords.value("eval_len", 64) > 64 ? "ood" : "id"},
-            {"value", std::isfinite(value) ? Json(value) : Json(nullptr)},
-            {"coords", coords},
-            {"step", 10},
-            {"status", status}};
-  }
-  void add(const Json& j) { lines_ += j.dump() + "\n"; }
-  void nats(const std::string& encoding, int seed, int length, double value) {
-    const Json at = {{"eval_len", length}, {"protocol", "non_overlapping"}};
-    add(record(encoding, seed, "nll", value, at));
-    add(record(encoding, seed, "optimum", 1.5, at));
-    add(record(encoding, seed, "regret", value - 1.5, at));
-  }
-  void accuracy(const std::string& encoding, int seed, int length, double value, double low,
-                double high) {
-    Json j = record(encoding, seed, "acc", value, {{"eval_len", length}});
-    j["low"] = low, j["high"] = high, j["chance"] = 0.5, j["n"] = 100;
-    add(j);
-// The families of tasks stand in the plan; where no plan does, a task is its own.
-TEST_F(Report, AveragesRanksOverTheFamiliesOfThePlan) {
-  Json cells = Json::array();
-  for (const char* task : {"copy", "reverse", "addition"}) {
-    task_ = task;
-    for (const int seed : {1, 2, 3})
-      for (const char* e : {"a", "b"}) {
-        accuracy(e, seed, 64, 1, 0.97, 1);
-        const double x = (*e == 'a') == (task_ != "addition") ? 0.9 : 0.7;
-        accuracy(e, seed, 128, x, x - 0.05, x + 0.05);
-        cells.push_back({{"encoding", e},
-                         {"task", task},
-                         {"family", task_ == "addition" ? "arithmetic" : "algorithmic"},
-                         {"model", "nano"},
-                         {"seed", seed},
-                         {"config", {{"train", {{"train_len", 64}}}}},
-                         {"evals", Json::array()}});
-      }
-  }
-  EXPECT_THAT(page(), HasSubstr("| a | 1.33 | 1.33 |"));
-  write_file_atomic(folder_ / "plan.json", Json{{"cells", cells}}.dump());
-  EXPECT_THAT(page(), HasSubstr("| a | 1.33 | 1.50 |"));
-}
-
-  }
-  void failure(const std::string& encoding, int seed, const std::string& status,
-               const std::string& reason) {
-    Json j = record(encoding, seed, "cell", Number::none, Json::object());
-    j["part"] = "failure", j["status"] = status, j["reason"] = reason;
-    add(j);
-  }
-  const fs::path& written() {
-    std::ofstream(folder_ / "records.jsonl") << lines_;
-    return folder_;
-  }
-  std::string page() { return read_file(write_report(written()).file); }
-  // The cells of the first row of any table of the page that starts with `name`.
-  static std::vector<std::string> row(const std::string& page, const std::string& table,
-                                      const std::string& name) {
-    std::vector<std::string> cells;
-    const std::size_t at = page.find("**" + table + "**");
-    if (at == std::string::npos) return cells;
-    for (const std::string& line : split(page.substr(at), '\n'))
-      if (line.starts_with("| " + name + " ")) {
-        for (const std::string& c : split(line, '|'))
-          if (!trim(c).empty()) cells.emplace_back(trim(c));
-        return cells;
-      }
-    return cells;
-  }
-
-  const Scratch folder_;
-  std::string task_ = "corpus";
-  std::string lines_;
-};
 
 TEST_F(Report, ShowsMeansAndExtremesOverSeedsBesideTheOptimum) {
   nats("a", 1, 64, std::log(6.0)), nats("a", 1, 128, std::log(12.0));
@@ -157,6 +58,30 @@ TEST_F(Report, SaysWhatIsAtChance) {
   EXPECT_THAT(said, HasSubstr("50.0~"));
   EXPECT_THAT(said, Not(HasSubstr("80.0~")));
   EXPECT_THAT(said, HasSubstr("(chance)"));
+}
+
+// The families of tasks stand in the plan; where no plan does, a task is its own.
+TEST_F(Report, AveragesRanksOverTheFamiliesOfThePlan) {
+  Json cells = Json::array();
+  for (const char* task : {"copy", "reverse", "addition"}) {
+    task_ = task;
+    for (const int seed : {1, 2, 3})
+      for (const char* e : {"a", "b"}) {
+        accuracy(e, seed, 64, 1, 0.97, 1);
+        const double x = (*e == 'a') == (task_ != "addition") ? 0.9 : 0.7;
+        accuracy(e, seed, 128, x, x - 0.05, x + 0.05);
+        cells.push_back({{"encoding", e},
+                         {"task", task},
+                         {"family", task_ == "addition" ? "arithmetic" : "algorithmic"},
+                         {"model", "nano"},
+                         {"seed", seed},
+                         {"config", {{"train", {{"train_len", 64}}}}},
+                         {"evals", Json::array()}});
+      }
+  }
+  EXPECT_THAT(page(), HasSubstr("| a | 1.33 | 1.33 |"));
+  write_file_atomic(folder_ / "plan.json", Json{{"cells", cells}}.dump());
+  EXPECT_THAT(page(), HasSubstr("| a | 1.33 | 1.50 |"));
 }
 
 TEST_F(Report, SurvivesDamagedRecords) {
