@@ -121,12 +121,16 @@ fs::path plots_folder() {
 
 namespace {
 
+// What is not there is empty, but NaN at the end of a line: gnuplot 5.4 takes what it finds behind
+// a separator that ends a line, which is left of the line before.
 std::string data_of(const Figure& f) {
   std::string out;
   for (const auto& row : f.rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == row.size();
       for (const char c : row[i]) out += c == '\t' || c == '\n' ? ' ' : c;
-      out += i + 1 < row.size() ? '\t' : '\n';
+      if (last && row[i].empty()) out += "NaN";
+      out += last ? '\n' : '\t';
     }
   return out;
 }
