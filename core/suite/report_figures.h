@@ -19,7 +19,8 @@ std::vector<Figure> position_figures(const RunData&, const TaskData&, const std:
 std::vector<Figure> curve_figures(const RunData&, const TaskData&);
 // Accuracy of problems by setting.
 std::vector<Figure> accuracy_figures(const RunData&, const TaskData&);
-// Accuracy by length and by each axis of at least three values, a panel an encoding.
+// Exact match, accuracy and ranking of candidates, those that are recorded, by length and by each
+// axis of at least three values, a panel an encoding.
 std::vector<Figure> map_figures(const RunData&, const TaskData&);
 // Every seed's accuracy at every length, from three seeds on.
 std::vector<Figure> strip_figures(const RunData&, const TaskData&);

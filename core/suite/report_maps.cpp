@@ -1,5 +1,5 @@
-// Figures made of coloured cells: accuracy by depth and length, training length against evaluation
-// length, and which seeds solve what.
+// Figures made of coloured cells: how much is right by depth and length, training length against
+// evaluation length, and which seeds solve what.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class Cells {
     add(panel, x, y, Number::none, white, t, 0.48, ink);
   }
 
-  // Finishes a figure of nx times ny cells in each of the panels.
+  // Finishes a figure, which has its title, of nx times ny cells in each of the panels.
   void finish(Figure& f, const std::vector<std::string>& panels, double nx, std::size_t ny,
               double cell_width, const Ticks& x, const Ticks& y, double wanted_columns) {
     const auto count = static_cast<double>(panels.size());
@@ -105,8 +105,11 @@ class Cells {
     s.number("legend_width", 96);
     std::size_t widest = 4;
     for (const auto& [at, label] : y) widest = std::max(widest, display_width(label));
-    s.number("left", 50 + 8.2 * static_cast<double>(widest));
-    s.number("panel_width", std::max(columns * width + (columns - 1) * gap_x, 200.0));
+    const double left = 50 + 8.2 * static_cast<double>(widest);
+    const double title_width = 7.8 * static_cast<double>(display_width(f.title));
+    s.number("left", left);
+    s.number("panel_width", std::max({columns * width + (columns - 1) * gap_x, 200.0,
+                                      title_width - 2 * left}));  // the title above is centred
     s.number("panel_height", rows * static_cast<double>(ny) * cell_height + (rows - 1) * gap_y +
                                  (count > 1 ? title : 0));
     s.texts("panel", panels);
@@ -115,7 +118,7 @@ class Cells {
     s.number("y_low", 0.5), s.number("y_high", static_cast<double>(ny) + 0.5);
     add_command(s, "x_ticks", "x", x);
     add_command(s, "y_ticks", "y", y);
-    add_scale(s);
+    add_scale(s, rows * static_cast<double>(ny) * cell_height < 110 ? 2 : 4);
     f.rows = std::move(rows_);
   }
 
@@ -133,14 +136,16 @@ class Cells {
     if (std::string_view(axis) == "x") s.number("x_lines", static_cast<double>(lines));
   }
 
-  void add_scale(Settings& s) {
+  void add_scale(Settings& s, int parts) {
     constexpr int steps = 64;
     for (int i = 0; i < steps; ++i)
       add(0, 0, i + 0.5, Number::none, viridis((i + 0.5) / steps), "", 0.5, ink);
     std::vector<std::string> ticks;
-    for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0})
+    for (int i = 0; i <= parts; ++i) {
+      const double share = static_cast<double>(i) / parts;
       ticks.push_back(
           fmt::format("{} {}", gnuplot_string(scale_.text(scale_.value(share))), share * steps));
+    }
     s.number("scale", 1);
     s.text("scale_ticks", "set y2tics (" + join(ticks, ", ") + ")");
   }
@@ -161,9 +166,32 @@ std::vector<std::string> names_of(const RunData& run, const std::vector<std::siz
   return out;
 }
 
-// Mean over seeds of an accuracy; a seed that diverged counts as 0.
-double mean_accuracy(const TaskData& t, std::size_t e, const SettingPart& p) {
-  auto values = values_at(t, e, accuracy_place(p));
+// What a map shows: a share of the targets or of the examples.
+struct Measure {
+  const char *metric, *name, *file, *says;
+};
+constexpr Measure measures[] = {{"em", "exact match", "em", "Examples with every target right"},
+                                {"acc", "accuracy", "", "Targets that are right"},
+                                {"candidate_acc", "first of candidates", "candidates",
+                                 "Targets whose likeliest candidate is the right one"}};
+
+// "chance 1 %", "chance 0.5 to 25 %" over the settings of a task; "" where it is not known.
+std::string chance_text(const TaskData& t, const Measure& m) {
+  double low = Number::infinite, high = -low;
+  for (const Setting& s : t.settings)
+    if (const double x = chance_of(t, {&s, "", ""}, m.metric); !std::isnan(x))
+      low = std::min(low, x), high = std::max(high, x);
+  if (low > high) return "";
+  const auto percent = [](double x) { return fmt::format("{:.3g}", 100 * x); };
+  if (high < 1e-4) return "chance below 0.01 %";
+  if (low < 1e-4) return fmt::format("chance up to {} %", percent(high));
+  if (percent(low) == percent(high)) return fmt::format("chance {} %", percent(low));
+  return fmt::format("chance {} to {} %", percent(low), percent(high));
+}
+
+// Mean over seeds of a share; a seed that diverged counts as 0.
+double mean_share(const TaskData& t, std::size_t e, const Place& p) {
+  auto values = values_at(t, e, p);
   for (SeedValue& v : values)
     if (std::isnan(v.value) && v.lost == "diverged") v.value = 0;
   return summarize(values).mean;
@@ -179,7 +207,7 @@ std::vector<double> values_of_axis(const TaskData& t, const std::string& axis) {
 }
 
 Figure axis_map(const RunData& run, const TaskData& t, const std::string& axis,
-                const std::vector<double>& values) {
+                const std::vector<double>& values, const Measure& m) {
   Cells cells{Scale{}};
   Ticks x, y;
   for (std::size_t i = 0; i < t.lengths.size(); ++i)
@@ -195,19 +223,22 @@ Figure axis_map(const RunData& run, const TaskData& t, const std::string& axis,
             return a.first == axis && a.second == values[j];
           });
           if (s.length != t.lengths[i] || !here) continue;
-          sum += mean_accuracy(t, t.encodings[k], {&s, "", ""}), ++n;
+          sum += mean_share(t, t.encodings[k], problem_place(m.metric, {&s, "", ""})), ++n;
         }
         cells.value(k + 1, static_cast<double>(i + 1), static_cast<double>(values.size() - j),
                     n == 0 ? Number::none : sum / n, true);
       }
   Figure f;
-  f.name = file_name(run, t, "map", axis);
+  f.name = file_name(run, t, "map", *m.file == '\0' ? axis : axis + "_" + m.file);
   f.kind = "cells";
-  f.title = figure_title(run, t, fmt::format("accuracy (%) by {} and length", axis));
+  const std::string chance = chance_text(t, m);
+  f.title = figure_title(
+      run, t,
+      fmt::format("{} (%) by {} and length{}", m.name, axis, chance.empty() ? "" : "; " + chance));
   f.caption = fmt::format(
-      "Accuracy (%) by {} and evaluation length, mean over {}; trained at {}. Bright is better; "
-      "grey: not evaluated.",
-      axis, counted(t.seeds.size(), "seed"), t.train_length);
+      "{} (%) by {} and evaluation length, mean over {}; trained at {}. Bright is better; grey: "
+      "not evaluated.",
+      m.says, axis, counted(t.seeds.size(), "seed"), t.train_length);
   f.settings.text("x_label", "evaluation length (tokens)");
   f.settings.text("y_label", axis);
   cells.finish(f, names_of(run, t.encodings), static_cast<double>(t.lengths.size()), values.size(),
@@ -222,7 +253,9 @@ std::vector<Figure> map_figures(const RunData& run, const TaskData& t) {
   if (t.settings.empty() || t.lengths.size() < 2) return out;
   for (const auto& [axis, value] : t.settings[0].axes) {
     const auto values = values_of_axis(t, axis);
-    if (values.size() >= 3) out.push_back(axis_map(run, t, axis, values));
+    if (values.size() < 3) continue;
+    for (const Measure& m : measures)
+      if (t.has(m.metric)) out.push_back(axis_map(run, t, axis, values, m));
   }
   return out;
 }

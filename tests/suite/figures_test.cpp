@@ -1,0 +1,241 @@
+// Figures of cells and of attention, from records to the data and the scripts that gnuplot draws.
+#include <gmock/gmock.h>
+
+#include "model/safetensors.h"
+#include "suite/record.h"
+#include "tests/suite/report_fixture.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Row = std::map<std::string, std::string>;  // by the names of the columns
+
+class ReportFigures : public Report {
+ protected:
+  // Of one metric at a length and depth, with its chance level.
+  void share(const std::string& encoding, int seed, const std::string& metric, int length,
+             double depth, double value, double chance) {
+    Json j = record(encoding, seed, metric, value, {{"eval_len", length}, {"depth", depth}});
+    j["low"] = std::max(0.0, value - 0.05), j["high"] = std::min(1.0, value + 0.05);
+    j["chance"] = chance, j["n"] = 100;
+    add(j);
+  }
+  // What is right falls with length and with depth, for `poor` more.
+  void retrieval(const std::vector<std::string>& metrics) {
+    for (const int length : {64, 128, 256})
+      for (const double depth : {0.0, 0.25, 0.5, 0.75, 1.0})
+        for (const int seed : {1, 2, 3})
+          for (const char* e : {"good", "poor"}) {
+            const double lost = length / 64 - 1, steep = *e == 'g' ? 0.1 : 0.25;
+            const double part = std::max(0.0, 1 - steep * lost * (1.5 - depth));
+            for (const std::string& m : metrics)
+              share(e, seed, m, length, depth, m == "em" ? part * part * part : part,
+                    m == "em"    ? 1e-5
+                    : m == "acc" ? 0.1
+                                 : 1 / 256.0);
+          }
+  }
+
+  std::vector<Row> data(const std::string& figure) const {
+    std::vector<Row> out;
+    std::vector<std::string> names;
+    for (const std::string& line :
+         split(trim(read_file(folder_ / "figures" / (figure + ".tsv"))), '\n')) {
+      const std::vector<std::string> cells = split(line, '\t');
+      EXPECT_NE(cells.back(), "") << "gnuplot reads on into what stood there before: " << line;
+      if (names.empty()) {
+        names = cells;
+        continue;
+      }
+      out.emplace_back();
+      for (std::size_t i = 0; i < cells.size() && i < names.size(); ++i)
+        out.back()[names[i]] = cells[i];
+    }
+    return out;
+  }
+  // The cell of a figure of cells; without a value where there is none.
+  Row cell(const std::string& figure, const char* panel, const char* x, const char* y) const {
+    for (const Row& r : data(figure))
+      if (r.at("panel") == panel && r.at("x") == x && r.at("y") == y) return r;
+    return {};
+  }
+  std::string script(const std::string& figure) const {
+    return read_file(folder_ / "figures" / (figure + ".gp"));
+  }
+  bool drawn(const ReportResult& r, const std::string& figure) const {
+    const bool gnuplot = std::none_of(r.notes.begin(), r.notes.end(), [](const std::string& n) {
+      return n.find("gnuplot is not on PATH") != std::string::npos;
+    });
+    return !gnuplot ||
+           read_file(folder_ / "figures" / (figure + ".svg")).find("</svg>") != std::string::npos;
+  }
+};
+
+TEST_F(ReportFigures, MapsShowWhatATaskIsJudgedBy) {
+  task_ = "needle";
+  retrieval({"em", "acc", "candidate_acc"});
+  const ReportResult r = write_report(written());
+  const std::string page = read_file(r.file);
+  std::size_t last = 0;
+  for (const auto& [figure, title] :
+       {std::pair{"map_needle_depth_em",
+                  "needle · exact match (%) by depth and length; chance below 0.01 %"},
+        std::pair{"map_needle_depth", "needle · accuracy (%) by depth and length; chance 10 %"},
+        std::pair{"map_needle_depth_candidates",
+                  "needle · first of candidates (%) by depth and length; chance 0.391 %"}}) {
+    EXPECT_THAT(script(figure), HasSubstr(fmt::format("figure_title = \"{}\"", title)));
+    EXPECT_TRUE(drawn(r, figure)) << figure;
+    const std::size_t at = page.find(fmt::format("figures/{}.svg", figure));
+    EXPECT_GT(at, last) << figure << " stands behind what is more its measure";
+    last = at;
+  }
+  // poor, 128 tokens, depth 0: 1 - 0.25 * 1.5, and that of all its tokens
+  EXPECT_EQ(cell("map_needle_depth", "2", "2", "5")["text"], "62");
+  EXPECT_EQ(cell("map_needle_depth_em", "2", "2", "5")["text"], "24");
+  EXPECT_EQ(cell("map_needle_depth_em", "2", "2", "1")["text"], "66") << "the last depth below";
+  EXPECT_EQ(cell("map_needle_depth_em", "1", "1", "5")["text"], "100");
+}
+
+TEST_F(ReportFigures, MapsCountADivergedSeedAsNothingRight) {
+  task_ = "needle";
+  retrieval({"acc"});
+  for (const int length : {64, 128, 256}) {
+    Json j = record("good", 4, "acc", Number::none, {{"eval_len", length}});
+    j["status"] = "diverged";
+    add(j);
+  }
+  write_report(written());
+  EXPECT_EQ(cell("map_needle_depth", "1", "1", "5")["text"], "75");
+  EXPECT_FALSE(fs::exists(folder_ / "figures/map_needle_depth_em.tsv")) << "nothing to show";
+  EXPECT_FALSE(fs::exists(folder_ / "figures/map_needle_depth_candidates.tsv"));
+}
+
+TEST_F(ReportFigures, TablesHaveTheRankingOfCandidatesWhereItIsRecorded) {
+  task_ = "needle";
+  retrieval({"acc"});
+  EXPECT_THAT(page(), Not(HasSubstr("first of candidates")));
+  retrieval({"candidate_acc", "mrr"});
+  const std::string p = page(), table = "In distribution (ID) and out of distribution (OOD)";
+  EXPECT_THAT(
+      row(p, table, "setting"),
+      ElementsAre("setting", "range", "encoding", "accuracy %, mean", "chance %", "seeds ≥ 95 %",
+                  "loss", "Δ accuracy", "Δ loss", "first of candidates %", "MRR"));
+  EXPECT_THAT(row(p, table, "128 (2x), depth 0"),
+              ::testing::IsSupersetOf({"85.0 [85.0, 85.0]", "0.850 [0.850, 0.850]"}));
+  EXPECT_THAT(p, HasSubstr("Candidates in random order have 0.4 % and 0.004."));
+  EXPECT_THAT(read_file(folder_ / "tables/problem_needle.csv"),
+              HasSubstr(",candidate_acc,candidate_acc_low,candidate_acc_high,candidate_acc_chance,"
+                        "mrr,"));
+}
+
+TEST_F(ReportFigures, StripsShowEverySeedAndCountWhatIsSolved) {
+  task_ = "copy";
+  for (const int seed : {1, 2, 3, 4, 5})
+    for (const int length : {64, 128, 256}) {
+      const double lost = (length / 64 - 1) * 0.2;
+      accuracy("steady", seed, length, 1 - lost / 10, 0.9, 1);
+      if (seed < 5) accuracy("lucky", seed, length, seed == 2 ? 1 : 1 - lost * seed / 4, 0.3, 0.9);
+    }
+  failure("lucky", 5, "crash", "crashed with SIGSEGV");
+  const ReportResult r = write_report(written());
+  EXPECT_TRUE(drawn(r, "seeds_copy"));
+  EXPECT_THAT(script("seeds_copy"),
+              HasSubstr("copy · accuracy (%) of every seed, and how many solve it"));
+  // Panel 1, the upper row is `steady`; seven columns a length, of which five are seeds.
+  EXPECT_EQ(cell("seeds_copy", "1", "6.3", "2")["text"], "5/5");
+  EXPECT_EQ(cell("seeds_copy", "1", "13.3", "2")["text"], "0/5") << "98 % is not solved";
+  EXPECT_EQ(cell("seeds_copy", "1", "13.3", "1")["text"], "1/5");
+  EXPECT_EQ(cell("seeds_copy", "1", "8", "1")["value"], "1") << "the best seed first";
+  EXPECT_EQ(cell("seeds_copy", "1", "9", "1")["value"], "0.95");
+  EXPECT_EQ(cell("seeds_copy", "1", "12", "1")["value"], "") << "the one that crashed";
+}
+
+TEST_F(ReportFigures, LaddersShowTrainingAgainstEvaluationLength) {
+  expression_ = "toylag(lags=3)";
+  for (const int trained : {64, 128, 256}) {
+    task_ = fmt::format("lags{}", trained), train_length_ = trained;
+    for (const char* e : {"flat", "steep"})
+      for (const int length : {64, 128, 256, 512}) {
+        const double beyond = std::max(0.0, std::log2(static_cast<double>(length) / trained));
+        if (length == 512 && trained == 64 && *e == 's')
+          nats(e, 1, length, INFINITY);
+        else if (length < 512 || trained > 64 || *e == 's')
+          nats(e, 1, length, 1.6 + (*e == 's' ? beyond : 0.1 * beyond));
+      }
+  }
+  const ReportResult r = write_report(written());
+  const std::string name = "lengths_toylag";
+  EXPECT_TRUE(drawn(r, name));
+  EXPECT_THAT(script(name),
+              HasSubstr("figure_title = \"toylag · regret (nats) by training and evaluation "
+                        "length\""));
+  EXPECT_THAT(script(name), HasSubstr("array panel[2] = [\"flat\", \"steep\"]"));
+  EXPECT_EQ(cell(name, "2", "3", "1")["text"], "2.10") << "trained at 64, read at 256";
+  EXPECT_EQ(cell(name, "2", "3", "3")["text"], "0.10") << "trained at 256";
+  EXPECT_EQ(cell(name, "2", "4", "1")["text"], "∞");
+  EXPECT_EQ(cell(name, "1", "4", "1")["text"], "–") << "not evaluated";
+}
+
+TEST_F(ReportFigures, AttentionIsDrawnFromTheMapsOfTheFirstSeed) {
+  task_ = "copy";
+  constexpr int n = 128;
+  Json cells = Json::array();
+  for (const int seed : {1, 2}) {
+    accuracy("near", seed, n, 1, 0.9, 1);
+    cells.push_back({{"encoding", "near"},
+                     {"task", task_},
+                     {"model", "nano"},
+                     {"seed", seed},
+                     {"config", {{"train", {{"train_len", 64}}}}},
+                     {"evals", {{{"eval_len", n}, {"part", "eval-0123"}}}}});
+    fs::create_directories(folder_ / "attention");
+    write_safetensors(
+        folder_ / "attention" / maps_name("near", task_, "nano", seed, n, "eval-0123"),
+        {{"layers.0.heads.0", {n, n}},
+         {"layers.0.heads.1", {n, n}},
+         {"layers.1.heads.0", {n, n}},
+         {"layers.1.heads.1", {n, n}}},
+        {{"schema", "pesuite.attention/1"},
+         {"length", std::to_string(n)},
+         {"example", "0"},
+         {"layers", "[0,1]"},
+         {"heads", "[0,1]"}},
+        false, [](std::size_t map) {  // on one distance, map 0 the token itself
+          std::vector<double> p(n * n);
+          for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t to = i - std::min(i, 20 * map);
+            for (std::size_t j = 0; j <= i; ++j) p[i * n + j] = 0.1 / static_cast<double>(i + 1);
+            p[i * n + to] += 0.9;
+          }
+          return p;
+        });
+  }
+  write_file_atomic(folder_ / "plan.json", Json{{"cells", cells}}.dump());
+  const ReportResult r = write_report(written());
+  const std::string name = "attention_copy_near_128";
+  EXPECT_TRUE(drawn(r, name));
+  EXPECT_FALSE(fs::exists(folder_ / "figures/attention_copy_near_128_2.tsv")) << "of one seed";
+  EXPECT_THAT(script(name), HasSubstr("copy · attention of near at 128 tokens, seed 1"));
+  EXPECT_THAT(script(name), HasSubstr("a point is the largest of 2 x 2 weights"));
+  EXPECT_THAT(script(name), HasSubstr("\"layer 1, head 1\""));
+  const std::vector<Row> rows = data(name);
+  ASSERT_EQ(rows.size(), 4u * 64 * 64);
+  const auto weight = [&](const char* panel, const char* query, const char* key) {
+    for (const Row& one : rows)
+      if (one.at("panel") == panel && one.at("query") == query && one.at("key") == key)
+        return one.at("weight");
+    return std::string("no such point");
+  };
+  EXPECT_EQ(weight("1", "100.5", "100.5"), "0.901");
+  EXPECT_EQ(weight("2", "100.5", "80.5"), "0.901");
+  EXPECT_EQ(weight("2", "100.5", "100.5"), "0.00099");
+  EXPECT_EQ(weight("1", "80.5", "100.5"), "NaN") << "what follows a query is not seen";
+}
+
+}  // namespace
+}  // namespace pesuite::testing
