@@ -31,7 +31,7 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
 // What pages of tasks say that a command prints, it prints.
 TEST_F(Run, ExamplesOnPagesOfTasksAreWhatTheProgramPrints) {
   const std::regex shown(
-      R"re(`pesuite info task ('[^']+'|[a-z_]+) --example --length (\d+)`[^`]*\n\n```\n([^`]+)```)re");
+      R"re(`pesuite info task ('[^']+'|[a-z_]+) --example --length (\d+)`[^\n]*\n\n```\n([^`]+)```)re");
   int examples = 0;
   for (const auto& page : fs::directory_iterator(docs / "tasks")) {
     const std::string text = slurp(page.path());
