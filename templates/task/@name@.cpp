@@ -14,6 +14,11 @@ struct @Name@ : pes::Task {
       pes::card<@Name@>({.name = "@name@",
                           .summary = "the symbol that stood some positions before",
                           .taxonomy = "reach"});
+  // Cheap rules that are known to work, and how well: `pesuite task check` measures them.
+  static constexpr pes_shortcut bag = {sizeof(pes_shortcut), "bag", .22,
+                                       "the answer is one of the symbols read, at first few"};
+  static constexpr pes_shortcut window = {sizeof(pes_shortcut), "window", 1,
+                                          "the answer is among the last eight symbols"};
   int symbols;
   std::size_t back;
 
@@ -24,6 +29,7 @@ struct @Name@ : pes::Task {
       throw pes::Refusal("needs sequences longer than back = " + std::to_string(back));
     inputs = outputs = symbols;
     head = PES_TAG;  // a class for each position
+    shortcuts = {&bag, &window};
   }
   // Draws from `random` alone: any thread can make any example again.
   void sample(const pes::Request&, pes::Random& random, pes::Example& e) const {

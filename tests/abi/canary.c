@@ -113,12 +113,19 @@ static const pes_encoding encoding = {
 
 enum { symbols = 16 };
 
+static const pes_shortcut bag = {sizeof(pes_shortcut), "bag", .19,
+                                 "the answer is one of the symbols read, at first few"};
+static const pes_shortcut window = {sizeof(pes_shortcut), "window", 1,
+                                    "the answer is the last symbol but one"};
+static const pes_shortcut* const shortcuts[] = {&bag, &window, NULL};
+
 static bool create_task(const pes_use* use, const char* const* values, pes_task_created* out,
                         char* error) {
   (void)use, (void)values, (void)error;
   out->self = NULL;
   out->inputs = out->outputs = symbols;
   out->head = PES_TAG;
+  out->shortcuts = shortcuts;
   return true;
 }
 static void destroy_task(void* self) {
