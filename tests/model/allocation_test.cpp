@@ -12,6 +12,9 @@
 #include "model/preset.h"
 #include "tests/catalog.h"
 
+// operator new is malloc() here, which g++ does not look up
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 extern "C" const char __executable_start, etext;  // of this program, by the linker
 
 namespace {
