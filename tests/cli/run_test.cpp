@@ -1,5 +1,7 @@
 // `pesuite run` on real suites: end to end, again, killed at any moment, with plugins that
 // misbehave.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <thread>
 
@@ -8,11 +10,18 @@
 namespace pesuite::testing {
 namespace {
 
+// Processor time of all commands so far, in seconds: what a command costs however busy the machine.
+double processor_time() {
+  rusage u{};
+  getrusage(RUSAGE_CHILDREN, &u);
+  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 TEST_F(Run, SmokeSuiteEndToEnd) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const double begin = processor_time();
   const Ended e = pesuite({"run", PESUITE_TEST_DIR "/../suites/smoke.toml"});
-  const auto whole = Clock::now() - begin;
+  const double whole = processor_time() - begin;
   EXPECT_EQ(e.code, 0) << e.err;
   const std::vector<Json> all = records();
   std::map<std::string, std::vector<double>> losses;
@@ -28,13 +37,13 @@ TEST_F(Run, SmokeSuiteEndToEnd) {
        {"records.jsonl", "plan.json", "env.json", "suite.resolved.toml", "report.md"})
     EXPECT_TRUE(fs::exists(run_folder() / file)) << file;
 
-  const auto start = Clock::now();
+  const double start = processor_time();
   const std::string before = slurp(run_folder() / "records.jsonl");
   const Ended again = pesuite({"run", PESUITE_TEST_DIR "/../suites/smoke.toml"});
   EXPECT_EQ(again.code, 0);
   EXPECT_NE(again.err.find("nothing to do: all 4 cells of 'smoke' are done"), std::string::npos)
       << again.err;
-  EXPECT_LT(Clock::now() - start, std::max<Clock::duration>(std::chrono::seconds(1), whole / 3));
+  EXPECT_LT(processor_time() - start, std::max(1.0, whole / 3));
   EXPECT_EQ(slurp(run_folder() / "records.jsonl"), before) << "a rerun appends nothing";
 }
 
