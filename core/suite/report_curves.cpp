@@ -144,7 +144,11 @@ Ticks setting_ticks(const TaskData& t, const std::vector<SettingPart>& parts, co
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Setting& s = *parts[i].setting;
     std::vector<std::string> lines;
-    if (common.length == 0) lines.push_back(fmt::format("{} ({})", s.length, t.multiple(s.length)));
+    constexpr std::size_t roomy = 6;  // ticks; labels of more would run into each other
+    const std::string multiple = t.multiple(s.length);
+    if (common.length == 0)
+      lines.push_back(parts.size() <= roomy ? fmt::format("{} ({})", s.length, multiple)
+                                            : fmt::format("{}\n{}", s.length, multiple));
     for (const auto& [axis, value] : s.axes)
       lines.push_back(common.length > 0 ? t.label(axis, value)
                                         : fmt::format("{} {}", axis, t.label(axis, value)));
