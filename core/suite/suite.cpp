@@ -297,7 +297,10 @@ void read_eval(Reader& r, EvalSettings& e) {
   }
   e.examples = static_cast<int>(r.integer("examples", e.examples, 1, 1 << 24));
   r.table("axes", [&](Reader& a) {
-    for (const auto& [name, values] : a.json().items()) e.axes[name] = a.texts(name, {});
+    for (const auto& [name, values] : a.json().items()) {
+      e.axes[name] = a.texts(name, {});
+      if (e.axes[name].empty()) a.problem(name, "holds no value to evaluate at");
+    }
   });
   check_lengths(r, "lengths", e.lengths);
   read_probes(r, e);

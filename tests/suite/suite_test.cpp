@@ -331,7 +331,8 @@ examples = 10
         std::tuple{"toylag", "[0]", "fill = 4", "before examples of task 'toylag': it is a corpus"},
         std::tuple{"kback_copy", "[23]", "", "has symbols of its own in place of FILL"},
         std::tuple{"copy", "[\"far\"]", "", "'axes.fill' holds 'far'"},
-        std::tuple{"copy", "[-3]", "", "'axes.fill' holds '-3'"}})
+        std::tuple{"copy", "[-3]", "", "'axes.fill' holds '-3'"},
+        std::tuple{"copy", "[]", "", "'eval.0.axes.fill' holds no value to evaluate at"}})
     EXPECT_THAT(problems([&] { planned(task, fill, train); }), ::testing::HasSubstr(what));
 }
 
