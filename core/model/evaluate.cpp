@@ -497,11 +497,17 @@ std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConf
                                   const std::function<void(double)>& progress) {
   const auto score = [&](const Batch& b, const StepInfo& s) { return model.score(b, s); };
   std::vector<Observation> out = evaluate(score, task, c, length, seed, steps, progress);
-  Observation o = observation("untrained", "share", "none", c.trained_on(length) ? "id" : "ood",
-                              {{"train_len", c.train_length}, {"eval_len", length}});
-  const bool later = length > c.train_length && c.trained_on(length);  // than encodings know
-  o.value = later ? 0 : model.encoding().untrained(length);
-  out.push_back(std::move(o));
+  const auto add_untrained = [&](int fill) {
+    const bool trained = c.trained_on(length) && fill <= c.fill_trained;
+    Observation o = observation("untrained", "share", "none", trained ? "id" : "ood",
+                                {{"train_len", c.train_length}, {"eval_len", length}});
+    if (fill > 0) o.coords[fill_axis] = fill;
+    const bool later = trained && length + fill > c.train_length;  // than encodings know
+    o.value = later ? 0 : model.encoding().untrained(length + fill);
+    out.push_back(std::move(o));
+  };
+  add_untrained(0);
+  if (c.most_fill() > 0) add_untrained(c.most_fill());
   return out;
 }
 

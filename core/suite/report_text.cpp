@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "model/evaluate.h"
 #include "suite/contest.h"
 #include "suite/report_tables.h"
 
@@ -122,11 +123,20 @@ std::string untrained_sentence(const RunData& run, const TaskData& t) {
   for (const std::size_t e : t.encodings) {
     std::string places;
     for (const int l : t.lengths) {
-      double most = 0;
-      for (const SeedValue& v : values_at(t, e, whole("untrained", "", l)))
-        most = std::max(most, v.value);
-      if (most > 0)
-        places += fmt::format("{}{:.3g} % at {}", places.empty() ? "" : ", ", 100 * most, l);
+      std::set<AxisValues> extents = {{}};  // of the length alone, and of FILL before it
+      for (const Setting& s : t.settings)
+        for (const auto& axis : s.axes)
+          if (s.length == l && axis.first == fill_axis) extents.insert({axis});
+      for (const AxisValues& extent : extents) {
+        Place p = whole("untrained", "", l);
+        p.axes = extent;
+        double most = 0;
+        for (const SeedValue& v : values_at(t, e, p)) most = std::max(most, v.value);
+        if (most > 0)
+          places +=
+              fmt::format("{}{:.3g} % at {}{}", places.empty() ? "" : ", ", 100 * most, l,
+                          extent.empty() ? "" : fmt::format(" behind {:g} FILL", extent[0].second));
+      }
     }
     if (!places.empty())
       out += fmt::format("{}{} {}", out.empty() ? "" : "; ", run.encodings[e], places);

@@ -352,6 +352,27 @@ TEST(Fill, IsAnAxisOfEvaluation) {
   EXPECT_EQ(at[4].acc, 0) << "at 15 .. 25";
 }
 
+// 23 rows of a table are trained, and 46 are read behind 23 FILL.
+TEST(Fill, ReachesUntrainedParameters) {
+  const Task task = make("copy");
+  ModelConfig m = preset("micro").config;
+  m.vocabulary = m.classes = task.info().inputs;
+  const auto backend = open_backend("cpu", {});
+  Model model(*backend, m,
+              Encoding(task_catalog(), {"learned", {}},
+                       {m.layers, m.heads, m.groups(), m.head_dim(), m.width, 23, 46}),
+              5);
+  EvalConfig c;
+  c.lengths = {23};
+  c.axes = {{fill_axis, {0, 23}}};
+  c.examples = 2;
+  c.train_length = 23;
+  std::map<int, double> untrained;
+  for (const Observation& o : evaluate(model, task, c, 23, 1, 0))
+    if (o.metric == "untrained") untrained[o.coords.value("fill", 0)] = o.value;
+  EXPECT_EQ(untrained, (std::map<int, double>{{0, 0}, {23, 0.5}}));
+}
+
 // --------------------------------------------------------------------------------- training
 
 struct Trainee {
