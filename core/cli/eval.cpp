@@ -65,7 +65,8 @@ void print_table(const std::vector<Observation>& all) {
   std::vector<std::string> order;
   std::map<std::string, std::map<std::string, const Observation*>> found;
   for (const Observation& o : all) {
-    if (o.coords.contains("pos_lo") || o.metric == "untrained") continue;
+    if (o.coords.contains("pos_lo") || o.coords.contains("dist_lo") || o.metric == "untrained")
+      continue;
     const std::string key = o.coords.dump();
     if (!found.contains(key)) order.push_back(key);
     found[key][o.metric] = &o;

@@ -69,7 +69,7 @@ class Bench {
     Model model(*backend_, model_of(cell_), compose(catalog_, encoding, shape()), cell_.seed);
     const std::int64_t steps = load_weights(file_, model);
     for (const Observation& o : evaluate(model, *task_, config_, length_, cell_.seed, steps))
-      if (o.metric == "nll" && !o.coords.contains("pos_lo"))
+      if (o.metric == "nll" && o.whole())
         return std::isfinite(o.value) ? o.value : std::numeric_limits<double>::infinity();
     fail(Exit::internal, "the evaluation of '{}' has no nats", task_->text());
   }

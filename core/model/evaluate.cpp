@@ -124,9 +124,10 @@ struct Scored {         // one target
   std::size_t request;  // running number
   int place;            // in its window
   std::int32_t target;
-  double nats, optimum;  // optimum: NaN where it is not known
-  bool correct;          // the best class is right
-  std::int32_t rank;     // among the task's candidates, 1 at best; 0: not ranked
+  double nats, optimum;   // optimum: NaN where it is not known
+  bool correct;           // the best class is right
+  std::int32_t rank;      // among the task's candidates, 1 at best; 0: not ranked
+  std::int32_t distance;  // to what it hangs on, 0: not in sight; -1: it need not be recalled
 };
 
 // Runs requests of one length through the model in passes; body(Scored) for each scored target.
@@ -144,13 +145,53 @@ void score_all(const Scorer& model, const Task& task, int length, std::uint64_t 
       const auto place = static_cast<std::size_t>(scores.place[k]);
       body(Scored{done + place / n, static_cast<int>(place % n), b.targets[place], scores.nats[k],
                   b.optimum[place], scores.best[k] == b.targets[place],
-                  scores.rank.empty() ? 0 : scores.rank[k]});
+                  scores.rank.empty() ? 0 : scores.rank[k], b.distances[place]});
     }
     if (progress) progress(static_cast<double>(done + size) / static_cast<double>(requests.size()));
   }
 }
 
+// Targets that must be recalled: those that hang on nothing in sight, then those from 2^(b-1) to
+// 2^b - 1 tokens behind what they hang on.
+class Recalled {
+ public:
+  explicit Recalled(std::size_t units) : units_(units) {}
+  void add(std::size_t unit, int distance, const Sums& one) {
+    if (distance < 0) return;
+    const auto b = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(distance)));
+    while (buckets_.size() <= b) buckets_.emplace_back(units_);
+    buckets_[b][unit] += one;
+  }
+  // Calls body(sums of units, coordinates) for all of them, then by distance.
+  template <class F>
+  void each(Json coords, F body) const {
+    if (buckets_.empty()) return;
+    coords["bucket"] = "recall";
+    std::vector<Sums> all(units_);
+    for (const auto& bucket : buckets_)
+      for (std::size_t u = 0; u < units_; ++u) all[u] += bucket[u];
+    body(all, coords);
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      if (std::all_of(buckets_[b].begin(), buckets_[b].end(),
+                      [](const Sums& s) { return s.count == 0; }))
+        continue;
+      coords["dist_lo"] = b == 0 ? 0 : 1 << (b - 1);
+      coords["dist_hi"] = 1 << b;
+      body(buckets_[b], coords);
+    }
+  }
+
+ private:
+  std::size_t units_;
+  std::vector<std::vector<Sums>> buckets_;
+};
+
 // ---------------------------------------------------------------------------------- corpora
+
+// Units that have targets.
+std::int64_t units_of(const std::vector<Sums>& all) {
+  return std::count_if(all.begin(), all.end(), [](const Sums& s) { return s.count > 0; });
+}
 
 // What a group of targets costs beyond the least that anybody can pay, and that least.
 void describe_regret(const std::vector<Sums>& units, const char* unit, const std::string& split,
@@ -161,13 +202,13 @@ void describe_regret(const std::vector<Sums>& units, const char* unit, const std
   Observation o = observation("regret", unit, "lower", split, coords);
   const Clustered m = mean(units, [](const Sums& s) { return s.nats - s.optimum; });
   o.value = m.value, o.standard_error = m.standard_error;
-  o.n = static_cast<std::int64_t>(units.size());
+  o.n = units_of(units);
   o.sum = all.nats - all.optimum, o.count = all.count;
   o.settle();
   out.push_back(o);
   o = observation("optimum", unit, "none", split, coords);
   o.value = all.optimum / static_cast<double>(all.count);
-  o.n = static_cast<std::int64_t>(units.size());
+  o.n = units_of(units);
   o.sum = all.optimum, o.count = all.count;
   out.push_back(std::move(o));
 }
@@ -181,7 +222,7 @@ void describe(const std::vector<Sums>& documents, const std::string& split, cons
   Observation o = observation("nll", "nats/token", "lower", split, coords);
   const Clustered m = mean(documents, [](const Sums& d) { return d.nats; });
   o.value = m.value, o.standard_error = m.standard_error;
-  o.n = static_cast<std::int64_t>(documents.size());
+  o.n = units_of(documents);
   o.sum = all.nats, o.count = all.count;
   o.settle();
   out.push_back(o);
@@ -189,7 +230,7 @@ void describe(const std::vector<Sums>& documents, const std::string& split, cons
   if (text && all.bytes > 0) {
     o = observation("bpb", "bits/byte", "lower", split, coords);
     o.value = all.nats / all.bytes / std::numbers::ln2;
-    o.n = static_cast<std::int64_t>(documents.size());
+    o.n = units_of(documents);
     o.count = all.count;
     o.settle();
     out.push_back(std::move(o));
@@ -211,6 +252,7 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
   // per document: all targets, and those with 2^b .. 2^(b+1) - 1 tokens of context
   std::vector<Sums> all(documents);
   std::vector<std::vector<Sums>> buckets;
+  Recalled recalled(documents);
   const std::int32_t* bytes = task.info().token_bytes;
   score_all(model, task, length, seed, steps, requests, progress, [&](const Scored& t) {
     const Window& w = windows[t.request];
@@ -222,6 +264,7 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
     const auto b = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(t.place + 1))) - 1;
     while (buckets.size() <= b) buckets.emplace_back(documents);
     buckets[b][d] += one;
+    recalled.add(d, t.distance, one);
   });
   Json coords = {
       {"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
@@ -232,6 +275,10 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
     coords["pos_hi"] = std::min(1 << (b + 1), length + 1);
     describe(buckets[b], split, coords, false, out);
   }
+  coords.erase("pos_lo"), coords.erase("pos_hi");
+  recalled.each(coords, [&](const std::vector<Sums>& targets, const Json& where) {
+    describe(targets, split, where, false, out);
+  });
 }
 
 // --------------------------------------------------------------------------------- problems
@@ -242,7 +289,7 @@ Observation accuracy(const std::vector<Sums>& examples, const char* metric,
   Observation o = observation(metric, "share", "higher", split, coords);
   const Clustered m = mean(examples, [](const Sums& s) { return s.correct; });
   for (const Sums& e : examples) o.count += e.count;
-  o.n = static_cast<std::int64_t>(examples.size());
+  o.n = units_of(examples);
   o.value = m.value, o.standard_error = m.standard_error;
   o.sum = m.value * static_cast<double>(o.count);
   o.chance = chance;
@@ -319,6 +366,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   const auto n = static_cast<std::size_t>(c.examples);
   std::vector<Sums> all(n), seen(n), unseen(n);
   Ranks ranks(n);
+  Recalled recalled(n);
   const auto reached = [&](int tokens) { return c.trained_on(tokens - c.fill_trained); };
   score_all(model, task, first.tokens(), first.seed, steps, requests, progress,
             [&](const Scored& t) {
@@ -326,6 +374,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
               all[t.request] += one;
               (reached(t.place + 1) ? seen : unseen)[t.request] += one;
               ranks.add(t);
+              recalled.add(t.request, t.distance, one);
             });
   auto [coords, trained] = setting(task, c, first);
   const std::string split = trained ? "id" : "ood";
@@ -345,6 +394,9 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   out.push_back(accuracy(all, "acc", split, coords, chance.accuracy));
   if (count > c.examples) out.push_back(accuracy(total(all), "em", split, coords, chance.exact));
   ranks.describe(task.info().candidates, split, coords, out);
+  recalled.each(coords, [&](const std::vector<Sums>& targets, const Json& where) {
+    out.push_back(accuracy(targets, "acc", split, where, chance.accuracy));
+  });
   if (reached(first.tokens())) return;
   for (const auto& [name, part] : {std::pair{"seen", &seen}, std::pair{"unseen", &unseen}}) {
     if (std::all_of(part->begin(), part->end(), [](const Sums& s) { return s.count == 0; }))
@@ -365,10 +417,11 @@ Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
   b.tokens.resize(requests.size() * n);
   b.targets.resize(requests.size() * n);
   b.optimum.resize(requests.size() * n);
+  b.distances.resize(requests.size() * n);
   if (task.positions() > 0) b.positions.resize(b.tokens.size());
   for (std::size_t i = 0; i < requests.size(); ++i)
     task.sample(requests[i], row(b.tokens, i, n), row(b.targets, i, n), row(b.optimum, i, n),
-                row(b.positions, i, n));
+                row(b.positions, i, n), row(b.distances, i, n));
   return b;
 }
 

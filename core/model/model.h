@@ -60,6 +60,7 @@ struct Batch {
   int size = 0, length = 0;
   std::vector<std::int32_t> tokens, targets;  // [size, length]; target -1: not scored
   std::vector<double> optimum;                // [size, length], or empty
+  std::vector<std::int32_t> distances;        // the same, of pes_example
   std::vector<std::int32_t> positions;        // [size, length], or empty: tokens at their places
   // score() ranks targets among candidate_first .. + candidates - 1 against all of these
   std::int32_t candidate_first = 0, candidates = 0;

@@ -28,6 +28,8 @@ struct Observation {
   std::int64_t step = 0, tokens = 0;  // of training, when it was made
   double flops = 0, seconds = 0;      // spent on training until then
 
+  // Of all scored targets there, not of those at some places or distances.
+  bool whole() const { return !coords.contains("pos_lo") && !coords.contains("bucket"); }
   // Gives a value that is not finite the status that says so; the value is then not written.
   void settle() {
     if (std::isnan(value))

@@ -97,7 +97,7 @@ class Changes {
     };
     for (Observation& o : evaluate(beyond_plain(model_, look, offset, absolute), task_, config_,
                                    length_, seed_, steps_, part)) {
-      if (o.coords.contains("pos_lo") || o.coords.contains("bucket")) continue;
+      if (!o.whole()) continue;
       if (o.metric == "nll")
         o.metric = metric, o.direction = "none";
       else if (o.metric == "acc" && !accuracy.empty())

@@ -78,9 +78,11 @@ auto Task::with(const Request& r, F body) const {
 }
 
 void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
-                  std::span<double> optimum, std::span<std::int32_t> positions) const {
+                  std::span<double> optimum, std::span<std::int32_t> positions,
+                  std::span<std::int32_t> distances) const {
   PES_CHECK(tokens.size() == static_cast<std::size_t>(r.tokens()) && r.fill >= 0 &&
             targets.size() == tokens.size());
+  std::fill(distances.begin(), distances.end(), -1);
   if (r.fill > 0) {
     const auto fill = static_cast<std::size_t>(r.fill);
     std::fill_n(tokens.begin(), fill, std::int32_t{PES_FILL});
@@ -88,11 +90,15 @@ void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<st
     if (!optimum.empty()) std::fill_n(optimum.begin(), fill, std::nan(""));
     tokens = tokens.subspan(fill), targets = targets.subspan(fill);
     if (!optimum.empty()) optimum = optimum.subspan(fill);
+    if (!distances.empty()) distances = distances.subspan(fill);
     PES_CHECK(positions.empty());
   }
-  pes_example example{sizeof(pes_example), tokens.data(), targets.data(),
+  pes_example example{sizeof(pes_example),
+                      tokens.data(),
+                      targets.data(),
                       optimum.empty() ? nullptr : optimum.data(),
-                      positions.empty() ? nullptr : positions.data()};
+                      positions.empty() ? nullptr : positions.data(),
+                      distances.empty() ? nullptr : distances.data()};
   char error[PES_ERROR_SIZE] = "no reason given";
   const bool made = with(r, [&](const pes_request& request) {
     return task_->sample(created_.self, &request, &example, error);
@@ -113,6 +119,14 @@ void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<st
           "task '{}', example {} of length {}: token {} stands at {}, and the task's positions are "
           "0 to {}",
           text_, r.index, r.length, t, positions[t], created_.positions - 1);
+  for (std::size_t t = 0; t < distances.size(); ++t)
+    if (distances[t] < -1 || distances[t] > static_cast<std::int32_t>(t) + 1 ||
+        (targets[t] < 0 && distances[t] >= 0))
+      fail(
+          Exit::plugin,
+          "task '{}', example {} of length {}: the target at position {}, {}, hangs on what stands "
+          "{} tokens before it, which cannot be",
+          text_, r.index, r.length, t, targets[t], distances[t]);
 }
 
 std::string Task::refuses_fill(std::int32_t length) const {

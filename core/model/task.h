@@ -48,11 +48,12 @@ class Task {
     std::int32_t fill = 0;     // FILL tokens before the example, beside its length
     std::int32_t tokens() const { return fill + length; }
   };
-  // Fills tokens and targets, one a token of the request, and optimum and positions where they are
-  // not empty. Error (data) when the task says that there is no such example, or breaks its
-  // promises.
+  // Fills tokens and targets, one a token of the request, and optimum, positions and distances
+  // where they are not empty. Error (data) when the task says that there is no such example, or
+  // breaks its promises.
   void sample(const Request&, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
-              std::span<double> optimum = {}, std::span<std::int32_t> positions = {}) const;
+              std::span<double> optimum = {}, std::span<std::int32_t> positions = {},
+              std::span<std::int32_t> distances = {}) const;
   // Why FILL cannot stand before its examples of this length, as the end of a sentence; "": it can.
   std::string refuses_fill(std::int32_t length) const;
   // Tokens stand where the task says, at 0 .. positions() - 1; 0: at their places.

@@ -286,7 +286,7 @@ class RuleParser {
       set(q, "eval_len", a, at);
     else if (std::regex_match(a, protocol))
       set(q, "protocol", a, at);
-    else if (a == "seen" || a == "unseen")
+    else if (a == "seen" || a == "unseen" || a == "recall")
       set(q, "bucket", a, at);
     else
       set(q, "encoding", unquoted(a), at);
@@ -308,8 +308,8 @@ class RuleParser {
     } else if (key == "protocol") {
       once(q.protocol);
     } else if (key == "bucket") {
-      if (value != "seen" && value != "unseen" && value != "all")
-        refuse(at, fmt::format("bucket is '{}'; known are seen, unseen and all", value));
+      if (value != "seen" && value != "unseen" && value != "all" && value != "recall")
+        refuse(at, fmt::format("bucket is '{}'; known are seen, unseen, recall and all", value));
       once(q.bucket);
     } else if (key == "eval_len" || key == "length") {
       q.multiple = value.ends_with("x");

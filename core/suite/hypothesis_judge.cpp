@@ -135,8 +135,11 @@ class Evaluator {
     const std::string protocol = protocol_of(q, t);
     if (q.metric == "context_use") return context_use(t, c, protocol, length);
     if (q.metric == "untrained") return at(c, whole("untrained", "", length));
-    if (t.corpus && q.metric == "ppl") return std::exp(at(c, whole("nll", protocol, length)));
-    if (t.corpus) return at(c, whole(q.metric, protocol, length));
+    if (t.corpus) {
+      Place p = whole(q.metric == "ppl" ? "nll" : q.metric, protocol, length);
+      p.bucket = q.bucket == "all" ? "" : q.bucket;
+      return q.metric == "ppl" ? std::exp(at(c, p)) : at(c, p);
+    }
     return of_problem(q, t, c, length);
   }
 
@@ -151,7 +154,7 @@ class Evaluator {
       if (s.length != length || !on_axes(q, t, s)) continue;
       std::string bucket = q.bucket.empty() && s.seen && s.unseen ? "unseen" : q.bucket;
       const bool parts = s.seen && s.unseen;
-      if (!parts || bucket == "all") bucket.clear();  // one part is all there is
+      if ((!parts && bucket != "recall") || bucket == "all") bucket.clear();  // one part is all
       if ((q.bucket == "seen" && !s.seen) || (q.bucket == "unseen" && !s.unseen)) continue;
       Place p = accuracy_place({&s, bucket, ""});
       if (q.metric != "acc" && q.metric != "score") p.bucket.clear(), p.metric = q.metric;

@@ -64,6 +64,7 @@ class Page {
  private:
   void corpus(const TaskData& t);
   void problem(const TaskData& t);
+  void recall(const TaskData& t);
 
   static constexpr const char* figure_mark = "\x01";  // replaced when it is known what was drawn
   const RunData& run_;
@@ -109,12 +110,15 @@ void Page::hypotheses(const std::vector<Judged>& judged) {
 
 void Page::across() {
   const TableFile table = across_table(run_, across_);
-  if (table.blocks.empty() && ladder_figures(run_).empty()) return;
+  const TableFile weighted = weighted_table(run_);
+  if (table.blocks.empty() && weighted.blocks.empty() && ladder_figures(run_).empty()) return;
   heading(2, "Over all tasks");
   figures(across_figures(run_, across_));
   figures(ladder_figures(run_));
   for (const Block& b : table.blocks) block(b);
   file(table);
+  for (const Block& b : weighted.blocks) block(b);
+  if (!weighted.blocks.empty()) file(weighted);
 }
 
 void Page::task(std::size_t i) {
@@ -135,6 +139,7 @@ void Page::task(std::size_t i) {
     file_link(more);
     file(more);
   }
+  recall(t);
   const TableFile pairs = duel_table(run_, t, contests_[i]);
   for (const Block& b : pairs.blocks) block(b);
   if (pairs.csv.size() > 1) {
@@ -178,6 +183,15 @@ void Page::problem(const TaskData& t) {
   figures(map_figures(run_, t));
   figures(strip_figures(run_, t));
   for (const Block& b : table.blocks) block(b);
+  file_link(table);
+  file(table);
+}
+
+void Page::recall(const TaskData& t) {
+  const TableFile table = recall_table(run_, t);
+  if (table.blocks.empty()) return;
+  for (const Block& b : table.blocks) block(b);
+  figures(recall_figures(run_, t));
   file_link(table);
   file(table);
 }

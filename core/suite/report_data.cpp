@@ -65,9 +65,9 @@ Place place_of(const Json& record, const Json& coords) {
       const auto whole = [&] { return static_cast<int>(value.get<double>()); };
       if (key == "eval_len")
         p.length = whole();
-      else if (key == "pos_lo")
+      else if (key == "pos_lo" || key == "dist_lo")
         p.from = whole();
-      else if (key == "pos_hi")
+      else if (key == "pos_hi" || key == "dist_hi")
         p.to = whole();
       else if (key != "train_len")
         p.axes.emplace_back(key, value.get<double>());
@@ -315,6 +315,15 @@ void use_labels(const Json& suite, const Json& plan, RunData& run) {
   }
 }
 
+void use_weights(const Json& suite, RunData& run) {
+  std::size_t i = 0;
+  for (const Json& e : list(suite, "task")) {
+    const std::string name = element_name(e, i++);
+    for (TaskData& t : run.tasks)
+      if (t.task == name) t.weight = number(e, "weight", 0);
+  }
+}
+
 void settle(TaskData& t, RunData& run) {
   if (t.family.empty()) t.family = t.plugin_name();
   for (const auto& [key, cell] : t.cells) {
@@ -395,6 +404,7 @@ RunData read_run(const fs::path& folder) {
   if (run.tasks.empty()) fail(Exit::data, "{} holds no record", file.string());
   use_plan(plan, folder, run);
   use_labels(suite, plan, run);
+  use_weights(suite, run);
   for (TaskData& t : run.tasks) settle(t, run);
   std::stable_sort(run.tasks.begin(), run.tasks.end(), [&](const TaskData& a, const TaskData& b) {
     const auto rank = [&](const TaskData& t) {

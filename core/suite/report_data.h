@@ -33,8 +33,8 @@ struct Place {
   std::string metric, protocol;
   int length = 0;
   AxisValues axes;
-  std::string bucket;    // "seen", "unseen" or ""
-  int from = 0, to = 0;  // tokens of context, [from, to); 0, 0: all
+  std::string bucket;    // "seen", "unseen", "recall" or ""
+  int from = 0, to = 0;  // tokens of context, of "recall" tokens back, [from, to); 0, 0: all
   auto operator<=>(const Place&) const = default;
 };
 
@@ -79,6 +79,7 @@ struct TaskData {  // one (task, model, training length)
   std::vector<std::size_t> encodings;    // those with a record, in suite order
   std::map<std::pair<std::size_t, std::uint64_t>, CellData> cells;  // by encoding and seed
   std::map<std::string, std::map<double, std::string>> labels;      // of axis values
+  double weight = 0;           // in a score over tasks, as the suite says
   std::string training;        // "1200 steps of 64 sequences, ..." where the plan says so
   std::vector<MapsFile> maps;  // in the order of the plan
 

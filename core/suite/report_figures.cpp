@@ -20,12 +20,6 @@ double exponential(double x) {
   return std::exp(x);
 }
 
-// Values over more than this factor read better on a logarithmic axis.
-constexpr double wide = 20;
-bool is_wide(const Range& r) {
-  return r.high > wide * r.smallest;
-}
-
 // At most about ten labels, the training length among them.
 Ticks length_ticks(const TaskData& t, const std::vector<int>& lengths) {
   Ticks out;
@@ -36,19 +30,6 @@ Ticks length_ticks(const TaskData& t, const std::vector<int>& lengths) {
                      labelled ? fmt::format("{}\n{}", lengths[i], t.multiple(lengths[i])) : "");
   }
   return out;
-}
-
-void add_x_axis(Settings& s, const TaskData& t, const std::vector<double>& xs, const char* label) {
-  const double margin = std::pow(xs.back() / xs.front(), 0.045) * 1.02;
-  s.text("x_label", label);
-  s.number("x_low", xs.front() / margin);
-  s.number("x_high", xs.back() * margin);
-  s.number("mark", t.train_length);
-  // Encodings stand beside each other on a part of the way from one x to the next.
-  double closest = xs.back() / xs.front();
-  for (std::size_t i = 1; i < xs.size(); ++i) closest = std::min(closest, xs[i] / xs[i - 1]);
-  const double room = std::min(0.3 * std::log(closest), 0.065 * std::log(xs.back() / xs.front()));
-  s.number("dodge", room / static_cast<double>(t.encodings.size()));
 }
 
 // The optimum at each length; false where it is unknown.
@@ -74,7 +55,7 @@ Figure against_length(const RunData& run, const TaskData& t, const std::string& 
         [&](std::size_t i) { return values_at(t, e, whole(metric, protocol, lengths[i])); },
         regret ? same : exponential);
   const bool optimum = !regret && add_optimum(lines, t, protocol);
-  const bool logarithmic = !regret || is_wide(lines.range);
+  const bool logarithmic = !regret || lines.range.wide();
   Figure f;
   f.name = file_name(run, t, regret ? "regret" : "perplexity", protocol);
   f.kind = "length";
@@ -86,7 +67,8 @@ Figure against_length(const RunData& run, const TaskData& t, const std::string& 
   if (optimum) f.caption += " Dashed black line: the optimum.";
   f.caption += edge_sentence(lines.range, logarithmic);
   add_series(f.settings, run, t, &lines);
-  add_x_axis(f.settings, t, xs, "evaluation length (tokens, multiples of the training length)");
+  add_length_axis(f.settings, t, xs,
+                  "evaluation length (tokens, multiples of the training length)");
   add_ticks(f.settings, "x", length_ticks(t, lengths));
   f.settings.text("y_label", regret ? "regret (nats per token)" : "perplexity");
   f.settings.number("optimum", optimum ? 1 : 0);
@@ -100,7 +82,8 @@ std::vector<std::pair<int, int>> buckets_at(const TaskData& t, const Place& at) 
   std::set<std::pair<int, int>> all;
   for (const auto& [key, cell] : t.cells)
     for (const auto& [p, number] : cell.evals)
-      if (p.protocol == at.protocol && p.length == at.length && p.to > 0 && p.metric == at.metric)
+      if (p.protocol == at.protocol && p.length == at.length && p.to > 0 && p.metric == at.metric &&
+          p.bucket == at.bucket)
         all.insert({p.from, p.to});
   return {all.begin(), all.end()};
 }
@@ -135,7 +118,7 @@ std::vector<Figure> position_figures(const RunData& run, const TaskData& t,
           return values_at(t, e, p);
         },
         same);
-  const bool logarithmic = is_wide(lines.range);
+  const bool logarithmic = lines.range.wide();
   Figure f;
   f.name = file_name(run, t, "positions", protocol);
   f.kind = "length";
@@ -149,7 +132,7 @@ std::vector<Figure> position_figures(const RunData& run, const TaskData& t,
       regret ? "Regret" : "Nats", longest, t.multiple(longest), protocol, band_sentence(t));
   f.caption += edge_sentence(lines.range, logarithmic);
   add_series(f.settings, run, t, &lines);
-  add_x_axis(f.settings, t, xs, "context (tokens before the scored one)");
+  add_length_axis(f.settings, t, xs, "context (tokens before the scored one)");
   Ticks ticks;
   const std::size_t stride = (buckets.size() + 10) / 11;
   for (std::size_t i = 0; i < buckets.size(); i += stride)

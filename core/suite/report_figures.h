@@ -15,6 +15,8 @@ std::vector<Figure> length_figures(const RunData&, const TaskData&, const std::s
 // Nats or regret by tokens of context at the longest length; none where the protocol gives all
 // targets about the same context.
 std::vector<Figure> position_figures(const RunData&, const TaskData&, const std::string& protocol);
+// Of tokens that must be recalled: regret or error by how far back that stands which they hang on.
+std::vector<Figure> recall_figures(const RunData&, const TaskData&);
 // Validation nats, or accuracy of problems, against training steps.
 std::vector<Figure> curve_figures(const RunData&, const TaskData&);
 // Accuracy of problems by setting.

@@ -41,5 +41,8 @@ struct Across {
 Across across_tasks(const RunData&, const std::vector<std::vector<Contest>>& of_tasks);
 std::vector<std::string> across_findings(const RunData&, const Across&);
 TableFile across_table(const RunData&, const Across&);  // no blocks where there is nothing to rank
+// What is right on problems whose tasks the suite gives a weight, in range and beyond; no blocks
+// where none has one.
+TableFile weighted_table(const RunData&);
 
 }  // namespace pesuite

@@ -161,27 +161,29 @@ struct Generalisation {
     if (b.rows.size() > 1) out.blocks.push_back(std::move(b));
   }
 
-  // Accuracy along one axis, the mean over all others and over seeds.
-  void along(const std::string& axis) {
+  // Accuracy or exact match along one axis, the mean over all others and over seeds.
+  void along(const std::string& axis, const std::string& metric) {
     std::set<double> values;
     for (const Setting& s : t.settings)
       for (const auto& [name, value] : s.axes)
         if (name == axis) values.insert(value);
     if (values.size() < 2 || t.settings.size() < 2 * values.size()) return;
-    Block b{fmt::format("Accuracy by {}", axis), "", {{"length", "encoding"}}, 2};
+    const std::string what = metric == "em" ? "Exact match" : "Accuracy";
+    Block b{fmt::format("{} by {}", what, axis), "", {{"length", "encoding"}}, 2};
     for (const double v : values) b.rows[0].push_back(t.label(axis, v));
     for (const int l : t.lengths)
       for (const std::size_t e : t.encodings) {
         b.rows.push_back({fmt::format("{} ({})", l, t.multiple(l)), row_name(run, t, e)});
         for (const double v : values)
-          b.rows.back().push_back(spread_text(in_row(t, e, at_value(e, l, axis, v)), percent_text));
+          b.rows.back().push_back(
+              spread_text(in_row(t, e, at_value(e, l, axis, v, metric)), percent_text));
       }
-    b.caption = fmt::format("Accuracy (%), the mean over all other axes. {}", seed_phrase(t));
+    b.caption = fmt::format("{} (%), the mean over all other axes. {}", what, seed_phrase(t));
     out.blocks.push_back(std::move(b));
   }
 
-  std::vector<SeedValue> at_value(std::size_t e, int length, const std::string& axis,
-                                  double value) const {
+  std::vector<SeedValue> at_value(std::size_t e, int length, const std::string& axis, double value,
+                                  const std::string& metric) const {
     return values_of(t, e, [&](const CellData& c) {
       double sum = 0, n = 0;
       for (const Setting& s : t.settings) {
@@ -189,7 +191,7 @@ struct Generalisation {
           return a.first == axis && a.second == value;
         });
         const Number* found =
-            s.length == length && here ? c.find(accuracy_place({&s, "", ""})) : nullptr;
+            s.length == length && here ? c.find(problem_place(metric, {&s, "", ""})) : nullptr;
         if (found != nullptr) sum += found->value, ++n;
       }
       return n == 0 ? Number::none : sum / n;
@@ -216,7 +218,9 @@ TableFile generalisation_table(const RunData& run, const TaskData& t) {
     std::set<std::string> axes;
     for (const Setting& s : t.settings)
       for (const auto& [axis, value] : s.axes) axes.insert(axis);
-    for (const std::string& axis : axes) g.along(axis);
+    for (const std::string& axis : axes)
+      for (const char* metric : {"acc", "em"})
+        if (t.has(metric)) g.along(axis, metric);
   }
   return g.out;
 }

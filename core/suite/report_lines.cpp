@@ -114,6 +114,20 @@ void add_series(Settings& s, const RunData& run, const TaskData& t, const Lines*
   s.texts("seed", seeds);
 }
 
+void add_length_axis(Settings& s, const TaskData& t, const std::vector<double>& xs,
+                     const char* label) {
+  const double margin = std::pow(xs.back() / xs.front(), 0.045) * 1.02;
+  s.text("x_label", label);
+  s.number("x_low", xs.front() / margin);
+  s.number("x_high", xs.back() * margin);
+  s.number("mark", t.train_length);
+  // Encodings stand beside each other on a part of the way from one x to the next.
+  double closest = xs.back() / xs.front();
+  for (std::size_t i = 1; i < xs.size(); ++i) closest = std::min(closest, xs[i] / xs[i - 1]);
+  const double room = std::min(0.3 * std::log(closest), 0.065 * std::log(xs.back() / xs.front()));
+  s.number("dodge", room / static_cast<double>(t.encodings.size()));
+}
+
 void add_y_axis(Settings& s, const Range& range, bool logarithmic) {
   const auto to = [&](double y) { return logarithmic ? std::log(y) : y; };
   const auto from = [&](double y) { return logarithmic ? std::exp(y) : y; };

@@ -22,6 +22,8 @@ struct Range {
 
   void include(double x);
   bool empty() const { return low > high; }
+  // Values that span more than this factor read better on a logarithmic axis.
+  bool wide() const { return high > 20 * smallest; }
 };
 
 // A point of a line with its band over seeds: 95 % t interval of the mean from `seeds_for_t` seeds
@@ -58,6 +60,8 @@ void add_styles(Settings&, const RunData&, const std::vector<std::size_t>& encod
 // The labels count seeds that have no line, or none that ends where it should.
 void add_series(Settings&, const RunData&, const TaskData&, const Lines* = nullptr);
 
+// The x axis of lengths or distances, ascending, with a mark at the training length.
+void add_length_axis(Settings&, const TaskData&, const std::vector<double>& xs, const char* label);
 // The y axis, with room at its edges for arrows towards what lies beyond them.
 void add_y_axis(Settings&, const Range&, bool logarithmic);
 

@@ -42,6 +42,9 @@ TableFile length_table(const RunData&, const TaskData&, const std::string& proto
 TableFile problem_table(const RunData&, const TaskData&);
 // What changes with length: use of context, effective length, seeds, accuracy along axes.
 TableFile generalisation_table(const RunData&, const TaskData&);
+// Tokens that must be recalled, by how far back that stands which they hang on; no blocks where
+// the task has none.
+TableFile recall_table(const RunData&, const TaskData&);
 // What probes found; no blocks where nothing was probed.
 TableFile probe_table(const RunData&, const TaskData&);
 TableFile cost_table(const RunData&);

@@ -238,6 +238,7 @@ void read_task(Reader& r, const std::string& name, SuiteTask& t) {
     }
   });
   t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
+  r.number("weight", 0, 0, 1e6);  // of reports, which read it themselves
   r.table("train", [&](Reader& s) { read_train(s, t.train); });
 }
 

@@ -241,7 +241,7 @@ class Work {
       o.seconds = trained_.seconds;
     }
     for (const Observation& o : found)
-      if (!o.coords.contains("pos_lo") && (o.metric == "nll" || o.metric == "acc"))
+      if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
     write_observations(path, found, *model_);
   }

@@ -42,6 +42,16 @@ struct Brackets : pes::Task {
       follow(e.tokens, [&](std::size_t t, const Reader& reader) {
         e.optimum[t] = reader.cost(e.targets[t]);
       });
+    measure(e);
+  }
+  // From a bracket that closes to the one that it closes.
+  void measure(pes::Example& e) const {
+    std::vector<int> opened;  // places of those that are open
+    for (int t = 0; t < std::ssize(e.distances); ++t) {
+      if (e.tokens[t] >= open && e.tokens[t] < close) opened.push_back(t);
+      if (e.tokens[t] >= close && !opened.empty()) opened.pop_back();
+      if (e.targets[t] >= close) e.distances[t] = opened.empty() ? 0 : t + 1 - opened.back();
+    }
   }
   void predict(std::span<const std::int32_t> tokens, std::size_t start,
                std::span<double> nats) const {

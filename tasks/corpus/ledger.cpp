@@ -39,10 +39,11 @@ struct Ledger : pes::Task {
       e.tokens[t] = PES_FIRST_SYMBOL + text[start + t];
       e.targets[t] = PES_FIRST_SYMBOL + text[start + t + 1];
     }
-    if (!e.optimum.empty())
+    if (!e.optimum.empty() || !e.distances.empty())
       follow(std::span(text).first(start + length), start,
              [&](std::size_t t, const ledger::Reader& reader) {
-               e.optimum[t - start] = reader.cost(text[t + 1]);
+               if (!e.optimum.empty()) e.optimum[t - start] = reader.cost(text[t + 1]);
+               if (!e.distances.empty()) e.distances[t - start] = reader.recall_distance();
              });
   }
   void predict(std::span<const std::int32_t> tokens, std::size_t start,

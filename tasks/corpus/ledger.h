@@ -51,6 +51,9 @@ class Reader {
   double probability(std::size_t token) const;
   double cost(std::size_t token) const;  // in nats, infinite where it cannot come
   void read(std::size_t token);
+  // Where the next token is a value that is asked for: how far before it the pair's last mention
+  // ended, 0 where none was seen; -1 elsewhere.
+  int recall_distance() const;
 
  private:
   enum class Phase { begin, type, entity, attribute, value, filler, bracket };
@@ -68,10 +71,11 @@ class Reader {
   std::size_t start_, index_ = 0;  // index of the next token
   Phase phase_ = Phase::begin;
   std::size_t type_ = BOS, entity_ = 0, attribute_ = 0;  // of the sentence that runs
-  std::vector<int> values_;        // [entity, attribute], unknown where no mention was seen
-  std::vector<double> topic_;      // posterior
-  std::vector<double> depth_;      // posterior of the height of the stack
-  std::vector<std::size_t> open_;  // seen brackets that are open
+  std::vector<int> values_;             // [entity, attribute], unknown where no mention was seen
+  std::vector<std::size_t> mentioned_;  // the same: index of the value in the last mention
+  std::vector<double> topic_;           // posterior
+  std::vector<double> depth_;           // posterior of the height of the stack
+  std::vector<std::size_t> open_;       // seen brackets that are open
 };
 
 }  // namespace ledger

@@ -35,6 +35,7 @@ Reader::Reader(const Law& law, std::size_t start)
     : law_(law),
       start_(start),
       values_(law.entities.size() * law.attributes, unknown),
+      mentioned_(values_.size()),
       topic_(law.topics.size(), one_of(law.topics.size())),
       depth_(stationary_depth(law.depth)) {
   if (start > 0) return;
@@ -89,6 +90,11 @@ double Reader::value_probability(std::size_t token) const {
                                           : indicator(v == static_cast<std::size_t>(known));
 }
 
+int Reader::recall_distance() const {
+  if (phase_ != Phase::value || type_ != ASK) return -1;
+  return values_[pair()] == unknown ? 0 : static_cast<int>(index_ - mentioned_[pair()]);
+}
+
 double Reader::filler_probability(std::size_t token) const {
   if (token == END) return law_.end_probability();
   const std::size_t w = token - law_.word0();
@@ -123,8 +129,10 @@ void Reader::read(std::size_t token) {
       phase_ = Phase::value;
       break;
     case Phase::value:
-      if (seen)
+      if (seen) {
         values_[pair()] = static_cast<int>(token - law_.value0() - attribute_ * law_.values);
+        mentioned_[pair()] = index_ - 1;
+      }
       phase_ = Phase::type;
       break;
     case Phase::filler:

@@ -126,6 +126,7 @@ struct Mqar : pes::Task {
       const std::size_t at = 2 * d + 2 * slots[i];
       e.tokens[at] = key[i];
       e.targets[at] = value[i] - value0();
+      if (!e.distances.empty()) e.distances[at] = static_cast<std::int32_t>(at - (2 * i + 1));
     }
   }
   // Distinct slots, one after the other by their weights among those that are left.

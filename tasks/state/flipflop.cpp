@@ -57,6 +57,15 @@ struct FlipFlop : pes::Task {
     }
     oracle(e.tokens, e.targets);
     pes::certain(e);
+    measure(e);
+  }
+  // From the bit behind a read to the bit that was last written.
+  static void measure(pes::Example& e) {
+    int written = 0;
+    for (int t = 0; t < std::ssize(e.distances); t += 2) {
+      if (e.tokens[t] == write) written = t;
+      if (e.tokens[t] == read) e.distances[t] = t - written;
+    }
   }
   void oracle(pes::Tokens tokens, pes::Targets targets) const {
     std::fill(targets.begin(), targets.end(), pes::unscored);

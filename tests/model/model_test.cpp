@@ -183,7 +183,7 @@ TEST(Positions, OfATaskAreReadWhereAnEncodingReadsThem) {
   plain.vocabulary = 20;
   ModelConfig placed = plain;
   placed.positions = 2 * T;
-  Batch b{B, T, {}, {}, {}, {}};
+  Batch b{B, T, {}, {}, {}, {}, {}};
   for (int i = 0; i < B * T; ++i) b.tokens.push_back(8 + i % 7), b.targets.push_back(8 + i % 5);
   const auto backend = open_backend("cpu", {});
   const auto nats = [&](const ModelConfig& c, const char* encoding, const Batch& batch,

@@ -193,7 +193,7 @@ TEST(AttentionMaps, AreThoseOfTheLayersByPlainLoops) {
       EXPECT_EQ(maps.metadata().at("length"), "24");
       const auto tokens =
           Json::parse(maps.metadata().at("tokens")).get<std::vector<std::int32_t>>();
-      Batch b{1, 24, tokens, std::vector<std::int32_t>(24, -1), {}, {}};
+      Batch b{1, 24, tokens, std::vector<std::int32_t>(24, -1), {}, {}, {}};
       Inspection look;
       int compared = 0;
       look.attention = [&](int layer, Tape& t, const Attention& a) {

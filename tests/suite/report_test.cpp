@@ -84,6 +84,55 @@ TEST_F(Report, AveragesRanksOverTheFamiliesOfThePlan) {
   EXPECT_THAT(page(), HasSubstr("| a | 1.33 | 1.50 |"));
 }
 
+TEST_F(Report, ShowsErrorsByDistance) {
+  task_ = "memory";
+  const auto errors = [&](int seed, double near, double far) {
+    for (const int length : {64, 128}) {
+      accuracy("a", seed, length, (near + far) / 2, 0.1, 0.9);
+      const auto at = [&](double value, Json coords) {
+        coords.update({{"eval_len", length}, {"bucket", "recall"}});
+        add(record("a", seed, "acc", value, coords));
+      };
+      at((near + far) / 2, Json::object());
+      at(near, {{"dist_lo", 2}, {"dist_hi", 4}});
+      at(near, {{"dist_lo", 4}, {"dist_hi", 8}});
+      at(far, {{"dist_lo", 8}, {"dist_hi", 16}});
+    }
+  };
+  errors(1, 1, 0.5), errors(2, 0.98, 0.25);
+  const std::string p = page();
+  EXPECT_THAT(row(p, "What must be recalled: error by distance", "128 (2x)"),
+              ElementsAre("128 (2x)", "a", "31.75 [25.00, 38.50]", "1.00", "1.00", "62.50"));
+  EXPECT_THAT(p, HasSubstr("| setting | encoding | all | 2–3 | 4–7 | 8–15 |"));
+  EXPECT_THAT(p, HasSubstr("](figures/recall_memory.svg)"));
+  EXPECT_THAT(read_file(folder_ / "tables/recall_memory.csv"),
+              HasSubstr("a,memory,nano,64,,128,128 (2x),acc,8,16,2,0.25,"));
+  const auto judged = write_report(folder_, {"acc(a, 2x, recall) < 70%"}).verdicts;
+  EXPECT_THAT(judged.dump(), Not(HasSubstr("not recorded")));
+}
+
+TEST_F(Report, WeighsTasksAsTheSuiteSays) {
+  for (const auto& [task, in, beyond] : {std::tuple{"copy", 1.0, 0.5}, {"sort", 0.8, 0.1}}) {
+    task_ = task;
+    for (const int seed : {1, 2}) {
+      accuracy("a", seed, 64, in, 0, 1), accuracy("a", seed, 128, beyond, 0, 1);
+      for (const int length : {64, 128})  // whole examples count, where they are scored
+        if (task_ == "sort")
+          add(record("a", seed, "em", length == 64 ? 0.6 : 0.1 * seed, {{"eval_len", length}}));
+    }
+  }
+  EXPECT_THAT(page(), Not(HasSubstr("Weighted score")));
+  write_file_atomic(folder_ / "suite.resolved.toml",
+                    "name = 't'\n[[task]]\ntask = 'copy'\nweight = 3\n[[task]]\ntask = 'sort'\n"
+                    "weight = 1\n");
+  const std::string p = page();
+  EXPECT_THAT(p, HasSubstr("| encoding | in range | beyond | copy × 3 | sort × 1 |"));
+  // (3 * 0.5 + 0.1 seed) / 4
+  EXPECT_THAT(
+      row(p, "Weighted score", "a"),
+      ElementsAre("a", "90.0 [90.0, 90.0]", "41.2 [40.0, 42.5]", "100.0 → 50.0", "60.0 → 15.0"));
+}
+
 TEST_F(Report, SurvivesDamagedRecords) {
   nats("a", 1, 64, 2);
   const std::string good = page();

@@ -118,6 +118,16 @@ struct DearOptimum : Honest {  // asks a price for what is certain
     std::fill(e.optimum.begin(), e.optimum.end(), 0.1);
   }
 };
+struct FarBack : Honest {  // hangs on what stands before the first token
+  static constexpr pes_card card = ::card<FarBack>("far_back");
+  using Honest::Honest;
+  void sample(const pes::Request&, pes::Random& random, pes::Example& e) const {
+    for (auto& x : e.tokens) x = PES_FIRST_SYMBOL + symbols - 1;
+    label(e.tokens, e.targets);
+    random.bits();
+    if (!e.distances.empty()) e.distances.back() = static_cast<std::int32_t>(e.tokens.size()) + 1;
+  }
+};
 struct HiddenShortcut : Honest {  // declares nothing, and the last token tells all
   static constexpr pes_card card = ::card<HiddenShortcut>("hidden_shortcut");
   HiddenShortcut(const pes_use& use, const pes::Values& v) : Honest(use, v) { shortcuts.clear(); }
@@ -270,7 +280,7 @@ template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
 constexpr const auto& tasks =
     list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance,
-         WrongExact, DearOptimum, HiddenShortcut, Repeating, Undivided, Unsteady, Lawful,
+         WrongExact, DearOptimum, FarBack, HiddenShortcut, Repeating, Undivided, Unsteady, Lawful,
          Unpredicted, CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum>;
 
 }  // namespace

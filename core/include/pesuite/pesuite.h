@@ -397,6 +397,10 @@ typedef struct pes_example { /* arrays of the host, `length` long; the task fill
 
   /* Since minor 1. */
   int32_t* positions; /* where tokens stand; null where nobody asks, or the task declares none */
+  int32_t* distances; /* of scored targets that must be recalled: how many tokens before the
+                         target's place that stands which they hang on, 0 where the window does not
+                         hold it; -1, which the host fills in, of all others. Null where nobody
+                         asks */
 } pes_example;
 
 typedef struct pes_task {

@@ -31,6 +31,7 @@ struct Example {
   std::span<std::int32_t> tokens, targets;
   std::span<double> optimum;          // empty when nobody asks for it
   std::span<std::int32_t> positions;  // the same; zeros at first
+  std::span<std::int32_t> distances;  // the same; -1 at first
 };
 
 struct Chance {
@@ -107,10 +108,12 @@ struct TaskGlue {
       const T& t = of(self);
       const auto n = static_cast<std::size_t>(r->length);
       std::int32_t* const positions = PES_HAS(out, positions) ? out->positions : nullptr;
+      std::int32_t* const distances = PES_HAS(out, distances) ? out->distances : nullptr;
       Example e{{out->tokens, n},
                 {out->targets, n},
                 {out->optimum, out->optimum ? n : 0},
-                {positions, positions ? n : 0}};
+                {positions, positions ? n : 0},
+                {distances, distances ? n : 0}};
       std::fill(e.positions.begin(), e.positions.end(), 0);
       std::fill(e.optimum.begin(), e.optimum.end(), std::nan(""));
       Random random = stream(t, *r);
