@@ -152,11 +152,11 @@ int run_verb(const std::vector<std::string>& words) {
   const bool quiet =
       options.progress == ProgressMode::none || options.progress == ProgressMode::json;
   const bool complete = r.left == 0;
-  if (!r.ran && r.failed == 0) {
+  const bool reported = a.flag("no-report") || report_exists(r.folder);
+  if (!r.ran && r.failed == 0 && reported) {
     if (!quiet)
       fmt::print(stderr, "nothing to do: all {} cells of '{}' are done; see {}\n", r.skipped,
                  suite.name, folder);
-    if (!a.flag("no-report") && !report_exists(r.folder)) write_report(r.folder);
     return 0;
   }
   if (!a.flag("no-report") && (r.ran || !report_exists(r.folder)) &&

@@ -96,9 +96,10 @@ class Runner {
                       cells_.size() - queue_.size() - result_.failed, work);
     for (const std::string& n : notes) progress.say("note: " + n);
     for (const PlannedCell& c : cells_) collect(c, records);  // what earlier runs left
+    // a new suite may be made of cells that others have trained
+    if (!queue_.empty() || !fs::exists(folder_ / "plan.json")) write_context();
     if (!queue_.empty()) {
       result_.ran = true;
-      write_context();
       const SignalGuard guard;
       loop(records, progress);
     }

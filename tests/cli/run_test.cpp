@@ -73,6 +73,28 @@ TEST_F(Run, AddingALengthDoesNotTrainAgain) {
   EXPECT_EQ(trained, 1);
 }
 
+// What one suite has trained another may ask about in its own words.
+TEST_F(Run, ANewSuiteOfTrainedCellsIsReportedWhole) {
+  ASSERT_EQ(pesuite({"run", suite({"rope", "alibi"}, 20)}).code, 0);
+  const fs::path asks = suite({"rope", "alibi"}, 20,
+                              "[[hypothesis]]\nid = \"H\"\nsays = \"both learn\"\n"
+                              "expect = \"regret(rope, 1x) < 9 and regret(alibi, 1x) < 9\"\n");
+  const fs::path first = run_folder();
+  const Ended e = pesuite({"run", asks, "--out", "results"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_NE(e.err.find("2 done (2 before)"), std::string::npos) << e.err;
+  EXPECT_NE(e.out.find("both learn"), std::string::npos) << e.out;
+  std::size_t whole = 0;
+  for (const auto& run : fs::directory_iterator(first.parent_path())) {
+    for (const char* file : {"records.jsonl", "plan.json", "env.json", "suite.resolved.toml"})
+      EXPECT_TRUE(fs::exists(run.path() / file)) << run.path() << " " << file;
+    whole += slurp(run.path() / "report.md").find("## Hypotheses") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(whole, 1u);
+  const Ended again = pesuite({"run", asks, "--out", "results"});
+  EXPECT_NE(again.err.find("nothing to do: all 2 cells"), std::string::npos) << again.err;
+}
+
 // The run is killed with SIGKILL, workers and all, at moments spread over its life, until it comes
 // through: its records equal those of a run that was left alone, bit for bit.
 TEST_F(Run, KilledAtAnyMomentItEndsTheSame) {
