@@ -54,7 +54,7 @@ TEST_F(Run, ExamplesOnPagesOfTasksAreWhatTheProgramPrints) {
 TEST(Results, AreQuotedFromTheirReports) {
   std::istringstream text(slurp(docs / "results.md"));
   const std::regex link(R"re(\]\((results/[a-z0-9_]+/report\.md)\))re"),
-      claim(R"re((F\d+[a-z]): .*)re");
+      claim(R"re(([FS]\d+[a-z]): .*)re");
   std::vector<std::string> report;  // its lines
   int rows = 0, verdicts = 0;
   for (std::string line, last; std::getline(text, line); last = line) {
