@@ -329,7 +329,6 @@ Finding check_chance(const Examined& s) {
     if (!true_level) return failed(seen);
     detail += (detail.empty() ? "" : " ") + seen;
   }
-  if (!s.task.has_chance_at()) return passed(detail);
   const std::size_t count = std::min<std::size_t>(s.sets.front().count, 4096);
   for (std::size_t a = 0; a < s.task.axes().size(); ++a)
     for (const double value : some_values(s.task.axes()[a])) {

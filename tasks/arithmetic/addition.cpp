@@ -136,12 +136,17 @@ struct Addition : pes::Task {
                            hints ? *(at_plus - 2) : 0));
   }
 
-  double chance(int length) const {
-    const int n = problem_length(length), per_digit = hints ? 2 : 1;
+  pes::Chance chance_at(const pes::Request& r) const {
+    const int n = problem_length(r.length), per_digit = hints ? 2 : 1;
     pes::BlindGuess guess(per_digit * (n + 1) + 1, inputs);
-    const SumLaw law(n, Operands::any);
+    const SumLaw law(n, operands(r));
+    double targets = per_digit * (n + 1) + 1;  // of an example, on average
+    if (!pad) {
+      targets = 1;  // EOS
+      for (int size = 1; size <= n + 1; ++size)
+        targets += per_digit * size * law.of_size(size, [](int, int, double) {});
+    }
     const auto sums_of = [&](int size) {
-      const double targets = per_digit * size + 1;
       const auto place = [&](int w) { return per_digit * (reversed ? w : size - 1 - w); };
       const auto visit = [&](int w, int d, double p) {
         guess.add(place(w) + per_digit - 1, digit + d, p, p / targets);
@@ -159,7 +164,7 @@ struct Addition : pes::Task {
     };
     if (pad) sums_of(n + 1);
     for (int size = 1; !pad && size <= n + 1; ++size) sums_of(size);
-    return guess.accuracy();
+    return {guess.accuracy()};
   }
   double distinct(int length) const {
     const int n = problem_length(length);

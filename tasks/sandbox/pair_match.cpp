@@ -22,6 +22,9 @@ int log2_floor(int n) {
 struct Pair {  // places of the two equal symbols
   int first, second;
 };
+struct Range {  // both ends included
+  int low, high;
+};
 
 struct PairMatch : pes::Task {
   static constexpr pes_option options[] = {
@@ -85,7 +88,7 @@ struct PairMatch : pes::Task {
                          " is longer than announced; the alphabet was made for " +
                          std::to_string(max_length));
     const int n = problem_length(r.length);
-    const Pair pair = draw_pair(r, random, n);
+    const Pair pair = draw_pair(distances_of(r, n), random, n);
     const std::span<std::int32_t> x = e.tokens.first(n);
     draw_distinct(random, x.first(x.size() - 1), PES_FIRST_SYMBOL, symbols);
     x.back() = x[pair.first];
@@ -95,18 +98,18 @@ struct PairMatch : pes::Task {
     std::copy(words.begin(), words.end(), e.tokens.end() - std::ssize(words));
     score_answer(e.targets, words);
   }
-  Pair draw_pair(const pes::Request& r, pes::Random& random, int n) const {
-    int low = 1, high = n - 1;
-    if (variant != Variant::bucket && !r.draws(0)) {
-      if (std::find(distances.begin(), distances.end(), r.axis(0)) == distances.end())
-        throw pes::Refusal("axis distance has no value " + std::to_string(r.axis(0)));
-      low = 1 << static_cast<int>(r.axis(0));
-      high = std::min(2 * low, n) - 1;
-      if (low > high)
-        throw pes::Refusal("no two of " + std::to_string(n) + " symbols are " +
-                           std::to_string(low) + " apart");
-    }
-    const int distance = random.between(low, high);
+  Range distances_of(const pes::Request& r, int n) const {
+    if (variant == Variant::bucket || r.draws(0)) return {1, n - 1};
+    if (std::find(distances.begin(), distances.end(), r.axis(0)) == distances.end())
+      throw pes::Refusal("axis distance has no value " + std::to_string(r.axis(0)));
+    const int low = 1 << static_cast<int>(r.axis(0));
+    if (low >= n)
+      throw pes::Refusal("no two of " + std::to_string(n) + " symbols are " + std::to_string(low) +
+                         " apart");
+    return {low, std::min(2 * low, n) - 1};
+  }
+  static Pair draw_pair(Range distance_of, pes::Random& random, int n) {
+    const int distance = random.between(distance_of.low, distance_of.high);
     const int first = random.between(0, n - 1 - distance);
     return {first, first + distance};
   }
@@ -140,30 +143,36 @@ struct PairMatch : pes::Task {
     return {0, 0};
   }
 
-  double chance(int length) const {
-    const int n = problem_length(length);
+  pes::Chance chance_at(const pes::Request& r) const {
+    const int n = problem_length(r.length);
     switch (variant) {
-      case Variant::symbol: return (1.0 / symbols + 1) / answer_length();  // EOS is certain
-      case Variant::bucket: return likeliest_bucket(n);
+      case Variant::symbol: return {(1.0 / symbols + 1) / answer_length()};  // EOS is certain
+      case Variant::bucket: return {likeliest_bucket(n)};
       // The second place has the law of the first, counted from the end.
       case Variant::text: {
-        const std::vector<double> first = law_of_first(n), second(first.rbegin(), first.rend());
-        return (1.0 / symbols + digits_guessed(first) + digits_guessed(second) + 1) /
-               answer_length();
+        const std::vector<double> first = law_of_first(distances_of(r, n), n),
+                                  second(first.rbegin(), first.rend());
+        return {(1.0 / symbols + digits_guessed(first) + digits_guessed(second) + 1) /
+                answer_length()};
       }
     }
-    return 0;
+    return {};
   }
   static double likeliest_bucket(int n) {
     std::array<double, buckets> law{};
     for (int d = 1; d < n; ++d) law[bucket(d)] += 1.0 / (n - 1);
     return *std::max_element(law.begin(), law.end());
   }
-  // P(first = i) is the sum of 1/(n - 1) 1/(n - d) over the distances d <= n - 1 - i, from the end
-  // one more term for each i.
-  static std::vector<double> law_of_first(int n) {
+  // P(first = i) is the sum over distances d <= n - 1 - i of P(d) / (n - d).
+  static std::vector<double> law_of_first(Range distance, int n) {
     std::vector<double> law(n);
-    for (int i = n - 2; i >= 0; --i) law[i] = law[i + 1] + 1.0 / (n - 1) / (i + 1);
+    double sum = 0;
+    int d = distance.low;
+    for (int i = n - 1 - distance.low; i >= 0; --i) {
+      for (; d <= std::min(distance.high, n - 1 - i); ++d)
+        sum += 1.0 / (distance.high - distance.low + 1) / (n - d);
+      law[i] = sum;
+    }
     return law;
   }
   double distinct(int length) const {  // pairs of places, times ordered samples of n - 1 symbols

@@ -149,11 +149,13 @@ struct ShiftPattern : pes::Task {
     }
   }
 
-  double chance(int length) const {
-    if (variant != Variant::text) return 0.5;
-    const int starts = problem_length(length) - pattern + 1;
-    const std::vector<double> law(std::max(1, starts), 1.0 / starts);
-    return (digits_guessed(law) + 1) / answer_length;  // EOS is certain
+  pes::Chance chance_at(const pes::Request& r) const {
+    if (variant != Variant::text) return {0.5, 0.5};
+    const Window w = window(r, problem_length(r.length));
+    const double each = 1.0 / (w.high - w.low + 1);
+    std::vector<double> law(w.high + 1);
+    std::fill(law.begin() + w.low, law.end(), each);
+    return {(digits_guessed(law) + 1) / answer_length, each};  // EOS is certain
   }
   double distinct(int length) const {  // in the training window
     const int n = problem_length(length), offsets = 9 - 2 + 1;

@@ -105,6 +105,17 @@ struct WrongChance : Honest {
   using Honest::Honest;
   double chance(int) const { return 0.25; }
 };
+struct OneChance : Honest {  // an axis that changes chance, of which chance() knows nothing
+  static constexpr pes_card card = ::card<OneChance>("one_chance");
+  static constexpr double values[] = {0, 1};
+  static constexpr pes_axis upper = {sizeof(pes_axis), "upper", "", "", values, nullptr, 2, 1};
+  OneChance(const pes_use& use, const pes::Values& v) : Honest(use, v) { axes = {&upper}; }
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    fill(random, e);
+    if (!r.draws(0) && r.axis(0) == 1) e.tokens.back() = PES_FIRST_SYMBOL + symbols - 1;
+    label(e.tokens, e.targets);
+  }
+};
 struct WrongExact : Honest {  // one target an example, and yet less chance for all of it
   static constexpr pes_card card = ::card<WrongExact>("wrong_exact");
   using Honest::Honest;
@@ -279,7 +290,7 @@ struct NoOptimum : Lawful {  // a law, and no optimum
 template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
 constexpr const auto& tasks =
-    list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance,
+    list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance, OneChance,
          WrongExact, DearOptimum, FarBack, HiddenShortcut, Repeating, Undivided, Unsteady, Lawful,
          Unpredicted, CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum>;
 
