@@ -69,7 +69,7 @@ void lower_bias(Lowering& to, const AttentionCase& c) {
 std::string why_fused(const Lowering& to) {
   std::string why;
   for (const BiasForm& b : to.request.biases)
-    if (b.shape[2] > 1) why = fmt::format("a bias of {} is read", Shape{b.shape}.text());
+    if (b.shape[2] > 1) why = fmt::format("a bias of {} is read", b.shape.text());
   if (to.expand_distance) why += ", made from the table by distance";
   if (!why.empty()) return why;
   if (to.request.slopes) return "the table is linear in the distance and becomes a slope a head";
