@@ -1,0 +1,133 @@
+#include "backend/cuda/lowering.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace pesuite::cuda {
+
+namespace {
+
+std::int64_t up_to_8(std::int64_t n) {
+  return (n + 7) / 8 * 8;
+}
+
+Shape four_axes(const Shape& s) {
+  return {s[-4], s[-3], s[-2], s[-1]};
+}
+
+// Rows of a bias are padded to 16 bytes; cuDNN writes those of its gradient densely.
+BiasForm form_of(const Shape& shape, Type type) {
+  return {shape, type, shape[2] > 1 ? up_to_8(shape[3]) : shape[3]};
+}
+
+BiasForm gradient_of(const Shape& shape, Type type) {
+  return {shape, type, shape[3]};
+}
+
+Shape wider(const Shape& a, const Shape& b) {
+  return {std::max(a[0], b[0]), std::max(a[1], b[1]), std::max(a[2], b[2]), std::max(a[3], b[3])};
+}
+
+Lowering composed(std::string reason) {
+  Lowering to;
+  to.reason = std::move(reason);
+  return to;
+}
+
+void lower_distance(Lowering& to, const AttentionCase& c) {
+  AttentionRequest& r = to.request;
+  if (!c.distance_gradient) {
+    if (auto slopes = linear_slopes(c.table, *c.distance, r.H, r.S)) {
+      to.slopes = std::move(*slopes);
+      r.slopes = true;
+      return;
+    }
+  }
+  const Shape expanded = {1, (*c.distance)[0], r.T, r.S};
+  to.expand_distance = true;
+  r.biases.push_back(form_of(expanded, c.type));
+  if (c.training && c.distance_gradient) r.dbias = gradient_of(expanded, c.type);
+}
+
+void lower_bias(Lowering& to, const AttentionCase& c) {
+  AttentionRequest& r = to.request;
+  const Shape shape = four_axes(*c.bias);
+  if (shape[3] == 1 && r.S > 1) {
+    to.bias_is_idle = true;
+    return;
+  }
+  to.add_bias = true;
+  // A value for each key costs nothing in fp32, and running sums need it.
+  r.biases.push_back(form_of(shape, shape[2] > 1 ? c.type : Type::fp32));
+  if (c.training && c.bias_gradient)
+    r.dbias = gradient_of(r.dbias ? wider(r.dbias->shape, shape) : shape, c.type);
+}
+
+std::string why_fused(const Lowering& to) {
+  std::string why;
+  for (const BiasForm& b : to.request.biases)
+    if (b.shape[2] > 1) why = fmt::format("a bias of {} is read", b.shape.text());
+  if (to.expand_distance) why += ", made from the table by distance";
+  if (!why.empty()) return why;
+  if (to.request.slopes) return "the table is linear in the distance and becomes a slope a head";
+  if (to.add_bias) return "the bias has a value for each key only";
+  if (to.bias_is_idle) return "the bias is constant in each row, which the softmax ignores";
+  return "the scores are those of q and k";
+}
+
+}  // namespace
+
+std::optional<std::vector<float>> linear_slopes(std::span<const float> table, const Shape& shape,
+                                                std::int64_t heads, std::int64_t keys) {
+  if (table.empty()) return std::nullopt;
+  std::vector<float> slopes;
+  for (std::int64_t h = 0; h < shape[0]; ++h) {
+    const float* const row = table.data() + h * shape[1];
+    // From the far end, where rounding weighs least.
+    const double step =
+        keys > 1 ? (double{row[keys - 1]} - row[0]) / static_cast<double>(keys - 1) : 0;
+    for (std::int64_t d = 0; d < keys; ++d) {
+      const double off = std::abs(row[0] + static_cast<double>(d) * step - row[d]);
+      const double ulp = std::numeric_limits<float>::epsilon() *
+                         std::max(std::abs(double{row[d]}), std::abs(double{row[0]}));
+      if (!(off <= 2 * ulp) || std::isinf(row[d])) return std::nullopt;
+    }
+    slopes.push_back(static_cast<float>(-step));
+  }
+  slopes.resize(static_cast<std::size_t>(heads), slopes.front());  // a table of one row is shared
+  return slopes;
+}
+
+Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
+  if (c.rewrite) return composed("the encoding rewrites the scores by content");
+  Lowering to;
+  AttentionRequest& r = to.request;
+  r.B = c.q[0], r.H = c.q[1], r.T = c.q[2], r.D = up_to_8(c.q[3]);
+  r.G = c.k[1], r.S = c.k[2], r.E = c.v[3];
+  r.io = c.type, r.dropout = c.dropout, r.deterministic = c.deterministic;
+  to.padding = r.D - c.q[3];
+  r.layout = to.padding > 0 ? Layout::by_head : c.layout;  // padded in a copy
+  r.causal = c.first + 1 < r.S;
+  if (r.causal && c.first != 0)
+    return composed(fmt::format(
+        "the queries start at position {} of {}: the fused mask starts at the first key", c.first,
+        r.S));
+  if (c.distance) lower_distance(to, c);
+  if (c.bias) lower_bias(to, c);
+  if (std::string why = refusal(r, c.training ? Pass::forward : Pass::inference, device);
+      !why.empty())
+    return composed(std::move(why));
+  if (c.training)
+    if (std::string why = refusal(r, Pass::backward, device); !why.empty())
+      return composed(std::move(why));
+  const bool square = std::any_of(r.biases.begin(), r.biases.end(),
+                                  [](const BiasForm& b) { return b.shape[2] > 1; });
+  to.route = square ? Route::bias_tensor : Route::fused;
+  to.reason = why_fused(to);
+  return to;
+}
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,60 @@
+// From an attention as the model describes it to what runs on the device: the one place that
+// decides between cuDNN's fused attention and the composed one, and why. Pure functions.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/request.h"
+#include "tensor/shape.h"
+
+namespace pesuite::cuda {
+
+// What the slots of an encoding hold for one attention. q and k come with whatever was done to
+// them: a rotation shows nowhere, a wider last axis as D > E.
+struct AttentionCase {
+  Shape q, k, v;                  // [B, H, T, D], [B, G, S, D], [B, G, S, E]
+  std::optional<Shape> distance;  // [H or 1, N], N at least S: adds distance[h, i - j]
+  std::span<const float> table;   // its values, where they are known on the host; else empty
+  bool distance_gradient = false;
+  std::optional<Shape> bias;  // broadcasts to [B, H, T, S]
+  bool bias_gradient = false;
+  bool rewrite = false;    // the scores are rewritten by content
+  std::int64_t first = 0;  // query i sees the keys j <= first + i
+  double dropout = 0;
+  bool training = false;  // a backward pass follows
+  bool deterministic = false;
+  Type type = Type::bf16;  // that the model computes in
+  Layout layout = Layout::by_head;
+};
+
+enum class Route {
+  fused,        // one graph, and no tensor of T x S
+  bias_tensor,  // the same graph, which reads a bias of T x S
+  composed,     // products and softmax by blocks of rows
+};
+
+struct Lowering {
+  Route route = Route::composed;
+  std::string reason;  // a clause for the record
+  // The rest is of fused and bias_tensor.
+  AttentionRequest request;
+  std::int64_t padding = 0;      // zero features appended to q and k, and cut off dq and dk
+  std::vector<float> slopes;     // [H], of a table that is linear in the distance
+  bool expand_distance = false;  // the table becomes request.biases.front()
+  bool add_bias = false;         // the bias becomes request.biases.back()
+  bool bias_is_idle = false;     // constant in each row: not added, and its gradient is 0
+};
+
+Lowering lower(const AttentionCase&, const DeviceFacts&);
+
+// The slopes of a table [rows, N] that falls or rises linearly over its first S distances, within
+// two units in the last place, or nothing. slope[h] is the change from a key to the next nearer
+// one, so that slope[h] (j - i) differs from the table by a constant of the head, which the softmax
+// ignores.
+std::optional<std::vector<float>> linear_slopes(std::span<const float> table, const Shape& shape,
+                                                std::int64_t heads, std::int64_t keys);
+
+}  // namespace pesuite::cuda

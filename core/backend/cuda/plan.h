@@ -1,0 +1,58 @@
+// A graph compiled for one device, and the plans of a device kept by what they depend on.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "backend/cuda/descriptor.h"
+#include "backend/cuda/graph.h"
+#include "backend/cuda/request.h"
+
+namespace pesuite::cuda {
+
+// What a plan reads and writes when it runs.
+struct Bindings {
+  std::array<void*, static_cast<std::size_t>(Slot::count)> memory{};  // on the device, by slot
+  void*& operator[](Slot s) { return memory[static_cast<std::size_t>(s)]; }
+  float scale = 1;
+  float keep = 1, inverse_keep = 1;  // of dropout: 1 - p, 1 / (1 - p)
+  float minus_infinity = -std::numeric_limits<float>::infinity();
+};
+
+class Plan {
+ public:
+  // Compiles the best engine that fits in the device's workspace: 0.3 to several seconds. Error
+  // (device) with the rule or cuDNN's reasons where there is none.
+  Plan(const AttentionRequest&, Pass, const Descriptor& profile, const DeviceFacts&);
+
+  std::int64_t workspace() const { return workspace_; }  // bytes, on the device
+  std::int64_t engine() const { return engine_; }
+  // Queues the plan on the handle's stream. Error (device) where a tensor of the graph is not bound
+  // or lies at an address that is no multiple of 16.
+  void run(cudnnHandle_t, const Bindings&, void* workspace) const;
+  // What run() hands to cuDNN; valid as long as the bindings.
+  Descriptor pack(const Bindings&, void* workspace) const;
+
+ private:
+  Graph graph_;
+  Descriptor plan_;
+  std::int64_t workspace_ = 0, engine_ = 0;
+};
+
+// Of one device, for one thread.
+class Plans {
+ public:
+  Plans(int device, const DeviceFacts& facts, Descriptor profile)
+      : device_(device), facts_(facts), profile_(std::move(profile)) {}
+  const Plan& get(const AttentionRequest&, Pass);  // compiled where it is new; Error as of Plan
+
+ private:
+  int device_;
+  DeviceFacts facts_;
+  Descriptor profile_;
+  std::map<std::string, Plan> plans_;
+};
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,78 @@
+// One attention as the fused path is asked for it, and the rules by which it is refused. Plain
+// values and pure functions: nothing here knows cuDNN, CUDA or a device.
+//
+// Letters: B batch, H query heads, G key-value heads, T queries, S keys, D head size of q and k,
+// E head size of v.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/shape.h"
+
+namespace pesuite::cuda {
+
+enum class Type { fp32, fp16, bf16, int32, int64, boolean };
+std::int64_t bytes_of(Type);
+
+// How q, k, v and their gradients lie in memory. The output is [B, T, H, E] in all of them.
+enum class Layout {
+  by_head,   // [B, H, T, D]
+  by_token,  // [B, T, H, D]
+  packed,    // [B, T, H D + G D + G E]: q, k and v of a token side by side
+};
+
+enum class Pass {
+  inference,  // y alone
+  forward,    // y and the log-sum-exp that the backward pass reads
+  backward,
+};
+
+// An additive bias, or the gradient of one.
+struct BiasForm {
+  Shape shape;  // [B or 1, H or 1, T or 1, S]
+  Type type = Type::bf16;
+  std::int64_t pitch = 0;  // elements from a query's row to the next; S in a gradient
+
+  friend bool operator==(const BiasForm& a, const BiasForm& b) {  // kernels are C++17
+    return a.shape == b.shape && a.type == b.type && a.pitch == b.pitch;
+  }
+};
+
+// softmax(scale q.k + slope[h] (j - i) + biases, causal) v and its gradients. The scale and the
+// slopes are given when it runs.
+struct AttentionRequest {
+  std::int64_t B = 0, H = 0, G = 0, T = 0, S = 0, D = 0, E = 0;
+  Type io = Type::bf16;  // of q, k, v, y and their gradients; all sums are fp32
+  Layout layout = Layout::by_head;
+  bool causal = true;            // query i sees the keys j <= i; else all of them
+  bool slopes = false;           // fp32 [H]
+  std::vector<BiasForm> biases;  // at most two
+  std::optional<BiasForm>
+      dbias;  // where a gradient of a bias is wanted: sums of the scores' gradient
+  double dropout = 0;
+  bool deterministic = false;  // the gradients repeat bit by bit
+};
+
+// What the rules need to know of a device.
+struct DeviceFacts {
+  int sm = 90;                 // compute capability: 80, 89, 90, 100, 120
+  std::int64_t workspace = 0;  // bytes that one attention may use beside its inputs and outputs
+};
+
+// "" where the fused path takes the request, else a sentence: what, why, and what would be taken.
+std::string refusal(const AttentionRequest&, Pass, const DeviceFacts&);
+
+// The workspace in bytes that cuDNN 9.19 asks for on this device. Of requests that are not refused.
+std::int64_t workspace_bytes(const AttentionRequest&, Pass, const DeviceFacts&);
+
+// dQ is summed in a fixed order, so that a repeated backward pass gives the same bits. It costs a
+// workspace of B H T S elements.
+bool sums_in_order(const AttentionRequest&);
+
+// All that a plan depends on, in words: requests with the same text share one plan.
+std::string plan_key(const AttentionRequest&, Pass, int device);
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,247 @@
+// How each slot of an encoding is lowered, and what is composed and why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/cuda/lowering.h"
+
+namespace pesuite::testing {
+namespace {
+
+using namespace cuda;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t B = 8, H = 12, T = 1024;
+
+AttentionCase training(std::int64_t length = T, std::int64_t size = 64) {
+  AttentionCase c;
+  c.q = c.k = {B, H, length, size};
+  c.v = {B, H, length, 64};
+  c.training = true;
+  return c;
+}
+const DeviceFacts hopper = {90, std::int64_t{100} << 30};
+
+// table[h, d] = -(h + 1) / 8 * d
+std::vector<float> linear(std::int64_t rows, std::int64_t n) {
+  std::vector<float> table;
+  for (std::int64_t h = 0; h < rows; ++h)
+    for (std::int64_t d = 0; d < n; ++d)
+      table.push_back(-static_cast<float>(h + 1) / 8 * static_cast<float>(d));
+  return table;
+}
+
+TEST(Lowering, OfQAndKAloneIsFused) {
+  const Lowering to = lower(training(), hopper);
+  EXPECT_EQ(to.route, Route::fused);
+  EXPECT_EQ(to.reason, "the scores are those of q and k");
+  EXPECT_EQ(to.request.D, 64);
+  EXPECT_TRUE(to.request.causal);
+  EXPECT_TRUE(to.request.biases.empty());
+  EXPECT_FALSE(to.request.dbias);
+}
+
+TEST(Lowering, OfWiderQAndKIsFusedOnEveryDevice) {
+  for (const int sm : {80, 89, 90, 100, 120}) {
+    const Lowering to = lower(training(T, 128), {sm, hopper.workspace});
+    EXPECT_EQ(to.route, Route::fused) << sm << ": " << to.reason;
+    EXPECT_EQ(to.request.D, 128);
+    EXPECT_EQ(to.request.E, 64);
+  }
+}
+
+TEST(Lowering, PadsQAndKToMultiplesOf8) {
+  AttentionCase c = training(T, 60);
+  c.layout = Layout::packed;
+  const Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::fused);
+  EXPECT_EQ(to.request.D, 64);
+  EXPECT_EQ(to.padding, 4);
+  EXPECT_EQ(to.request.layout, Layout::by_head) << "what is padded is a copy";
+}
+
+TEST(Lowering, OfALinearTableIsASlopeAHead) {
+  const auto table = linear(H, T);
+  AttentionCase c = training();
+  c.distance = Shape{H, T};
+  c.table = table;
+  const Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::fused) << to.reason;
+  EXPECT_THAT(to.reason, HasSubstr("slope"));
+  ASSERT_EQ(to.slopes.size(), static_cast<std::size_t>(H));
+  EXPECT_FLOAT_EQ(to.slopes[0], 1.0f / 8);  // slope (j - i) is the table's -(i - j) / 8
+  EXPECT_FLOAT_EQ(to.slopes[11], 12.0f / 8);
+  EXPECT_TRUE(to.request.slopes);
+  EXPECT_FALSE(to.expand_distance);
+}
+
+TEST(LinearSlopes, AreFoundUpToRoundingAndAConstant) {
+  // 0.1 d + 7, each entry rounded to fp32
+  std::vector<float> table;
+  for (int d = 0; d < 4096; ++d) table.push_back(static_cast<float>(0.1 * d + 7));
+  const auto found = linear_slopes(table, {1, 4096}, 3, 4096);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->size(), 3u) << "a table of one row is shared by the heads";
+  EXPECT_NEAR(found->at(2), -0.1, 1e-8);
+  table[1000] += 1e-3f;
+  EXPECT_FALSE(linear_slopes(table, {1, 4096}, 3, 4096));
+  EXPECT_TRUE(linear_slopes(table, {1, 4096}, 3, 900)) << "only distances that occur count";
+  table[5] = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(linear_slopes(table, {1, 4096}, 3, 900));
+  EXPECT_FALSE(linear_slopes({}, {1, 4096}, 3, 4096)) << "the values are not known";
+}
+
+TEST(Lowering, OfAnyOtherTableIsABiasTensor) {
+  auto table = linear(H, T);
+  table[700] = 3;
+  AttentionCase c = training();
+  c.distance = Shape{H, T};
+  c.table = table;
+  Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
+  EXPECT_TRUE(to.expand_distance);
+  ASSERT_EQ(to.request.biases.size(), 1u);
+  EXPECT_EQ(to.request.biases[0], (BiasForm{{1, H, T, T}, Type::bf16, T}));
+  EXPECT_FALSE(to.request.dbias) << "nothing learns from it";
+  c.distance = Shape{1, T};
+  c.table = {};
+  to = lower(c, hopper);
+  EXPECT_EQ(to.request.biases.at(0).shape, (Shape{1, 1, T, T}));
+}
+
+TEST(Lowering, OfALearnedTableAsksForTheGradientOfItsBias) {
+  const auto table = linear(H, T);
+  AttentionCase c = training();
+  c.distance = Shape{H, T};
+  c.table = table;
+  c.distance_gradient = true;
+  Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::bias_tensor) << "a linear table that learns will not stay linear";
+  EXPECT_EQ(to.request.dbias->shape, (Shape{1, H, T, T}));
+  c.training = false;
+  EXPECT_FALSE(lower(c, hopper).request.dbias);
+}
+
+TEST(Lowering, PadsTheRowsOfABias) {
+  AttentionCase c = training(1001);
+  c.distance = Shape{1, 1001};
+  const Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
+  EXPECT_EQ(to.request.biases.at(0).pitch, 1008);
+}
+
+TEST(Lowering, OfABiasGoesByItsShape) {
+  const struct {
+    Shape shape;
+    Route route;
+    Shape form;
+    Type type;
+  } cases[] = {{{H, T, T}, Route::bias_tensor, {1, H, T, T}, Type::bf16},
+               {{T, T}, Route::bias_tensor, {1, 1, T, T}, Type::bf16},
+               {{B, 1, T, T}, Route::bias_tensor, {B, 1, T, T}, Type::bf16},
+               {{B, H, T, T}, Route::bias_tensor, {B, H, T, T}, Type::bf16},
+               {{B, H, 1, T}, Route::fused, {B, H, 1, T}, Type::fp32},
+               {{T}, Route::fused, {1, 1, 1, T}, Type::fp32}};
+  for (const auto& e : cases) {
+    AttentionCase c = training();
+    c.bias = e.shape;
+    c.bias_gradient = true;
+    const Lowering to = lower(c, hopper);
+    EXPECT_EQ(to.route, e.route) << e.shape.text() << ": " << to.reason;
+    ASSERT_EQ(to.request.biases.size(), 1u);
+    EXPECT_TRUE(to.add_bias);
+    EXPECT_EQ(to.request.biases[0].shape, e.form);
+    EXPECT_EQ(to.request.biases[0].type, e.type);
+    EXPECT_EQ(to.request.dbias->shape, e.form);
+    EXPECT_EQ(to.request.dbias->type, Type::bf16);
+  }
+}
+
+TEST(Lowering, LeavesOutABiasThatIsConstantInEachRow) {
+  for (const Shape& s : {Shape{B, H, T, 1}, {H, 1, 1}, {1}}) {
+    AttentionCase c = training();
+    c.bias = s;
+    c.bias_gradient = true;
+    const Lowering to = lower(c, hopper);
+    EXPECT_EQ(to.route, Route::fused) << to.reason;
+    EXPECT_TRUE(to.bias_is_idle);
+    EXPECT_FALSE(to.add_bias);
+    EXPECT_TRUE(to.request.biases.empty());
+    EXPECT_FALSE(to.request.dbias) << "its gradient is 0";
+  }
+}
+
+TEST(Lowering, OfTwoLearnedBiasesAsksForOneGradientThatHoldsBoth) {
+  AttentionCase c = training();
+  c.distance = Shape{H, T};
+  c.distance_gradient = true;
+  c.bias = Shape{B, 1, 1, T};
+  c.bias_gradient = true;
+  const Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
+  ASSERT_EQ(to.request.biases.size(), 2u);
+  EXPECT_EQ(to.request.biases.front().shape, (Shape{1, H, T, T}));
+  EXPECT_EQ(to.request.biases.back().shape, (Shape{B, 1, 1, T}));
+  EXPECT_EQ(to.request.dbias->shape, (Shape{B, H, T, T}));
+}
+
+TEST(Lowering, OfOneQueryAgainstAllKeysHasNoMask) {
+  AttentionCase c;
+  c.q = {1, H, 1, 64};
+  c.k = c.v = {1, 4, 777, 64};
+  c.first = 776;
+  const Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::fused) << to.reason;
+  EXPECT_FALSE(to.request.causal);
+  EXPECT_EQ(to.request.G, 4);
+}
+
+// ---------------------------------------------------------------------------------- composed
+
+void expect_composed(const AttentionCase& c, const char* reason, const DeviceFacts& on = hopper) {
+  const Lowering to = lower(c, on);
+  EXPECT_EQ(to.route, Route::composed);
+  EXPECT_THAT(to.reason, HasSubstr(reason));
+}
+
+TEST(Composed, IsWhatRewritesScores) {
+  AttentionCase c = training();
+  c.rewrite = true;
+  expect_composed(c, "rewrites the scores");
+}
+TEST(Composed, IsFp32) {
+  AttentionCase c = training();
+  c.type = Type::fp32;
+  expect_composed(c, "fp32");
+}
+TEST(Composed, AreQueriesInTheMiddle) {
+  AttentionCase c;
+  c.q = {1, H, 64, 64};
+  c.k = c.v = {1, H, 777, 64};
+  c.first = 500;
+  expect_composed(c, "start at position 500 of 777");
+}
+TEST(Composed, IsALearnedTableBeyondItsLength) {
+  AttentionCase c = training(8192);
+  c.distance = Shape{H, 8192};
+  EXPECT_EQ(lower(c, hopper).route, Route::bias_tensor);
+  c.distance_gradient = true;
+  expect_composed(c, "over 8192 tokens");
+}
+TEST(Composed, IsWhatTheDeviceHasNoRoomFor) {
+  AttentionCase c = training(4096);
+  c.deterministic = true;
+  EXPECT_EQ(lower(c, hopper).route, Route::fused);
+  expect_composed(c, "GB are free", {90, std::int64_t{1} << 30});
+}
+TEST(Composed, IsAHeadSizeThatTrainsElsewhere) {
+  const AttentionCase c = training(T, 192);
+  EXPECT_EQ(lower(c, hopper).route, Route::fused);
+  expect_composed(c, "at most 128", {80, hopper.workspace});
+  AttentionCase inference = c;
+  inference.training = false;
+  EXPECT_EQ(lower(inference, {80, hopper.workspace}).route, Route::fused);
+}
+
+}  // namespace
+}  // namespace pesuite::testing
