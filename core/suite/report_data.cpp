@@ -299,8 +299,10 @@ void use_labels(const Json& suite, const Json& plan, RunData& run) {
   for (const Json& e : list(suite, "eval")) {
     const Json* axes = field(e, "axes");
     if (axes == nullptr || !axes->is_object()) continue;
+    const std::string of = text(e, "task");
+    const bool all = of.empty() || of == "*";
     for (const Json& c : list(plan, "cells")) {
-      if (text(e, "task") != text(c, "task") || list(c, "evals").empty()) continue;
+      if ((!all && of != text(c, "task")) || list(c, "evals").empty()) continue;
       const Json* values = field(list(c, "evals")[0], "axes");
       for (const auto& [axis, names] : axes->items()) {
         if (values == nullptr || !names.is_array()) continue;
