@@ -111,6 +111,22 @@ TEST_F(Report, ShowsErrorsByDistance) {
   EXPECT_THAT(judged.dump(), Not(HasSubstr("not recorded")));
 }
 
+// The suite has the names and the plan the values, also where an evaluation is for every task.
+TEST_F(Report, NamesAxisValuesAsTheSuiteDoes) {
+  task_ = "sum";
+  add(record("a", 1, "acc", 0.5, {{"eval_len", 64}, {"operands", 1}}));
+  write_file_atomic(folder_ / "suite.resolved.toml",
+                    "[[eval]]\nlengths = [64]\naxes = {operands = ['full']}\n");
+  const Json cell = {{"encoding", "a"},
+                     {"task", "sum"},
+                     {"model", "nano"},
+                     {"seed", 1},
+                     {"config", {{"train", {{"train_len", 64}}}}},
+                     {"evals", {{{"eval_len", 64}, {"axes", {{"operands", {1}}}}}}}};
+  write_file_atomic(folder_ / "plan.json", Json{{"cells", {cell}}}.dump());
+  EXPECT_THAT(page(), HasSubstr("| 64 (1x), operands full | ID | a |"));
+}
+
 TEST_F(Report, WeighsTasksAsTheSuiteSays) {
   for (const auto& [task, in, beyond] : {std::tuple{"copy", 1.0, 0.5}, {"sort", 0.8, 0.1}}) {
     task_ = task;
