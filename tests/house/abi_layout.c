@@ -187,12 +187,13 @@ AT(pes_request, length, 32);
 AT(pes_request, start, 40);
 AT(pes_request, axes, 48);
 
-SIZE(pes_example, 40);
+SIZE(pes_example, 48);
 AT(pes_example, size, 0);
 AT(pes_example, tokens, 8);
 AT(pes_example, targets, 16);
 AT(pes_example, optimum, 24);
 AT(pes_example, positions, 32);
+AT(pes_example, distances, 40);
 
 SIZE(pes_task, 80);
 AT(pes_task, size, 0);
