@@ -131,6 +131,12 @@ void FileLock::take() {
   ::flock(descriptor_, LOCK_EX);
 }
 
+fs::path program_folder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return error ? fs::current_path() : program.parent_path();
+}
+
 std::string sha256(std::string_view bytes) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int length = 0;

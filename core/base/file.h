@@ -51,6 +51,9 @@ class FileLock {
   int descriptor_;
 };
 
+// Folder of the running program.
+fs::path program_folder();
+
 std::string sha256(std::string_view bytes);  // 64 hexadecimal digits
 std::string sha256_file(const fs::path& path);
 

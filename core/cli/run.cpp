@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "backend/group.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -76,7 +77,7 @@ int tune(Suite& suite, const RunOptions& options, std::vector<ChosenRate>& chose
 // Tables or JSON of what a suite will run; first what tunes it, where that is not done.
 void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json) {
   const Store store(options.out / "store");
-  const int jobs = options.jobs > 0 ? options.jobs : default_jobs(suite.threads);
+  const int jobs = jobs_of(options, suite.threads);
   std::vector<ChosenRate> chosen;
   const std::vector<double> rates = tuning_rates(suite);
   const bool tuned = rates.empty() || load_rates(suite, options.out, chosen);
@@ -113,6 +114,8 @@ int run_verb(const std::vector<std::string>& words) {
       "rerun", po::value<std::string>(), "failed, all, or a filter: cells to run again")(
       "resume", po::value<std::string>()->default_value("auto"),
       "auto: go on from checkpoints; never: begun cells start over")(
+      "launch", po::value<std::string>(),
+      "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'")(
       "dry-run", po::bool_switch(), "show the plan and stop")("no-report", po::bool_switch(),
                                                               "write records only")(
       "progress", po::value<std::string>()->default_value("auto"),
@@ -128,6 +131,13 @@ int run_verb(const std::vector<std::string>& words) {
   options.rerun = a.text("rerun");
   options.progress = parse_progress(a.text("progress"));
   options.plugin_path = a.plugin_path();
+  options.launch = po::split_unix(a.text("launch"));
+  if (const int n = launched_processes(); n > 1)
+    fail(
+        Exit::usage,
+        "this is one of {0} processes that a launcher started, and each would run the suite; start "
+        "one, and give it the launcher: --launch 'mpirun -n {0}'",
+        n);
   if (const std::string resume = a.text("resume"); resume == "never")
     options.resume = false;
   else if (resume != "auto")

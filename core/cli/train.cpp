@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "backend/group.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "model/preset.h"
@@ -83,9 +84,11 @@ TrainSettings training(const Arguments& a, const Preset& p) {
 }  // namespace
 
 int train_verb(const std::vector<std::string>& words) {
-  Arguments a("train --encoding EXPR [flags]",
-              "Trains one model. --pe-type and --embedding are other names of --encoding; hyphen "
-              "and underscore are equal.");
+  Arguments a(
+      "train --encoding EXPR [flags]",
+      "Trains one model. --pe-type and --embedding are other names of --encoding; hyphen "
+      "and underscore are equal. 'mpirun -n 4 pesuite train ...' shares each step among four "
+      "processes.");
   a.flags()("encoding", po::value<std::string>(),
             "encoding expression, e.g. rope or 'rope(base=500000)'")(
       "pe-type", po::value<std::string>(), "the same")("embedding", po::value<std::string>(),
@@ -106,7 +109,8 @@ int train_verb(const std::vector<std::string>& words) {
       "folder of checkpoints and logs")("seed", po::value<std::uint64_t>()->default_value(42),
                                         "seed of data and start values")(
       "resume", po::bool_switch(), "go on with an existing run of the same name and settings")(
-      "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
+      "threads", po::value<int>()->default_value(0),
+      "threads; 0: all cores, or one in each process where mpirun starts several")(
       "device", po::value<std::string>()->default_value("auto"), "auto or cpu")(
       "dtype", po::value<std::string>()->default_value("fp32"), "of products: fp32 or bf16");
   if (!a.parse(words)) return 0;
@@ -142,7 +146,8 @@ int train_verb(const std::vector<std::string>& words) {
   o.encoding_name = file_name(name);
   o.budget = format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));
   o.resume = a.flag("resume");
-  o.threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
+  o.threads = a.count("threads");
+  if (o.threads == 0) o.threads = launched_processes() > 1 ? 1 : default_jobs(1);
   for (const std::string& n : plan.notes) fmt::print(stderr, "note: {}\n", n);
   return train_one(o);
 }

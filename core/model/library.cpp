@@ -187,12 +187,6 @@ Json Catalog::task_card(std::string_view name) const {
   return card_of(*this, name, &Manifest::tasks, "task");
 }
 
-fs::path program_folder() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return error ? fs::current_path() : program.parent_path();
-}
-
 std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra) {
   std::vector<fs::path> out;
   const auto add = [&](std::string_view paths) {

@@ -96,7 +96,4 @@ Manifest ask_library(const fs::path& file);
 // Writes it beside the library.
 void write_manifest(const fs::path& library);
 
-// Folder of the running program.
-fs::path program_folder();
-
 }  // namespace pesuite

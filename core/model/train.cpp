@@ -11,11 +11,12 @@
 
 namespace pesuite {
 
-int TrainConfig::pass_size() const {
-  if (micro_batch > 0) return std::min(micro_batch, batch);
+int TrainConfig::pass_size(int processes) const {
+  const int share = (batch + processes - 1) / processes;
+  if (micro_batch > 0) return std::min(micro_batch, share);
   // half the memory of 4096 at 2 % less speed, measured on 0.4 to 21 M parameters
   constexpr int tokens_of_a_pass = 2048;
-  return std::clamp(tokens_of_a_pass / length, 1, batch);
+  return std::clamp(tokens_of_a_pass / length, 1, share);
 }
 
 double TrainConfig::tokens_read(std::int64_t first, std::int64_t last) const {
@@ -51,7 +52,7 @@ class Run {
  public:
   Run(Model& model, const Mixture& data, const TrainConfig& config, std::uint64_t seed,
       const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
-      TrainState& state)
+      TrainState& state, Group& group)
       : model_(model),
         data_(data),
         task_(data.main()),
@@ -61,9 +62,18 @@ class Run {
         paths_(paths),
         watch_(watch),
         state_(state),
+        group_(group),
         optimizer_(model.backend(), config.optimizer) {}
 
   TrainOutcome go() {
+    check_equal_start();
+    const TrainOutcome outcome = go_on();
+    group_.wait();  // until the files are written
+    return outcome;
+  }
+
+ private:
+  TrainOutcome go_on() {
     save_branch();
     while (state_.step < config_.steps && !state_.diverged) {
       if (state_.step >= watch_.until) {
@@ -76,7 +86,7 @@ class Run {
       if (last || due(config_.log_every)) log_training();
       if (last || due(config_.eval_every)) validate();
       save_branch();
-      if (watch_.stop != nullptr && watch_.stop->load() && !last) {
+      if (stop_asked() && !last) {
         save(paths_.last);
         return TrainOutcome::stopped;
       }
@@ -86,7 +96,19 @@ class Run {
     return state_.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
   }
 
- private:
+  bool stop_asked() const {
+    return group_.size() > 1 ? stop_agreed_ : watch_.stop != nullptr && watch_.stop->load();
+  }
+
+  // All have read what they go on from before one of them writes.
+  void check_equal_start() {
+    for (const double step : group_.gather(static_cast<double>(state_.step)))
+      if (step != static_cast<double>(state_.step))
+        fail(Exit::data,
+             "the processes go on from different steps ({} and {}): do all of them see the same "
+             "files?",
+             state_.step, step);
+  }
   bool due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
 
   StepInfo step_info(bool training, const Batch& b) const {
@@ -107,20 +129,21 @@ class Run {
     const std::vector<Batch> passes =
         data_.step(config_.lengths, config_.length, state_.step, seed_,
                    static_cast<std::uint64_t>(state_.cursor), config_.batch,
-                   std::int64_t{config_.pass_size()} * config_.length, tokens);
+                   std::int64_t{config_.pass_size(group_.size())} * config_.length, tokens);
     for (const Batch& b : passes) scored += scored_targets(b);
     if (scored == 0)
       fail(Exit::data, "task '{}' scores no target in examples {} .. {}", task_.text(),
            state_.cursor, state_.cursor + config_.batch - 1);
-    double nats = 0;
-    for (std::size_t i = 0; i < passes.size(); ++i) {
+    double nats = 0, correct = 0;
+    for (std::size_t i = rank(); i < passes.size(); i += processes()) {
       StepInfo s = step_info(true, passes[i]);
       s.seed = pes::mix64(s.seed, i);
       s.drops = config_.dropout_steps < 0 || state_.step < config_.dropout_steps;
       const Scores scores = model_.learn(passes[i], s, 1 / static_cast<double>(scored));
       nats += sum(scores.nats);
-      state_.correct += static_cast<double>(correct_answers(passes[i], scores));
+      correct += static_cast<double>(correct_answers(passes[i], scores));
     }
+    if (group_.size() > 1) sum_over_processes(nats, correct);
     const double norm = optimizer_.update(model_.parameters(), rate_factor(state_.step),
                                           state_.step - config_.optimizer_start);
     const double loss = nats / static_cast<double>(scored);
@@ -131,6 +154,7 @@ class Run {
     for (const Batch& b : passes)
       state_.flops += 3 * forward_flops(model_.config(), b.length) * b.size * b.length;
     state_.nats += nats;
+    state_.correct += correct;
     state_.scored += scored;
     state_.norm += norm;
     state_.clipped += config_.optimizer.clip > 0 && norm > config_.optimizer.clip ? 1 : 0;
@@ -144,6 +168,31 @@ class Run {
       log(fmt::format("diverged at {}", state_.reason));
     }
     if (watch_.progress) watch_.progress(state_, loss);
+  }
+
+  std::size_t rank() const { return static_cast<std::size_t>(group_.rank()); }
+  std::size_t processes() const { return static_cast<std::size_t>(group_.size()); }
+
+  // What each process found on its passes, gradients too, becomes what all found.
+  void sum_over_processes(double& nats, double& correct) {
+    std::vector<Parameter>& parameters = model_.parameters();
+    const bool stop = watch_.stop != nullptr && watch_.stop->load();
+    std::vector<double> small = {nats, correct, stop ? 1.0 : 0.0};
+    for (const Parameter& p : parameters) small.push_back(p.has_grad ? 1 : 0);
+    group_.sum(small);
+    nats = small[0], correct = small[1], stop_agreed_ = small[2] > 0;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      Parameter& p = parameters[i];
+      if (small[3 + i] == 0) continue;
+      const auto count = static_cast<std::size_t>(p.shape.count());
+      // fewer passes than processes leave some without a gradient
+      if (!p.has_grad) model_.backend().fill({p.grad, p.shape}, 0);
+      p.has_grad = true;
+      if (model_.backend().element_size() == sizeof(double))
+        group_.sum(std::span(static_cast<double*>(p.grad), count));
+      else
+        group_.sum(std::span(static_cast<float*>(p.grad), count));
+    }
   }
 
   Observation& observe(const char* metric, const char* unit, const char* direction,
@@ -171,6 +220,13 @@ class Run {
   }
 
   void log_training() {
+    // each process updates weights of its own, which stay equal where all compute alike
+    for (const double norm : group_.gather(state_.norm))
+      if (norm != state_.norm)
+        fail(Exit::determinism,
+             "at step {} the processes have different gradients; start all of them on machines of "
+             "one kind with the same number of threads",
+             state_.step);
     const double loss = state_.nats / static_cast<double>(state_.scored);
     const auto steps = static_cast<double>(state_.logged_steps);
     const double lr = config_.optimizer.lr * rate_factor(state_.step - 1);
@@ -197,20 +253,23 @@ class Run {
     validate(0);
   }
   void validate(std::size_t part) {
-    double nats = 0;
-    std::int64_t scored = 0, correct = 0;
-    for (int done = 0; done < config_.validation_examples; done += config_.pass_size()) {
-      const int size = std::min(config_.pass_size(), config_.validation_examples - done);
+    double found[3] = {};
+    auto& [nats, scored, correct] = found;
+    const int pass = config_.pass_size();
+    for (int done = group_.rank() * pass; done < config_.validation_examples;
+         done += group_.size() * pass) {
+      const int size = std::min(pass, config_.validation_examples - done);
       const Batch b = data_.batch(part, PES_SPLIT_VALIDATION, seed_,
                                   static_cast<std::uint64_t>(done), size, config_.length);
       const Scores scores = model_.score(b, step_info(false, b));
       nats += sum(scores.nats);
-      scored += static_cast<std::int64_t>(scores.nats.size());
-      correct += correct_answers(b, scores);
+      scored += static_cast<double>(scores.nats.size());
+      correct += static_cast<double>(correct_answers(b, scores));
     }
+    group_.sum(found);
     if (scored == 0) return;
-    const double loss = nats / static_cast<double>(scored);
-    const double accuracy = static_cast<double>(correct) / static_cast<double>(scored);
+    const double loss = nats / scored;
+    const double accuracy = correct / scored;
     const auto observe_part = [&](const char* metric, const char* unit, const char* direction,
                                   double value) -> Observation& {
       Observation& o = observe(metric, unit, direction, "val", value);
@@ -220,7 +279,7 @@ class Run {
     };
     Observation& o = observe_part("nll", unit(part), "lower", loss);
     o.sum = nats;
-    o.count = scored;
+    o.count = static_cast<std::int64_t>(scored);
     observe_part("acc", "share", "higher", accuracy);
     log(fmt::format("step {} | val loss {:.4f} | ppl {:.4g} | acc {:.4f}{}", state_.step, loss,
                     std::exp(loss), accuracy, part > 0 ? " | " + data_.task(part).text() : ""));
@@ -232,7 +291,7 @@ class Run {
   }
 
   void save(const fs::path& path) {
-    if (path.empty()) return;
+    if (path.empty() || !group_.leads()) return;
     save_checkpoint(path, model_, state_, identity_);
     log(fmt::format("step {} | wrote {}", state_.step, path.filename().string()));
   }
@@ -246,7 +305,7 @@ class Run {
     save(paths_.periodic(state_.step));
     const std::int64_t oldest = state_.step - config_.keep_periodic * config_.checkpoint_every;
     std::error_code ignored;
-    if (oldest > 0) fs::remove(paths_.periodic(oldest), ignored);
+    if (oldest > 0 && group_.leads()) fs::remove(paths_.periodic(oldest), ignored);
   }
 
   Model& model_;
@@ -258,15 +317,17 @@ class Run {
   const TrainPaths& paths_;
   const TrainWatch& watch_;
   TrainState& state_;
+  Group& group_;
   Optimizer optimizer_;
+  bool stop_agreed_ = false;  // one of several processes was asked to stop
 };
 
 }  // namespace
 
 TrainOutcome train(Model& model, const Mixture& data, const TrainConfig& config, std::uint64_t seed,
                    const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
-                   TrainState& state) {
-  return Run(model, data, config, seed, identity, paths, watch, state).go();
+                   TrainState& state, Group& group) {
+  return Run(model, data, config, seed, identity, paths, watch, state, group).go();
 }
 
 // ---------------------------------------------------------------------------- checkpoints

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "backend/group.h"
 #include "model/mixture.h"
 #include "model/model.h"
 #include "model/observation.h"
@@ -32,7 +33,7 @@ struct TrainConfig {
   std::int64_t optimizer_start = 0;  // step at which the moments were zero
   int began_length = 0;              // length that training began with; 0: as now
 
-  int pass_size() const;  // examples of a pass
+  int pass_size(int processes = 1) const;  // examples of a pass
   // At the training length: fewer where lengths are drawn.
   std::int64_t tokens_per_step() const { return std::int64_t{batch} * length; }
   // Read in steps first .. last - 1; expected, where lengths are drawn.
@@ -95,7 +96,17 @@ enum class TrainOutcome { finished, paused, stopped, diverged };  // paused: at 
 
 // Goes on from `state` (fresh, or loaded together with the model's parameters). Validates on the
 // main task, and on each other task of a mixture under coords.mix.
+// Several processes share the passes of each step; the examples, their order and the loss are those
+// of one process, to within the order of sums. The leading one writes the files. Error (data) where
+// they did not start from the same state.
 TrainOutcome train(Model&, const Mixture&, const TrainConfig&, std::uint64_t seed,
-                   const std::string& identity, const TrainPaths&, const TrainWatch&, TrainState&);
+                   const std::string& identity, const TrainPaths&, const TrainWatch&, TrainState&,
+                   Group&);
+inline TrainOutcome train(Model& model, const Mixture& data, const TrainConfig& config,
+                          std::uint64_t seed, const std::string& identity, const TrainPaths& paths,
+                          const TrainWatch& watch, TrainState& state) {
+  Group alone;
+  return train(model, data, config, seed, identity, paths, watch, state, alone);
+}
 
 }  // namespace pesuite

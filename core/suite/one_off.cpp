@@ -7,6 +7,7 @@
 
 #include <ctime>
 
+#include "backend/group.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -60,8 +61,9 @@ void link(const fs::path& target, const fs::path& name) {
 
 class Session {
  public:
-  explicit Session(const OneOff& o)
+  Session(const OneOff& o, Group& group)
       : o_(o),
+        group_(group),
         folder_(versioned_folder(o)),
         stamp_(local_time("%Y%m%d_%H%M%S")),
         catalog_(open_catalog(plugin_search_path(o.plugin_path))),
@@ -71,6 +73,7 @@ class Session {
     stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
     while (!stages_.front().switches.empty())
       stages_.insert(stages_.begin(), trunk_of(stages_.front()));
+    group_.wait();  // all have seen the same folder before one of them writes into it
   }
 
   int go() {
@@ -108,9 +111,11 @@ class Session {
     }
     collect_metrics(state);
     if (outcome == TrainOutcome::stopped) {
+      if (!group_.leads()) return 0;  // the launcher takes what one returns for the whole
       log("Stopped; --resume goes on from here");
-      return 128 + stopped_by;
+      return 128 + (stopped_by != 0 ? stopped_by : SIGTERM);  // another process may have been asked
     }
+    if (!group_.leads()) return 0;
     save_checkpoint(file("final"), *model_, state, cell_identity(stages_[stage]));
     link_names();
     log(fmt::format(
@@ -140,7 +145,7 @@ class Session {
     watch.log = [&](const std::string& line) { log(line); };
     watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };
     return train(*model_, task_, train_of(stages_[stage]), o_.cell.seed,
-                 cell_identity(stages_[stage]), paths, watch, state);
+                 cell_identity(stages_[stage]), paths, watch, state, group_);
   }
   fs::path file(const std::string& name) const { return folder_ / (name + ".safetensors"); }
   fs::path log_file(const char* kind, const char* ending) const {
@@ -149,6 +154,10 @@ class Session {
   void log(const std::string& line) const { spdlog::info("{}", line); }
 
   void open_log() {
+    if (!group_.leads()) {
+      spdlog::set_level(spdlog::level::off);
+      return;
+    }
     fs::create_directories(o_.out / "logs");
     const std::vector<spdlog::sink_ptr> sinks = {
         std::make_shared<spdlog::sinks::stderr_sink_st>(),
@@ -158,9 +167,11 @@ class Session {
     logger->flush_on(spdlog::level::info);
     spdlog::set_default_logger(logger);
     log(fmt::format("Run {}", folder_.string()));
+    if (group_.size() > 1) log(group_.description());
   }
 
   void write_config() const {
+    if (!group_.leads()) return;
     write_file_atomic(folder_ / "run.json", to_json(o_.cell).dump(1) + "\n");
     const Json config = {{"embedding_type", o_.encoding_name},
                          {"batch_size", o_.cell.train.batch},
@@ -176,7 +187,7 @@ class Session {
 
   // One entry a step that was logged or evaluated, as the TinyStories study has them.
   void collect_metrics(const TrainState& s) {
-    if (s.observations.size() == logged_) return;
+    if (s.observations.size() == logged_ || !group_.leads()) return;
     Json entry = {{"step", s.step}, {"timestamp", local_time("%Y-%m-%dT%H:%M:%S")}};
     for (; logged_ < s.observations.size(); ++logged_) {
       const Observation& o = s.observations[logged_];
@@ -202,6 +213,7 @@ class Session {
   }
 
   const OneOff& o_;
+  Group& group_;
   fs::path folder_;
   std::string stamp_;
   Catalog catalog_;
@@ -247,7 +259,8 @@ int train_one(const OneOff& o) {
     stop = true;
   };
   for (const int s : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
-  return Session(o).go();
+  const std::unique_ptr<Group> group = join_group();
+  return Session(o, *group).go();
 }
 
 }  // namespace pesuite

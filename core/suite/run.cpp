@@ -75,7 +75,7 @@ class Runner {
         store_(options.out / "store"),
         folder_(run_folder(suite, options.out)),
         cells_(plan.cells),
-        jobs_(options.jobs > 0 ? options.jobs : default_jobs(suite.threads)) {}
+        jobs_(jobs_of(options, suite.threads)) {}
 
   RunResult go() {
     cells_.insert(cells_.end(), plan_.trunks.begin(), plan_.trunks.end());
@@ -169,7 +169,9 @@ class Runner {
     const Catalog catalog = open_catalog(plugin_search_path(options_.plugin_path));
     write_file_atomic(folder_ / "suite.resolved.toml", to_toml(suite_.resolved));
     write_file_atomic(folder_ / "plan.json", to_json(plan_, suite_).dump(1) + "\n");
-    write_file_atomic(folder_ / "env.json", environment(catalog).dump(1) + "\n");
+    Json env = environment(catalog);
+    if (!options_.launch.empty()) env["launch"] = join(options_.launch, " ");
+    write_file_atomic(folder_ / "env.json", env.dump(1) + "\n");
   }
 
   void loop(RecordFile& records, Progress& progress) {
@@ -181,7 +183,7 @@ class Runner {
         stopping = true;
         result_.stopped_by = asked_by;
         progress.say("stopping: each cell writes a checkpoint; ask again to kill them");
-        for (const Process& p : running_) ::kill(p.pid, SIGTERM);
+        for (const Process& p : running_) ask_to_stop(p);
       }
       if (asked_times > 1)
         for (Process& p : running_) kill(p);
@@ -242,6 +244,15 @@ class Runner {
     const std::string log = store_.log(c.id).string(), order_file = file.string();
     const std::string threads = std::to_string(suite_.threads);
     const double memory = suite_.memory_limit;
+    // also when the file is replaced meanwhile; a launcher needs a name that other machines know
+    const std::string self = "/proc/self/exe";
+    std::vector<std::string> command = options_.launch;
+    command.insert(command.end(), {launched() ? fs::read_symlink(self).string() : "pesuite",
+                                   "worker", order_file});
+    const std::string file_name = launched() ? command[0] : self;
+    std::vector<char*> words;
+    for (std::string& word : command) words.push_back(word.data());
+    words.push_back(nullptr);
     const pid_t parent = ::getpid();
     // A request to stop that comes before the worker listens ends it, instead of being lost on a
     // handler that it inherits.
@@ -269,7 +280,7 @@ class Runner {
       ::setenv("OMP_NUM_THREADS", threads.c_str(), 1);
       ::setenv("OMP_WAIT_POLICY", "passive",
                0);  // spinning teams on few cores are ten times slower
-      ::execl("/proc/self/exe", "pesuite", "worker", order_file.c_str(), nullptr);
+      ::execvp(file_name.c_str(), words.data());
       ::_exit(127);
     }
     ::close(ends[1]);
@@ -309,6 +320,9 @@ class Runner {
     return true;
   }
 
+  // mpirun and srun pass SIGUSR1 on; SIGTERM they answer themselves and leave no time.
+  void ask_to_stop(const Process& p) const { ::kill(p.pid, launched() ? SIGUSR1 : SIGTERM); }
+  bool launched() const { return !options_.launch.empty(); }
   void kill(Process& p) {
     p.killed = true;
     ::kill(p.pid, SIGKILL);
@@ -321,7 +335,7 @@ class Runner {
           std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
       if (spent > suite_.time_limit && !p.timed_out) {
         p.timed_out = true;
-        ::kill(p.pid, SIGTERM);  // time for a checkpoint
+        ask_to_stop(p);  // time for a checkpoint
       }
       if (spent > suite_.time_limit + 10) ::kill(p.pid, SIGKILL);
     }
@@ -352,7 +366,8 @@ class Runner {
       p.reason =
           fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
     } else if (const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
-               code == static_cast<int>(Exit::preempted) || (stopping && (p.killed || asked))) {
+               code == static_cast<int>(Exit::preempted) ||
+               (stopping && (p.killed || asked || (launched() && p.kind.empty() && code != 0)))) {
       progress.finished(c.id, "stopped", "");
       queue_.push_back(p.cell);
       return;
@@ -364,6 +379,10 @@ class Runner {
                       WTERMSIG(status) == SIGKILL ? "was killed, probably for want of memory, by"
                                                   : "crashed with",
                       signal_name(WTERMSIG(status)), where(p), store_.log(c.id).string());
+    } else if (code == 127 && launched() && p.at.phase.empty()) {
+      p.kind = "error";
+      p.reason = fmt::format("'{}' did not start it; is it installed, and in the path?",
+                             join(options_.launch, " "));
     } else if (code != 0 && p.kind.empty()) {
       p.kind = "crash";
       p.reason = fmt::format("left with exit code {}{}; its log is {}", code, where(p),
@@ -396,7 +415,7 @@ class Runner {
     if (options_.fail_fast && !stopping) {
       stopping = true;
       progress.say("--fail-fast: stopping the other cells, which write a checkpoint");
-      for (const Process& other : running_) ::kill(other.pid, SIGTERM);
+      for (const Process& other : running_) ask_to_stop(other);
     }
   }
 

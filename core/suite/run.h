@@ -17,6 +17,9 @@ struct RunOptions {
   int retries = 0;     // of cells that crash or run out of memory or time
   std::string rerun;   // "", "failed", "all", or a filter
   bool resume = true;  // false: begun cells start over
+  // Words before the program in the command of a cell, e.g. mpirun -n 2, which starts it as several
+  // processes; then one cell at a time unless `jobs` says more.
+  std::vector<std::string> launch;
   ProgressMode progress = ProgressMode::automatic;
   std::vector<std::string> plugin_path;
 };
@@ -31,6 +34,9 @@ struct RunResult {
 
 // Cells that can run at once on this machine.
 int default_jobs(int threads);
+inline int jobs_of(const RunOptions& o, int threads) {
+  return o.jobs > 0 ? o.jobs : o.launch.empty() ? default_jobs(threads) : 1;
+}
 
 RunResult run_suite(const Suite&, const Plan&, const RunOptions&);
 

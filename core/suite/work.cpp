@@ -27,13 +27,14 @@ void write_observations(const fs::path& path, const std::vector<Observation>& al
 class Work {
  public:
   Work(const CellWork& work, const Store& store, const std::vector<std::string>& plugin_path,
-       const CellWatch& watch)
+       const CellWatch& watch, Group& group)
       : work_(work),
         cell_(work.cell),
         training_(training_of(work.cell)),
         train_(train_of(work.cell)),
         store_(store),
         watch_(watch),
+        group_(group),
         id_(cell_id(cell_)),
         training_id_(cell_id(training_)),
         catalog_(open_catalog(plugin_search_path(plugin_path))),
@@ -58,6 +59,7 @@ class Work {
     log(fmt::format("cell {}: {} on {}, seed {}; {} parameters, {} of them the encoding's; {}", id_,
                     encoding_of(cell_), cell_.task, cell_.seed, model_->count(),
                     model_->encoding_count(), backend_->description()));
+    if (group_.size() > 1) log(group_.description());
     if (task_.info().note != nullptr) log(task_.info().note);
     const TrainOutcome trained = train_or_load();
     if (trained == TrainOutcome::stopped) return CellOutcome::stopped;
@@ -69,11 +71,18 @@ class Work {
       load_weights(store_.checkpoint(training_id_), *model_);
     }
     double done = train_work_;
+    const auto rank = static_cast<std::size_t>(group_.rank());
+    bool stopped = false;
     for (std::size_t i = 0; i < work_.evals.size(); ++i) {
-      if (watch_.stop != nullptr && watch_.stop->load()) return CellOutcome::stopped;
-      evaluate_part(work_.evals[i], diverged, done, eval_work_[i]);
+      stopped = watch_.stop != nullptr && watch_.stop->load();
+      if (stopped) break;
+      if (i % static_cast<std::size_t>(group_.size()) == rank)
+        evaluate_part(work_.evals[i], diverged, done, eval_work_[i]);
       done += eval_work_[i];
     }
+    double anyone = stopped ? 1 : 0;
+    group_.sum(std::span(&anyone, 1));
+    if (anyone > 0) return CellOutcome::stopped;
     return diverged ? CellOutcome::diverged : CellOutcome::done;
   }
 
@@ -107,7 +116,8 @@ class Work {
       } catch (const Error& e) {
         if (trained) throw;
         log(fmt::format("starting over: {}", e.what()));
-        fs::remove(last);
+        std::error_code ignored;
+        fs::remove(last, ignored);
         model_->restart(cell_.seed);  // parts of it may have been filled
         start(state);
       }
@@ -122,7 +132,8 @@ class Work {
     const TrainOutcome outcome = train_on(state, paths, end());
     if (outcome == TrainOutcome::stopped || outcome == TrainOutcome::paused) return outcome;
     add_costs(state);
-    write_observations(store_.training(training_id_), state.observations, *model_);
+    if (group_.leads())
+      write_observations(store_.training(training_id_), state.observations, *model_);
     return outcome;
   }
 
@@ -140,7 +151,7 @@ class Work {
                 share * train_work_ / std::max(1.0, total_work_)});
     };
     return train(*model_, make_mixture(task_, mixed_, cell_.mix), train_, cell_.seed,
-                 cell_identity(training_), paths, watch, state);
+                 cell_identity(training_), paths, watch, state, group_);
   }
 
   // The start of a training: fresh, or where its trunk has left a checkpoint for it. A trunk that
@@ -192,7 +203,7 @@ class Work {
     }
     const TrainOutcome outcome = train_on(state, paths, furthest);
     std::error_code ignored;
-    if (outcome == TrainOutcome::paused) fs::remove(paths.last, ignored);
+    if (outcome == TrainOutcome::paused && group_.leads()) fs::remove(paths.last, ignored);
     return outcome;
   }
 
@@ -267,6 +278,7 @@ class Work {
   const TrainConfig train_;
   const Store& store_;
   const CellWatch& watch_;
+  Group& group_;
   std::string id_, training_id_;
   Catalog catalog_;
   Task task_;
@@ -281,8 +293,9 @@ class Work {
 }  // namespace
 
 CellOutcome run_cell(const CellWork& work, const Store& store,
-                     const std::vector<std::string>& plugin_path, const CellWatch& watch) {
-  return Work(work, store, plugin_path, watch).go();
+                     const std::vector<std::string>& plugin_path, const CellWatch& watch,
+                     Group& group) {
+  return Work(work, store, plugin_path, watch, group).go();
 }
 
 }  // namespace pesuite

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/group.h"
 #include "suite/cell.h"
 
 namespace pesuite {
@@ -36,7 +37,8 @@ struct CellWork {
 
 // Trains what is not trained, from its checkpoint or its trunk's where there is one, and evaluates
 // what is not evaluated. Results appear in the store file by file, each whole or not at all.
+// Several processes share the passes of a training step, and take turns at the evaluations.
 CellOutcome run_cell(const CellWork&, const Store&, const std::vector<std::string>& plugin_path,
-                     const CellWatch&);
+                     const CellWatch&, Group&);
 
 }  // namespace pesuite

@@ -61,13 +61,14 @@ int failed(const char* kind, const std::string& reason, Exit code) {
 
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
+  const std::unique_ptr<Group> group = join_group();
   CellWatch watch;
   watch.stop = &stop_asked;
-  watch.log = [](const std::string& line) { spdlog::info("{}", line); };
+  if (group->leads()) watch.log = [](const std::string& line) { spdlog::info("{}", line); };
   auto last = std::chrono::steady_clock::time_point();
   watch.progress = [&](const CellProgress& p) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - last < std::chrono::milliseconds(200)) return;
+    if (!group->leads() || now - last < std::chrono::milliseconds(200)) return;
     last = now;
     send({{"event", "progress"},
           {"phase", p.phase},
@@ -83,14 +84,21 @@ int work(const fs::path& file) {
   // another suite may have the same cell: afterwards there is nothing left to do
   std::vector<std::unique_ptr<FileLock>> locks;
   for (const std::string& node : std::set<std::string>{id, training}) {
+    if (!group->leads()) break;
     if (node != id && store.trained(node)) continue;  // it is only read
     locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
     if (locks.back()->try_take()) continue;
     spdlog::info("waiting for another process that runs cell {}", node);
     locks.back()->take();
-    if (stop_asked) return static_cast<int>(Exit::preempted);
+    if (stop_asked) break;
   }
-  const CellOutcome outcome = run_cell(order.work, store, order.plugin_path, watch);
+  double stopped = stop_asked ? 1 : 0;
+  group->sum(std::span(&stopped, 1));  // also waits for who takes the locks
+  const CellOutcome outcome = stopped > 0
+                                  ? CellOutcome::stopped
+                                  : run_cell(order.work, store, order.plugin_path, watch, *group);
+  // the launcher takes what one of them returns for the whole
+  if (!group->leads()) return 0;
   if (outcome == CellOutcome::stopped) return static_cast<int>(Exit::preempted);
   write_file_atomic(store.status(id),
                     Json{{"state", outcome == CellOutcome::diverged ? "diverged" : "done"},

@@ -32,7 +32,7 @@ struct Ended {
 class Command {
  public:
   Command(const fs::path& folder, std::vector<std::string> arguments,
-          std::vector<std::string> environment = {}) {
+          std::vector<std::string> environment = {}, const std::string& launcher = "") {
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::setpgid(0, 0);
@@ -42,10 +42,15 @@ class Command {
     ::setenv("PESUITE_PLUGIN_PATH", PESUITE_TEST_PLUGINS ":" PESUITE_TEST_BROKEN, 1);
     ::unsetenv("CI");
     for (std::string& e : environment) ::putenv(e.data());
-    std::vector<char*> argv = {const_cast<char*>("pesuite")};
+    std::vector<std::string> words;  // before the arguments
+    std::istringstream in(launcher);
+    for (std::string word; in >> word;) words.push_back(word);
+    words.emplace_back(PESUITE_TEST_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
     for (std::string& a : arguments) argv.push_back(a.data());
     argv.push_back(nullptr);
-    ::execv(PESUITE_TEST_PROGRAM, argv.data());
+    ::execv(argv[0], argv.data());
     ::_exit(127);
   }
   void signal(int s) const { ::kill(pid_, s); }

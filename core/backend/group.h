@@ -1,0 +1,45 @@
+// Processes that work on one cell together (data parallel): each takes examples of its own, and
+// what they find is added up. This class itself is the group of one process that works alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace pesuite {
+
+class Group {
+ public:
+  Group() = default;
+  virtual ~Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  virtual int rank() const { return 0; }  // 0 .. size() - 1
+  virtual int size() const { return 1; }
+  // Writes files and speaks for all.
+  bool leads() const { return rank() == 0; }
+  virtual std::string description() const { return "1 process"; }
+
+  // What follows is called by all of them in the same order.
+  // Adds up over all processes, in place and to the same bits in each of them.
+  virtual void sum(std::span<double>) {}
+  virtual void sum(std::span<float>) {}
+  virtual void wait() {}  // until all are here
+
+  // The value of each process, by rank.
+  std::vector<double> gather(double own);
+};
+
+// How many processes a launcher (mpirun, srun, torchrun) says in the environment that it started.
+int launched_processes();
+
+// The group that this process was started in; alone where there is none. On the CPU it is joined
+// over MPI, by a library that is opened only then. Error (device) with a sentence where it cannot
+// be. Whoever gives up with an exception leaves without a word to MPI; the launcher then ends the
+// others.
+std::unique_ptr<Group> join_group();
+
+}  // namespace pesuite
