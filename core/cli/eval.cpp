@@ -170,6 +170,8 @@ int eval_verb(const std::vector<std::string>& words) {
       "task", po::value<std::string>(),
       "another task of the same alphabet, e.g. \"text(path='other')\"")(
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(
+      "few-shot", po::value<int>()->implicit_value(3),
+      "of problems: solved examples before each, three unless a number is given")(
       "seed", po::value<std::uint64_t>(), "seed of the examples (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "probe", po::value<std::string>(),
@@ -194,9 +196,12 @@ int eval_verb(const std::vector<std::string>& words) {
   config.train_length = cell.train.length;
   config.longest_trained = longest_trained(cell);
   config.fill_trained = cell.train.lengths.fill;
+  config.shots_trained = cell.train.lengths.shots;
   config.lengths = lengths_of(a, cell.train.length);
   config.examples = a.count("examples", 1);
-  const int longest = std::max(cell.max_length, config.lengths.back());
+  const int shots = a.count("few-shot");
+  if (shots > 0) config.axes.push_back({shots_axis, {static_cast<double>(shots)}});
+  const int longest = std::max(cell.max_length, config.lengths.back() + shots * cell.train.length);
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
   for (const std::string& p :
        a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})

@@ -345,7 +345,7 @@ struct Condition {
 };
 Condition setting(const Task& task, const EvalConfig& c, const Task::Request& r) {
   Condition s{{{"train_len", c.train_length}, {"eval_len", r.length}},
-              c.trained_on(r.length) && r.fill <= c.fill_trained};
+              c.trained_on(r.length) && r.fill <= c.fill_trained && r.shots <= c.shots_trained};
   for (std::size_t a = 0; a < r.axes.size(); ++a) {
     if (std::isnan(r.axes[a])) continue;
     const Axis& axis = task.axes()[a];
@@ -353,7 +353,8 @@ Condition setting(const Task& task, const EvalConfig& c, const Task::Request& r)
     const auto at = std::find(axis.values.begin(), axis.values.end(), r.axes[a]);
     s.trained &= at - axis.values.begin() < axis.trained;
   }
-  if (c.most_fill() > 0) s.coords[fill_axis] = r.fill;
+  if (c.most(fill_axis) > 0) s.coords[fill_axis] = r.fill;
+  if (c.most(shots_axis) > 0) s.coords[shots_axis] = r.shots;
   return s;
 }
 
@@ -367,8 +368,10 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   std::vector<Sums> all(n), seen(n), unseen(n);
   Ranks ranks(n);
   Recalled recalled(n);
-  const auto reached = [&](int tokens) { return c.trained_on(tokens - c.fill_trained); };
-  score_all(model, task, first.tokens(), first.seed, steps, requests, progress,
+  const int trained_before =
+      c.fill_trained + c.shots_trained * std::min(first.length, c.train_length);
+  const auto reached = [&](int tokens) { return c.trained_on(tokens - trained_before); };
+  score_all(model, task, task.tokens(first), first.seed, steps, requests, progress,
             [&](const Scored& t) {
               const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0, 0, 1};
               all[t.request] += one;
@@ -397,7 +400,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   recalled.each(coords, [&](const std::vector<Sums>& targets, const Json& where) {
     out.push_back(accuracy(targets, "acc", split, where, chance.accuracy));
   });
-  if (reached(first.tokens())) return;
+  if (reached(task.tokens(first))) return;
   for (const auto& [name, part] : {std::pair{"seen", &seen}, std::pair{"unseen", &unseen}}) {
     if (std::all_of(part->begin(), part->end(), [](const Sums& s) { return s.count == 0; }))
       continue;
@@ -411,7 +414,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
 Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
   Batch b;
   b.size = static_cast<int>(requests.size());
-  b.length = requests[0].tokens();
+  b.length = task.tokens(requests[0]);
   const auto n = static_cast<std::size_t>(b.length);
   b.candidate_first = task.info().candidate_first, b.candidates = task.info().candidates;
   b.tokens.resize(requests.size() * n);
@@ -445,13 +448,15 @@ std::vector<Task::Request> axis_grid(const EvalConfig& c, const Task& task, int 
   std::vector<Task::Request> points = {drawn};
   for (const EvalAxis& axis : c.axes) {
     std::size_t a = 0;  // check() made sure that there is one
-    while (axis.name != fill_axis && task.axes()[a].name != axis.name) ++a;
+    while (!is_before(axis.name) && task.axes()[a].name != axis.name) ++a;
     std::vector<Task::Request> next;
     for (const auto& p : points)
       for (const double value : axis.values) {
         next.push_back(p);
         if (axis.name == fill_axis)
           next.back().fill = static_cast<std::int32_t>(value);
+        else if (axis.name == shots_axis)
+          next.back().shots = static_cast<std::int32_t>(value);
         else
           next.back().axes[a] = value;
       }
@@ -471,10 +476,10 @@ Task::Request request_of(const Task& task, const EvalConfig& c, pes_split split,
   return r;
 }
 
-int EvalConfig::most_fill() const {
+int EvalConfig::most(const char* name) const {
   double most = 0;
   for (const EvalAxis& axis : axes)
-    if (axis.name == fill_axis)
+    if (axis.name == name)
       for (const double value : axis.values) most = std::max(most, value);
   return static_cast<int>(most);
 }
@@ -492,9 +497,11 @@ void check(const EvalConfig& c, const Task& task) {
            task.text(), task.info().document, longest(c), reach(c));
   }
   for (const EvalAxis& axis : c.axes) {
-    if (axis.name == fill_axis) {
-      if (const std::string why = task.refuses_fill(c.lengths[0]); !why.empty())
-        fail(Exit::usage, "task '{}' has no axis 'fill': it {}", task.text(), why);
+    if (is_before(axis.name)) {
+      const std::string why = axis.name == fill_axis ? task.refuses_fill(c.lengths[0])
+                                                     : task.refuses_shots(c.lengths[0]);
+      if (!why.empty())
+        fail(Exit::usage, "task '{}' has no axis '{}': it {}", task.text(), axis.name, why);
       continue;
     }
     std::vector<std::string> names;
@@ -519,7 +526,7 @@ double tokens_read(const EvalConfig& c, const Task& task, int length) {
       tokens += static_cast<double>(windows_of(c, p, length).size()) * length;
   } else {
     for (const Task::Request& r : axis_grid(c, task, length, 0))
-      tokens += static_cast<double>(c.examples) * r.tokens();
+      tokens += static_cast<double>(c.examples) * task.tokens(r);
   }
   return tokens;
 }
@@ -550,17 +557,24 @@ std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConf
                                   const std::function<void(double)>& progress) {
   const auto score = [&](const Batch& b, const StepInfo& s) { return model.score(b, s); };
   std::vector<Observation> out = evaluate(score, task, c, length, seed, steps, progress);
-  const auto add_untrained = [&](int fill) {
-    const bool trained = c.trained_on(length) && fill <= c.fill_trained;
-    Observation o = observation("untrained", "share", "none", trained ? "id" : "ood",
+  const auto add_untrained = [&](const Task::Request& r) {
+    const Condition at = setting(task, c, r);
+    Observation o = observation("untrained", "share", "none", at.trained ? "id" : "ood",
                                 {{"train_len", c.train_length}, {"eval_len", length}});
-    if (fill > 0) o.coords[fill_axis] = fill;
-    const bool later = trained && length + fill > c.train_length;  // than encodings know
-    o.value = later ? 0 : model.encoding().untrained(length + fill);
+    if (r.fill > 0) o.coords[fill_axis] = r.fill;
+    if (r.shots > 0) o.coords[shots_axis] = r.shots;
+    const int tokens = task.tokens(r);
+    const bool later = at.trained && tokens > c.train_length;  // than encodings know
+    o.value = later ? 0 : model.encoding().untrained(tokens);
     out.push_back(std::move(o));
   };
-  add_untrained(0);
-  if (c.most_fill() > 0) add_untrained(c.most_fill());
+  Task::Request r;
+  r.length = length;
+  add_untrained(r);
+  r.fill = c.most(fill_axis);
+  // where training has some it reached further than encodings know
+  r.shots = c.shots_trained > 0 ? 0 : c.most(shots_axis);
+  if (r.fill > 0 || r.shots > 0) add_untrained(r);
   return out;
 }
 

@@ -36,6 +36,12 @@ struct EvalAxis {
 // The axis that every problem has: FILL tokens before the example, which push it to later positions
 // and make nothing else longer. It tells "further away" from "longer".
 inline constexpr const char* fill_axis = "fill";
+// Another: solved examples before it, drawn as training draws them (few-shot).
+inline constexpr const char* shots_axis = "shots";
+// Neither is a task's own.
+inline bool is_before(const std::string& axis) {
+  return axis == fill_axis || axis == shots_axis;
+}
 
 struct EvalConfig {
   std::vector<int> lengths;         // tokens
@@ -45,9 +51,10 @@ struct EvalConfig {
   int train_length = 0;
   int longest_trained = 0;  // where training went on at another length than it began with
   int fill_trained = 0;     // most FILL tokens before an example of training
+  int shots_trained = 0;    // most solved examples before one
   bool trained_on(int length) const { return length <= std::max(train_length, longest_trained); }
-  // Most FILL tokens that are asked for.
-  int most_fill() const;
+  // Most FILL tokens, or solved examples, that are asked for.
+  int most(const char* axis) const;
   pes_split split = PES_SPLIT_TEST;
 };
 

@@ -19,18 +19,24 @@ std::int64_t LengthPlan::reached(int longest, std::int64_t step) const {
 }
 
 double LengthPlan::mean(int longest, std::int64_t step) const {
-  const double before = fill / 2.0;
-  if (kind == LengthKind::fixed) return before + longest;
-  const double last =
-      std::min(longest, least + stride * static_cast<int>(reached(longest, step) - 1));
-  return before +
-         (kind == LengthKind::uniform || shorter ? (std::min(longest, least) + last) / 2 : last);
+  double own = longest;
+  if (kind != LengthKind::fixed) {
+    own = std::min(longest, least + stride * static_cast<int>(reached(longest, step) - 1));
+    if (kind == LengthKind::uniform || shorter) own = (std::min(longest, least) + own) / 2;
+  }
+  return fill / 2.0 + (1 + shots / 2.0) * own;
 }
 
 int LengthPlan::fill_of(std::uint64_t seed, std::uint64_t index) const {
   if (fill == 0) return 0;
   pes::Random random(seed, pes::purpose("fill"), index);
   return random.below(static_cast<std::uint32_t>(fill + 1));
+}
+
+int LengthPlan::shots_of(std::uint64_t seed, std::uint64_t index) const {
+  if (shots == 0) return 0;
+  pes::Random random(seed, pes::purpose("shots"), index);
+  return random.below(static_cast<std::uint32_t>(shots + 1));
 }
 
 std::vector<int> LengthPlan::all(int longest) const {
@@ -131,10 +137,15 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
                                  std::uint64_t seed, std::uint64_t first, int size,
                                  std::int64_t pass_tokens, std::int64_t& tokens) const {
   const auto count = static_cast<std::size_t>(size);
-  std::vector<int> fills(count), lengths(count);  // lengths with the FILL before the examples
+  std::vector<Task::Request> requests(count);
+  std::vector<int> lengths(count);  // with what stands before the examples
   for (std::size_t i = 0; i < count; ++i) {
-    fills[i] = plan.fill_of(seed, first + i);
-    lengths[i] = fills[i] + plan.length(longest, step, seed, first + i);
+    Task::Request& r = requests[i];
+    r.split = PES_SPLIT_TRAIN, r.seed = seed, r.index = first + i;
+    r.length = plan.length(longest, step, seed, r.index);
+    r.fill = plan.fill_of(seed, r.index);
+    r.shots = plan.shots_of(seed, r.index);
+    lengths[i] = task(part(r.index)).tokens(r);
     tokens += lengths[i];
   }
   std::vector<std::size_t> order(count);
@@ -155,14 +166,13 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
     b.targets.assign(n * rows, -1);
     if (main().positions() > 0) b.positions.resize(n * rows);
     for (std::size_t i = 0; i < rows; ++i) {
-      const std::uint64_t index = first + order[done + i];
-      const int length = lengths[order[done + i]], fill = fills[order[done + i]];
+      const Task::Request& r = requests[order[done + i]];
+      const int length = lengths[order[done + i]];
       const auto own = [&](std::vector<std::int32_t>& all) {  // without the PAD behind it
         const auto whole = row(all, i, n);
         return whole.first(std::min(whole.size(), static_cast<std::size_t>(length)));
       };
-      sample(part(index), {PES_SPLIT_TRAIN, seed, index, length - fill, -1, {}, fill},
-             own(b.tokens), own(b.targets), own(b.positions));
+      sample(part(r.index), r, own(b.tokens), own(b.targets), own(b.positions));
     }
     out.push_back(std::move(b));
     done = end;

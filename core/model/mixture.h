@@ -22,14 +22,16 @@ struct LengthPlan {
   bool shorter = true;    // growing: lengths below the one that is reached are drawn too
   bool per_step = false;  // one length for all examples of a step, instead of one for each
   int fill = 0;           // of any kind: 0 to so many FILL tokens stand before each example
+  int shots = 0;          // of any kind: 0 to so many solved examples do, of its length
   bool operator==(const LengthPlan&) const = default;
 
   // Tokens of training example `index` in `step`; follows from the arguments alone.
   int length(int longest, std::int64_t step, std::uint64_t seed, std::uint64_t index) const;
-  // FILL tokens before training example `index`.
+  // FILL tokens, and solved examples, before training example `index`.
   int fill_of(std::uint64_t seed, std::uint64_t index) const;
-  bool varies() const { return kind != LengthKind::fixed || fill > 0; }
-  // Tokens of an example with its FILL, expected over examples.
+  int shots_of(std::uint64_t seed, std::uint64_t index) const;
+  bool varies() const { return kind != LengthKind::fixed || fill > 0 || shots > 0; }
+  // Tokens of an example with what stands before it, expected over examples.
   double mean(int longest, std::int64_t step) const;
   std::vector<int> all(int longest) const;  // ascending, at least one
 

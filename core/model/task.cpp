@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "pesuite/random.hpp"
 
 namespace pesuite {
 
 Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_length,
            std::int32_t max_length, std::int32_t reach)
-    : task_(catalog.task(e.name).descriptor) {
+    : task_(catalog.task(e.name).descriptor), train_length_(train_length) {
   const std::string what = fmt::format("task '{}'", e.name);
   const std::vector<std::string> values = resolve_options(card(), e.options, what);
   text_ = expression_text(card(), values);
@@ -56,13 +57,15 @@ Task::Task(Task&& o) noexcept
       created_(std::exchange(o.created_, {})),
       text_(std::move(o.text_)),
       axes_(std::move(o.axes_)),
-      drawn_(std::move(o.drawn_)) {}
+      drawn_(std::move(o.drawn_)),
+      train_length_(o.train_length_) {}
 Task& Task::operator=(Task&& o) noexcept {
   std::swap(task_, o.task_);
   std::swap(created_, o.created_);
   std::swap(text_, o.text_);
   std::swap(axes_, o.axes_);
   std::swap(drawn_, o.drawn_);
+  std::swap(train_length_, o.train_length_);
   return *this;
 }
 Task::~Task() {
@@ -80,18 +83,27 @@ auto Task::with(const Request& r, F body) const {
 void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
                   std::span<double> optimum, std::span<std::int32_t> positions,
                   std::span<std::int32_t> distances) const {
-  PES_CHECK(tokens.size() == static_cast<std::size_t>(r.tokens()) && r.fill >= 0 &&
-            targets.size() == tokens.size());
+  PES_CHECK(tokens.size() == static_cast<std::size_t>(this->tokens(r)) && r.fill >= 0 &&
+            r.shots >= 0 && targets.size() == tokens.size());
   std::fill(distances.begin(), distances.end(), -1);
-  if (r.fill > 0) {
-    const auto fill = static_cast<std::size_t>(r.fill);
-    std::fill_n(tokens.begin(), fill, std::int32_t{PES_FILL});
-    std::fill_n(targets.begin(), fill, -1);
-    if (!optimum.empty()) std::fill_n(optimum.begin(), fill, std::nan(""));
-    tokens = tokens.subspan(fill), targets = targets.subspan(fill);
-    if (!optimum.empty()) optimum = optimum.subspan(fill);
-    if (!distances.empty()) distances = distances.subspan(fill);
+  if (r.fill > 0 || r.shots > 0) {
     PES_CHECK(positions.empty());
+    std::fill(targets.begin(), targets.end(), -1);
+    std::fill(optimum.begin(), optimum.end(), std::nan(""));
+    std::fill_n(tokens.begin(), r.fill, std::int32_t{PES_FILL});
+    auto at = static_cast<std::size_t>(r.fill);
+    Request shot = r;
+    shot.split = PES_SPLIT_TRAIN, shot.length = std::min(r.length, train_length_);
+    for (shot.shots = 1; shot.shots <= r.shots; ++shot.shots) {
+      const std::vector<std::int32_t> text = solved(shot);
+      std::copy(text.begin(), text.end(), tokens.begin() + static_cast<std::ptrdiff_t>(at));
+      at += text.size();
+    }
+    const auto length = static_cast<std::size_t>(r.length);
+    std::fill(tokens.begin() + static_cast<std::ptrdiff_t>(at + length), tokens.end(), PES_PAD);
+    tokens = tokens.subspan(at, length), targets = targets.subspan(at, length);
+    if (!optimum.empty()) optimum = optimum.subspan(at, length);
+    if (!distances.empty()) distances = distances.subspan(at, length);
   }
   pes_example example{sizeof(pes_example),
                       tokens.data(),
@@ -127,6 +139,37 @@ void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<st
           "task '{}', example {} of length {}: the target at position {}, {}, hangs on what stands "
           "{} tokens before it, which cannot be",
           text_, r.index, r.length, t, targets[t], distances[t]);
+}
+
+// The tokens of solved example number `shots` before the example in question, without PAD.
+std::vector<std::int32_t> Task::solved(Request r) const {
+  r.index =
+      pes::mix64(pes::mix64(r.index, pes::hash64("shot")), static_cast<std::uint64_t>(r.shots));
+  r.fill = r.shots = 0;
+  r.axes.clear();  // as training draws them
+  const auto n = static_cast<std::size_t>(r.length);
+  std::vector<std::int32_t> tokens(n), targets(n);
+  sample(r, tokens, targets);
+  for (std::size_t t = 0; t + 1 < n; ++t)
+    if (targets[t] >= 0 && targets[t] != tokens[t + 1])
+      fail(Exit::data, "task '{}': its examples do not hold their answers, so none can be shown",
+           text_);
+  while (!tokens.empty() && tokens.back() == PES_PAD) tokens.pop_back();
+  return tokens;
+}
+
+std::string Task::refuses_shots(std::int32_t length) const {
+  if (created_.head != PES_LM) return "answers with classes, which no example can show";
+  if (std::string why = refuses_fill(length); !why.empty())
+    return why.find("FILL") == std::string::npos ? why : "has symbols of its own in place of PAD";
+  Request r;
+  r.length = length;
+  try {
+    for (r.shots = 1; r.shots <= 8; ++r.shots) solved(r);
+  } catch (const Error&) {
+    return "has examples that do not hold their answers";
+  }
+  return "";
 }
 
 std::string Task::refuses_fill(std::int32_t length) const {

@@ -3,6 +3,7 @@
 
 #include <pesuite/pesuite.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,9 +47,13 @@ class Task {
     std::int64_t start = -1;   // corpora; -1: drawn
     std::vector<double> axes;  // empty: all drawn
     std::int32_t fill = 0;     // FILL tokens before the example, beside its length
-    std::int32_t tokens() const { return fill + length; }
+    std::int32_t shots = 0;    // solved training examples behind FILL and before the example
   };
-  // Fills tokens and targets, one a token of the request, and optimum, positions and distances
+  // Tokens that a request takes. Those of a solved example are at most the training length.
+  std::int32_t tokens(const Request& r) const {
+    return r.fill + r.shots * std::min(r.length, train_length_) + r.length;
+  }
+  // Fills tokens and targets, one of each of tokens(request), and optimum, positions and distances
   // where they are not empty. Error (data) when the task says that there is no such example, or
   // breaks its promises.
   void sample(const Request&, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
@@ -56,6 +61,8 @@ class Task {
               std::span<std::int32_t> distances = {}) const;
   // Why FILL cannot stand before its examples of this length, as the end of a sentence; "": it can.
   std::string refuses_fill(std::int32_t length) const;
+  // Why solved examples cannot, likewise.
+  std::string refuses_shots(std::int32_t length) const;
   // Tokens stand where the task says, at 0 .. positions() - 1; 0: at their places.
   std::int32_t positions() const { return created_.positions; }
   bool has_oracle() const { return task_->oracle != nullptr; }
@@ -76,12 +83,14 @@ class Task {
  private:
   template <class F>
   auto with(const Request&, F body) const;
+  std::vector<std::int32_t> solved(Request) const;
 
   const pes_task* task_;
   pes_task_created created_{};
   std::string text_;
   std::vector<Axis> axes_;
   std::vector<double> drawn_;  // values of axes that say so
+  std::int32_t train_length_;
 };
 
 }  // namespace pesuite

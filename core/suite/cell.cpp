@@ -106,6 +106,7 @@ Json to_json(const TrainConfig& c) {
                     {"shorter", c.lengths.shorter},
                     {"per", c.lengths.per_step ? "step" : "example"}};
   if (c.lengths.fill > 0) j["fill"] = c.lengths.fill;
+  if (c.lengths.shots > 0) j["shots"] = c.lengths.shots;
   return j;
 }
 
@@ -132,6 +133,7 @@ TrainConfig train_from_json(const Json& j) {
     c.lengths.per_step = l.at("per") == "step";
   }
   c.lengths.fill = j.value("fill", 0);
+  c.lengths.shots = j.value("shots", 0);
   return c;
 }
 
@@ -311,6 +313,8 @@ std::string data_text(const CellConfig& c) {
   const LengthPlan& l = c.train.lengths;
   if (l.fill > 0)
     out += fmt::format("{}0 to {} FILL before each example", out.empty() ? "" : "; ", l.fill);
+  if (l.shots > 0)
+    out += fmt::format("{}0 to {} solved examples before each", out.empty() ? "" : "; ", l.shots);
   if (l.kind == LengthKind::fixed) return out;
   const std::vector<int> all = l.all(c.train.length);
   out += fmt::format("{}lengths {} to {}{}", out.empty() ? "" : "; ", all.front(), all.back(),

@@ -190,7 +190,8 @@ class Planner {
                 {"digest", i.digest ? i.digest : ""},
                 {"note", i.note ? i.note : ""},
                 {"axes", axes},
-                {"refuses_fill", task.refuses_fill(train_length)}};
+                {"refuses_fill", task.refuses_fill(train_length)},
+                {"refuses_shots", task.refuses_shots(train_length)}};
       }));
     });
   }
@@ -298,6 +299,20 @@ class Planner {
     return in_tokens(found->second, train_length, 0);
   }
 
+  // Solved examples before those of an evaluation.
+  static std::vector<int> shots(const EvalSettings& e) {
+    const auto found = e.axes.find(shots_axis);
+    if (found == e.axes.end()) return {0};
+    std::set<int> all;
+    for (const std::string& t : found->second) {
+      double count = 0;
+      if (!parse_count(t, count) || count < 0 || count != std::floor(count) || count > 1024)
+        fail(Exit::usage, "'axes.shots' holds '{}', which is no number of examples such as 3", t);
+      all.insert(static_cast<int>(count));
+    }
+    return {all.begin(), all.end()};
+  }
+
   static EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths,
                                 int train_length, const Json& facts) {
     EvalConfig c;
@@ -306,12 +321,13 @@ class Planner {
     c.train_length = train_length;
     if (facts.at("document").get<std::int64_t>() > 0) c.protocols = e.protocols;
     for (const auto& [name, texts] : e.axes) {
-      if (name == fill_axis) {
-        if (const std::string why = facts.value("refuses_fill", std::string()); !why.empty())
-          fail(Exit::usage, "'axes' names 'fill', but task '{}' {}", e.task, why);
-        EvalAxis fill{name, {}};
-        for (const int tokens : fills(e, train_length)) fill.values.push_back(tokens);
-        c.axes.push_back(std::move(fill));
+      if (is_before(name)) {
+        if (const std::string why = facts.value("refuses_" + name, std::string()); !why.empty())
+          fail(Exit::usage, "'axes' names '{}', but task '{}' {}", name, e.task, why);
+        EvalAxis before{name, {}};
+        for (const int x : name == fill_axis ? fills(e, train_length) : shots(e))
+          before.values.push_back(x);
+        c.axes.push_back(std::move(before));
         continue;
       }
       if (!facts.at("axes").contains(name)) {
@@ -342,14 +358,17 @@ class Planner {
             Plan& plan) {
     const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
     // of all encodings, so that those that train alike have the same trunk
-    int max_length = longest_trained(train_length) + t.train.lengths.fill, reached = 0;
+    int max_length =
+            longest_trained(train_length) * (1 + t.train.lengths.shots) + t.train.lengths.fill,
+        reached = 0;
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
       evals.emplace_back(&s, in_tokens(s.lengths, train_length));
       try {
         for (const int l : evals.back().second)
-          max_length = std::max(max_length, l + fills(s, train_length).back());
+          max_length = std::max(max_length, l + fills(s, train_length).back() +
+                                                shots(s).back() * std::min(l, train_length));
       } catch (const Error& error) {
         problems_.add(s.where.at("axes"), error.what(), error.code());
         return false;
@@ -420,16 +439,23 @@ class Planner {
         check_documents(ec, task, t, reached);
         if (settings->probes.empty())
           for (const int l : lengths) c.evals.push_back({l, reached, ec, {}});
-        if (ec.most_fill() > 0 && t.train.lengths.fill == 0) {
-          const std::string note = fmt::format(
-              "{}: evaluation puts FILL before examples, which training never shows; 'train.fill = "
-              "4' shows a little of it",
-              t.id);
-          if (noted_.insert(note).second) plan.notes.push_back(note);
-        }
-        if (ec.most_fill() > 0 && !settings->probes.empty())
+        const auto note = [&](const std::string& sentence) {
+          if (noted_.insert(t.id + sentence).second)
+            plan.notes.push_back(fmt::format("{}: {}", t.id, sentence));
+        };
+        if (ec.most(fill_axis) > 0 && t.train.lengths.fill == 0)
+          note(
+              "evaluation puts FILL before examples, which training never shows; 'train.fill = 4' "
+              "shows a little of it");
+        if (ec.most(shots_axis) > 0 && t.train.lengths.shots == 0)
+          note(
+              "evaluation puts solved examples before examples, which training never does; "
+              "'train.shots = 3' does");
+        if ((ec.most(fill_axis) > 0 || ec.most(shots_axis) > 0) && !settings->probes.empty())
           fail(Exit::usage,
-               "probes look at examples without FILL: 'axes' of the same entry names it");
+               "probes look at examples with nothing before them: 'axes' of the same entry names "
+               "'{}'",
+               ec.most(fill_axis) > 0 ? fill_axis : shots_axis);
         key = "probes";
         add_probes(c, *settings, lengths, {0, reached, ec, {}});
       } catch (const Error& error) {
@@ -456,6 +482,7 @@ class Planner {
     if (s.mix.empty() && !s.lengths.varies()) return true;
     const std::string& where = s.lengths.kind != LengthKind::fixed ? s.lengths_where
                                : s.lengths.fill > 0                ? s.fill_where
+                               : s.lengths.shots > 0               ? s.shots_where
                                                                    : s.mix[0].where;
     if (s.lengths.kind != LengthKind::fixed && s.lengths.least > lengths.train) {
       problems_.add(
@@ -482,10 +509,16 @@ class Planner {
             const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
             const std::vector<Task> mixed = make_mixed_tasks(catalog_, config);
             const Mixture mixture = make_mixture(own, mixed, config.mix);
-            for (std::size_t part = 0; s.lengths.fill > 0 && part < mixture.parts(); ++part)
-              if (const Task& task = mixture.task(part); !task.refuses_fill(lengths.train).empty())
-                fail(Exit::usage, "no FILL can stand before examples of task '{}': it {}",
-                     task.text(), task.refuses_fill(lengths.train));
+            for (std::size_t part = 0; part < mixture.parts(); ++part) {
+              const Task& task = mixture.task(part);
+              const auto refuse = [&](int wanted, const char* what, const std::string& why) {
+                if (wanted > 0 && !why.empty())
+                  fail(Exit::usage, "no {} can stand before examples of task '{}': it {}", what,
+                       task.text(), why);
+              };
+              refuse(s.lengths.fill, "FILL", task.refuses_fill(lengths.train));
+              refuse(s.lengths.shots, "solved ones", task.refuses_shots(lengths.train));
+            }
             try_lengths(mixture, s.lengths, lengths.train);
             for (const int later : switch_lengths_) try_lengths(mixture, s.lengths, later);
             return {{"vocabulary", mixture.vocabulary()}};

@@ -49,9 +49,10 @@ void estimate_cost(PlannedCell& c, double rate) {
                  : std::max(1, e.config.train_length / p.targets) * static_cast<double>(e.length));
     }
     for (const EvalAxis& a : e.config.axes) {
-      if (a.name == fill_axis) {  // of every point, its own number of tokens beside the length
+      if (is_before(a.name)) {  // of every point, its own number of tokens beside the length
+        const double each = a.name == fill_axis ? 1.0 : std::min(e.length, t.length);
         double all = 0;
-        for (const double fill : a.values) all += 1 + fill / e.length;
+        for (const double value : a.values) all += 1 + value * each / e.length;
         tokens *= all;
       } else {
         tokens *= static_cast<double>(a.values.size());

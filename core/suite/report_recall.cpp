@@ -64,8 +64,14 @@ std::string distance_text(std::pair<int, int> d) {
   return fmt::format("{}–{}", d.first, d.second - 1);
 }
 
-const char* what_of(const TaskData& t) {
-  return t.problem ? "error" : t.has("regret") ? "regret" : "nats";
+// What is shown of them: in titles, at the beginning of a sentence, and with its unit.
+struct Words {
+  const char *title, *sentence, *unit;
+};
+Words words_of(const TaskData& t) {
+  if (t.problem) return {"error", "Errors", "errors (%)"};
+  if (t.has("regret")) return {"regret", "Regret", "regret (nats per token)"};
+  return {"nats", "Nats", "nats per token"};
 }
 
 // Values of seeds as they are shown: of problems, errors in percent.
@@ -79,7 +85,7 @@ std::vector<SeedValue> shown(const TaskData& t, std::size_t encoding, const Plac
 Block recall_block(const RunData& run, const TaskData& t, const std::vector<Recall>& all) {
   std::set<std::pair<int, int>> columns;
   for (const Recall& r : all) columns.insert(r.distances.begin(), r.distances.end());
-  Block b{fmt::format("What must be recalled: {} by distance", what_of(t)),
+  Block b{fmt::format("What must be recalled: {} by distance", words_of(t).title),
           "",
           {{t.problem ? "setting" : "length", "encoding", "all"}},
           2};
@@ -96,11 +102,9 @@ Block recall_block(const RunData& run, const TaskData& t, const std::vector<Reca
       }
     }
   b.caption = fmt::format(
-      "{} of the targets that hang on one place before them, by the tokens from there to the "
+      "{} of the targets that hang on one place before them{}, by the tokens from there to the "
       "target{}. {}",
-      t.problem         ? "Errors (%)"
-      : t.has("regret") ? "Regret (nats per token)"
-                        : "Nats",
+      words_of(t).sentence, t.problem ? ", in percent" : ", in nats per token",
       t.corpus ? "; *not in sight*: the window does not hold that place" : "", seed_phrase(t));
   return b;
 }
@@ -143,23 +147,18 @@ Figure recall_figure(const RunData& run, const TaskData& t, const Recall& r,
   Figure f;
   f.name = file_name(run, t, "recall", what);
   f.kind = "length";
-  f.title = figure_title(run, t, fmt::format("{} by distance at {}", what_of(t), r.name));
+  f.title = figure_title(run, t, fmt::format("{} by distance at {}", words_of(t).title, r.name));
   f.caption = fmt::format(
       "{} of targets that must be recalled, by the tokens back to what they hang on, in buckets "
       "from each power of two to the next. {} Grey vertical line: training length.",
-      t.problem         ? "Errors"
-      : t.has("regret") ? "Regret"
-                        : "Nats",
-      band_sentence(t));
+      words_of(t).sentence, band_sentence(t));
   f.caption += edge_sentence(lines.range, logarithmic);
   add_series(f.settings, run, t, &lines);
   add_length_axis(f.settings, t, xs, "tokens back");
   Ticks ticks;
   for (const auto& [from, to] : in_sight) ticks.emplace_back(from, std::to_string(from));
   add_ticks(f.settings, "x", ticks);
-  f.settings.text("y_label", t.problem         ? "errors (%)"
-                             : t.has("regret") ? "regret (nats per token)"
-                                               : "nats per token");
+  f.settings.text("y_label", words_of(t).unit);
   f.settings.number("optimum", 0);
   add_y_axis(f.settings, lines.range, logarithmic);
   f.rows = std::move(lines.rows);

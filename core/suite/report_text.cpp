@@ -118,24 +118,35 @@ std::string trained_sentence(const RunData& run, const TaskData& t) {
       criterion, join(not_learned, ", "));
 }
 
+// " behind 64 FILL and 3 solved examples", or nothing.
+static std::string behind(const AxisValues& before) {
+  std::string out;
+  for (const auto& [axis, value] : before)
+    out += fmt::format("{} {:g} {}", out.empty() ? " behind" : " and", value,
+                       axis == fill_axis ? "FILL" : "solved examples");
+  return out;
+}
+
 std::string untrained_sentence(const RunData& run, const TaskData& t) {
   std::string out;
   for (const std::size_t e : t.encodings) {
     std::string places;
     for (const int l : t.lengths) {
-      std::set<AxisValues> extents = {{}};  // of the length alone, and of FILL before it
-      for (const Setting& s : t.settings)
+      std::set<AxisValues> extents = {{}};  // of the length alone, and of what stands before it
+      for (const Setting& s : t.settings) {
+        AxisValues before;
         for (const auto& axis : s.axes)
-          if (s.length == l && axis.first == fill_axis) extents.insert({axis});
+          if (s.length == l && is_before(axis.first) && axis.second > 0) before.push_back(axis);
+        extents.insert(before);
+      }
       for (const AxisValues& extent : extents) {
         Place p = whole("untrained", "", l);
         p.axes = extent;
         double most = 0;
         for (const SeedValue& v : values_at(t, e, p)) most = std::max(most, v.value);
         if (most > 0)
-          places +=
-              fmt::format("{}{:.3g} % at {}{}", places.empty() ? "" : ", ", 100 * most, l,
-                          extent.empty() ? "" : fmt::format(" behind {:g} FILL", extent[0].second));
+          places += fmt::format("{}{:.3g} % at {}{}", places.empty() ? "" : ", ", 100 * most, l,
+                                behind(extent));
       }
     }
     if (!places.empty())

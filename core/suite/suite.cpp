@@ -35,6 +35,7 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
   c.keep_best = keep_best;
   if (lengths.kind != LengthKind::fixed) c.lengths = lengths;
   c.lengths.fill = lengths.fill;
+  c.lengths.shots = lengths.shots;
   if (lengths.kind == LengthKind::growing) c.lengths.over = interval(lengths_over);
   return c;
 }
@@ -149,6 +150,8 @@ void read_train(Reader& r, TrainSettings& t) {
   r.table("lengths", [&](Reader& l) { read_lengths(l, t); });
   t.lengths.fill = static_cast<int>(r.integer("fill", t.lengths.fill, 0, 1 << 20));
   t.fill_where = r.where("fill");
+  t.lengths.shots = static_cast<int>(r.integer("shots", t.lengths.shots, 0, 1 << 10));
+  t.shots_where = r.where("shots");
   if (r.has("mix")) t.mix.clear();  // as every list: replaced by what lies on top
   r.tables("mix", [&](Reader& m, const std::string&) { read_mix(m, t.mix.emplace_back()); });
   t.dropout_steps = r.integer("dropout_steps", t.dropout_steps, -1, std::int64_t{1} << 40);

@@ -48,7 +48,7 @@ struct TrainSettings {  // what a suite says, before lengths and models make ste
   bool keep_best = true;
   LengthPlan lengths;
   Extent lengths_over{Extent::Unit::share, 0.5};
-  std::string lengths_where, fill_where;
+  std::string lengths_where, fill_where, shots_where;
   std::vector<SuiteMix> mix;
 
   // With a training length and the cost of a token, forward, in FLOPs.

@@ -228,6 +228,7 @@ class Work {
     EvalConfig config = e.config;
     config.longest_trained = longest_trained(cell_);
     config.fill_trained = cell_.train.lengths.fill;
+    config.shots_trained = cell_.train.lengths.shots;
     const auto heard = [&](double share) {
       progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
                 (done + share * work) / total_work_});

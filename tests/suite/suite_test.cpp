@@ -336,6 +336,45 @@ examples = 10
     EXPECT_THAT(problems([&] { planned(task, fill, train); }), ::testing::HasSubstr(what));
 }
 
+// Solved examples before examples, the same way.
+TEST_F(Suites, SolvedExamplesStandBeforeExamples) {
+  const auto planned = [&](const std::string& task, const std::string& shots,
+                           const std::string& train = "shots = 3") {
+    return plan(fmt::format(R"(
+model = {{micro = {{}}}}
+encoding = [{{expr = "rope"}}]
+[[task]]
+task = "{}"
+train_len = 23
+[train]
+steps = 40
+{}
+[[eval]]
+lengths = ["1x", 43]
+axes = {{shots = {}}}
+examples = 10
+)",
+                            task, train, shots));
+  };
+  const Plan p = planned("copy", "[0, 3]");
+  const PlannedCell& cell = p.cells.at(0);
+  EXPECT_EQ(cell.config.train.lengths.shots, 3);
+  EXPECT_EQ(train_from_json(to_json(cell.config.train)).lengths, cell.config.train.lengths);
+  EXPECT_EQ(cell.config.max_length, 43 + 3 * 23);
+  EXPECT_EQ(cell.evals.at(0).config.axes.at(0).values, (std::vector<double>{0, 3}));
+  EXPECT_THAT(plan_table(p, 1), ::testing::HasSubstr("0 to 3 solved examples before each"));
+  EXPECT_THAT(p.notes, ::testing::IsEmpty());
+  EXPECT_THAT(planned("copy", "[3]", "").notes,
+              ::testing::Contains(::testing::HasSubstr("which training never does")));
+  for (const auto& [task, shots, train, what] :
+       {std::tuple{"toylag", "[3]", "", "'axes' names 'shots', but task '*' is a corpus"},
+        std::tuple{"toylag", "[0]", "shots = 1",
+                   "no solved ones can stand before examples of task"},
+        std::tuple{"even_pairs", "[3]", "", "answers with classes"},
+        std::tuple{"copy", "[2.5]", "", "'axes.shots' holds '2.5'"}})
+    EXPECT_THAT(problems([&] { planned(task, shots, train); }), ::testing::HasSubstr(what));
+}
+
 // What cannot be trained on is said when the suite is planned, at its line, and what is trained on
 // is said as well.
 TEST_F(Suites, LengthsAndMixturesAreTriedBeforeTheyRun) {
@@ -463,7 +502,7 @@ void expect_examples(const Plan& plan, const Catalog& catalog, const std::string
       for (const EvalAxis& a : e.config.axes) points *= std::ssize(a.values);
       for (std::int64_t i = 0; i < points; ++i) {
         const Task::Request r = request_of(task, e.config, PES_SPLIT_TEST, i, e.length, 1);
-        std::vector<std::int32_t> tokens(r.tokens()), targets(r.tokens());
+        std::vector<std::int32_t> tokens(task.tokens(r)), targets(task.tokens(r));
         EXPECT_NO_THROW(task.sample(r, tokens, targets))
             << where << ": task " << cell.task << ", length " << e.length << ", point " << i;
       }

@@ -14,7 +14,7 @@ struct Told {
 };
 Told told(const Task& task, Task::Request r) {
   Told e;
-  const auto n = static_cast<std::size_t>(r.tokens());
+  const auto n = static_cast<std::size_t>(task.tokens(r));
   e.tokens.resize(n), e.targets.resize(n), e.distances.resize(n, 77);
   task.sample(r, e.tokens, e.targets, {}, {}, e.distances);
   return e;
