@@ -293,11 +293,10 @@ lengths = {kind = "growing", min = 4, stride = 2, over = "25%", per = "step"})")
     EXPECT_THAT(problems([&] { mixed(with); }), ::testing::HasSubstr(what));
 }
 
-// FILL before examples: drawn in training, asked for by evaluation as the axis `fill`.
-TEST_F(Suites, FillPushesExamplesBack) {
-  const auto planned = [&](const std::string& task, const std::string& fill,
-                           const std::string& train = "fill = 4") {
-    return plan(fmt::format(R"(
+// A cell with something before its examples: in training, and in evaluation as `axes`.
+std::string with_something_before(const std::string& task, const std::string& axes,
+                                  const std::string& train) {
+  return fmt::format(R"(
 model = {{micro = {{}}}}
 encoding = [{{expr = "rope"}}]
 [[task]]
@@ -308,10 +307,17 @@ steps = 40
 {}
 [[eval]]
 lengths = ["1x", 43]
-axes = {{fill = {}}}
+axes = {{{}}}
 examples = 10
 )",
-                            task, train, fill));
+                     task, train, axes);
+}
+
+// FILL before examples: drawn in training, asked for by evaluation as the axis `fill`.
+TEST_F(Suites, FillPushesExamplesBack) {
+  const auto planned = [&](const std::string& task, const std::string& fill,
+                           const std::string& train = "fill = 4") {
+    return plan(with_something_before(task, "fill = " + fill, train));
   };
   const Plan p = planned("copy", R"([0, "1x", "3x"])");
   const PlannedCell& cell = p.cells.at(0);
@@ -340,21 +346,7 @@ examples = 10
 TEST_F(Suites, SolvedExamplesStandBeforeExamples) {
   const auto planned = [&](const std::string& task, const std::string& shots,
                            const std::string& train = "shots = 3") {
-    return plan(fmt::format(R"(
-model = {{micro = {{}}}}
-encoding = [{{expr = "rope"}}]
-[[task]]
-task = "{}"
-train_len = 23
-[train]
-steps = 40
-{}
-[[eval]]
-lengths = ["1x", 43]
-axes = {{shots = {}}}
-examples = 10
-)",
-                            task, train, shots));
+    return plan(with_something_before(task, "shots = " + shots, train));
   };
   const Plan p = planned("copy", "[0, 3]");
   const PlannedCell& cell = p.cells.at(0);

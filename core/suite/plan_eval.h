@@ -1,0 +1,21 @@
+// What the [[eval]] entries of a suite ask for, in tokens and values.
+#pragma once
+
+#include "model/evaluate.h"
+#include "suite/suite.h"
+
+namespace pesuite {
+
+// Lengths or other extents, "96" or "2x" of the training length, ascending and each once.
+std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length, int least = 1);
+// What stands before the examples: FILL tokens, as numbers or multiples as lengths are, and solved
+// examples. Ascending; 0 alone where nothing is asked for. Error (usage) for what is no number.
+std::vector<int> fills(const EvalSettings&, int train_length);
+std::vector<int> shots(const EvalSettings&);
+
+// `facts` of the task: its "document", "axes", "refuses_fill" and "refuses_shots". Error (usage)
+// for an axis or a value that it does not have.
+EvalConfig eval_config(const EvalSettings&, const std::vector<int>& lengths, int train_length,
+                       const Json& facts);
+
+}  // namespace pesuite
