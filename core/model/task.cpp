@@ -160,8 +160,7 @@ std::vector<std::int32_t> Task::solved(Request r) const {
 
 std::string Task::refuses_shots(std::int32_t length) const {
   if (created_.head != PES_LM) return "answers with classes, which no example can show";
-  if (std::string why = refuses_fill(length); !why.empty())
-    return why.find("FILL") == std::string::npos ? why : "has symbols of its own in place of PAD";
+  if (std::string why = refuses_fill(length); !why.empty()) return why;
   Request r;
   r.length = length;
   try {
@@ -182,7 +181,8 @@ std::string Task::refuses_fill(std::int32_t length) const {
   for (; r.index < 8; ++r.index) {
     sample(r, tokens, targets);
     for (const std::int32_t id : tokens)
-      if (id > PES_FILL && id < PES_FIRST_SYMBOL) return "has symbols of its own in place of FILL";
+      if (id > PES_FILL && id < PES_FIRST_SYMBOL)
+        return "has symbols of its own in place of FILL and PAD";
   }
   return created_.inputs > PES_FILL ? "" : "has no FILL in its alphabet";
 }
