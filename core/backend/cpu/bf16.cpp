@@ -44,29 +44,43 @@ PESUITE_BF16 inline __mmask16 first_lanes(Index n) {
   return static_cast<__mmask16>((1u << std::clamp<Index>(n, 0, 16)) - 1);
 }
 
-// R rows of c by 4 vectors.
-template <int R>
-PESUITE_BF16 void dots(Index vectors, Index words, const Word* a, Index lda, const Word* b,
-                       Index ldb, float* c, Index ldc, bool add) {
-  __m512 sums[R][4];
-  __mmask16 masks[4];
-  for (int v = 0; v < 4; ++v) masks[v] = v < vectors ? 0xffff : 0;
+// R rows of c by V vectors. What c has is added at the end: as the first value of the sums it makes
+// g++ 12 keep them in memory.
+template <int R, int V>
+PESUITE_BF16 inline void dots(Index words, const Word* a, Index lda, const Word* b, Index ldb,
+                              float* c, Index ldc, bool add) {
+  __m512 sums[R][V];
   for (int r = 0; r < R; ++r)
-    for (int v = 0; v < 4; ++v)
-      sums[r][v] =
-          add ? _mm512_maskz_loadu_ps(masks[v], c + r * ldc + 16 * v) : _mm512_setzero_ps();
+    for (int v = 0; v < V; ++v) sums[r][v] = _mm512_setzero_ps();
   for (Index k = 0; k < words; ++k) {
-    __m512bh row[4];
-    for (int v = 0; v < 4; ++v)
-      row[v] = reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi32(masks[v], b + k * ldb + 16 * v));
+    __m512bh row[V];
+    for (int v = 0; v < V; ++v)
+      row[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + k * ldb + 16 * v));
     for (int r = 0; r < R; ++r) {
       const auto x =
           reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[r * lda + k])));
-      for (int v = 0; v < 4; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], x, row[v]);
+      for (int v = 0; v < V; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], x, row[v]);
     }
   }
   for (int r = 0; r < R; ++r)
-    for (int v = 0; v < 4; ++v) _mm512_mask_storeu_ps(c + r * ldc + 16 * v, masks[v], sums[r][v]);
+    for (int v = 0; v < V; ++v) {
+      float* const to = c + r * ldc + 16 * v;
+      _mm512_storeu_ps(to, add ? _mm512_add_ps(_mm512_loadu_ps(to), sums[r][v]) : sums[r][v]);
+    }
+}
+
+// 16 rows of c by V vectors.
+template <int V>
+PESUITE_BF16 void dots(Index words, const Word* a, Index lda, const Word* b, Index ldb, float* c,
+                       Index ldc, bool add) {
+  if constexpr (V > 2) {  // 24 of 32 registers hold sums
+    dots<6, V>(words, a, lda, b, ldb, c, ldc, add);
+    dots<5, V>(words, a + 6 * lda, lda, b, ldb, c + 6 * ldc, ldc, add);
+    dots<5, V>(words, a + 11 * lda, lda, b, ldb, c + 11 * ldc, ldc, add);
+  } else {
+    dots<8, V>(words, a, lda, b, ldb, c, ldc, add);
+    dots<8, V>(words, a + 8 * lda, lda, b, ldb, c + 8 * ldc, ldc, add);
+  }
 }
 
 // 16 rows of c by up to 4 tiles of 16 columns.
@@ -156,17 +170,14 @@ void Multiplier::product(Index M, Index N, Index words, const Word* a, Index lda
       const Word* const y = b + n;
       float* const z = c + m * ldc + n;
       const Index vectors = std::min<Index>(4, (N - n) / grain);
-      if (!tiles_) {
-        dots<6>(vectors, words, x, lda, y, ldb, z, ldc, add);
-        dots<5>(vectors, words, x + 6 * lda, lda, y, ldb, z + 6 * ldc, ldc, add);
-        dots<5>(vectors, words, x + 11 * lda, lda, y, ldb, z + 11 * ldc, ldc, add);
-        continue;
-      }
+      const auto run = [&](auto dots_of, auto tiles_of) {
+        (tiles_ ? tiles_of : dots_of)(words, x, lda, y, ldb, z, ldc, add);
+      };
       switch (vectors) {
-        case 1: tiles<1>(words, x, lda, y, ldb, z, ldc, add); break;
-        case 2: tiles<2>(words, x, lda, y, ldb, z, ldc, add); break;
-        case 3: tiles<3>(words, x, lda, y, ldb, z, ldc, add); break;
-        default: tiles<4>(words, x, lda, y, ldb, z, ldc, add);
+        case 1: run(dots<1>, tiles<1>); break;
+        case 2: run(dots<2>, tiles<2>); break;
+        case 3: run(dots<3>, tiles<3>); break;
+        default: run(dots<4>, tiles<4>);
       }
     }
 }

@@ -49,9 +49,7 @@ PESUITE_BF16 void tile_of(float* c, Index ldc, Index columns, const std::uint32_
   for (int v = 0; v < 4; ++v)
     masks[v] = static_cast<__mmask16>((1u << std::clamp<Index>(columns - 16 * v, 0, 16)) - 1);
   for (int r = 0; r < R; ++r)
-    for (int v = 0; v < 4; ++v)
-      sums[r][v] =
-          add ? _mm512_maskz_loadu_ps(masks[v], c + r * ldc + 16 * v) : _mm512_setzero_ps();
+    for (int v = 0; v < 4; ++v) sums[r][v] = _mm512_setzero_ps();
   for (Index k = 0; k < pairs; ++k) {
     __m512bh row[4];
     for (int v = 0; v < 4; ++v)
@@ -62,8 +60,13 @@ PESUITE_BF16 void tile_of(float* c, Index ldc, Index columns, const std::uint32_
       for (int v = 0; v < 4; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], x, row[v]);
     }
   }
+  // added here: as the first value of the sums it makes g++ 12 keep them in memory
   for (int r = 0; r < R; ++r)
-    for (int v = 0; v < 4; ++v) _mm512_mask_storeu_ps(c + r * ldc + 16 * v, masks[v], sums[r][v]);
+    for (int v = 0; v < 4; ++v) {
+      float* const to = c + r * ldc + 16 * v;
+      const __m512 before = add ? _mm512_maskz_loadu_ps(masks[v], to) : _mm512_setzero_ps();
+      _mm512_mask_storeu_ps(to, masks[v], _mm512_add_ps(before, sums[r][v]));
+    }
 }
 
 PESUITE_BF16 void rows_of(int rows, float* c, Index ldc, Index columns, const std::uint32_t* a,
