@@ -16,7 +16,7 @@ namespace {
 using Index = std::int64_t;
 constexpr Index a_panel = 48, b_panel = 64;  // columns that stand together
 constexpr Index tile = 6;                    // rows of c in registers, by 4 vectors
-constexpr Index depth = 256;                 // pairs of rows between two visits to c
+constexpr Index depth = 64;                  // pairs of rows between two visits to c
 
 // Rows 2k and 2k + 1 of x [K, columns] as pairs of bf16, for `pairs` pairs from `first` on, in
 // panels of P columns: to[panel][k][P]. Columns and rows that are not there are 0.
@@ -39,6 +39,41 @@ PESUITE_BF16 void pack(std::uint32_t* to, const float* x, Index columns, Index K
     }
   }
 }
+
+// Rows of a and of b that will be packed next: fetched a few lines at a time while tiles are
+// multiplied, which need none, so that packing does not wait for them.
+class Ahead {
+ public:
+  // Columns first .. last - 1 of `rows` rows of x [.., columns].
+  void add(const float* x, Index columns, Index first, Index last, Index rows) {
+    last = std::min(last, columns);
+    if (rows <= 0 || first >= last) return;
+    parts_[count_++] = {reinterpret_cast<const char*>(x + first), columns * size,
+                        (last - first) * size, rows};
+    lines_ += rows * ((last - first) * size / line + 1);
+  }
+  void share(Index tiles) { each_ = (lines_ + tiles - 1) / tiles; }  // out among calls of fetch()
+  void fetch() {
+    for (Index i = 0; i < each_ && at_ < count_; ++i) {
+      Part& p = parts_[at_];
+      __builtin_prefetch(p.data + column_, 0, 2);
+      if (column_ += line; column_ < p.width) continue;
+      column_ = 0;
+      p.data += p.stride;
+      if (--p.rows == 0) ++at_;
+    }
+  }
+
+ private:
+  static constexpr Index line = 64, size = sizeof(float);
+  struct Part {
+    const char* data;
+    Index stride, width, rows;  // bytes, but for rows
+  };
+  Part parts_[2] = {};
+  int count_ = 0, at_ = 0;
+  Index column_ = 0, lines_ = 0, each_ = 0;
+};
 
 // R rows of c by 4 vectors: adds the sum over `pairs` pairs.
 template <int R>
@@ -124,13 +159,21 @@ void outer_bf16(float* c, const float* a, const float* b, Index M, Index N, Inde
         pack<a_panel>(pa + (p - s.first_a) * size_a, a, M, K, first, pairs, p);
       for (Index p = s.first_b; p < s.last_b; ++p)
         pack<b_panel>(pb + (p - s.first_b) * size_b, b, N, K, first, pairs, p);
+      Ahead ahead;
+      const Index next = 2 * (first + pairs), rows = std::min(2 * depth, K - next);
+      ahead.add(a + next * M, M, s.first_a * a_panel, s.last_a * a_panel, rows);
+      ahead.add(b + next * N, N, s.first_b * b_panel, s.last_b * b_panel, rows);
+      ahead.share(
+          std::max<Index>(1, (s.last_a - s.first_a) * (a_panel / tile) * (s.last_b - s.first_b)));
       for (Index q = s.first_b; q < s.last_b; ++q)
         for (Index p = s.first_a; p < s.last_a; ++p)
-          for (Index m = p * a_panel; m < std::min(M, (p + 1) * a_panel); m += tile)
+          for (Index m = p * a_panel; m < std::min(M, (p + 1) * a_panel); m += tile) {
+            ahead.fetch();
             rows_of(static_cast<int>(std::min(tile, std::min(M, (p + 1) * a_panel) - m)),
                     c + m * N + q * b_panel, N, std::min(b_panel, N - q * b_panel),
                     pa + (p - s.first_a) * size_a + (m - p * a_panel),
                     pb + (q - s.first_b) * size_b, pairs, add || first > 0);
+          }
     }
   }
 }
