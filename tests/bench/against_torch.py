@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """Times pesuite against PyTorch, in turn on the same machine.
 
-    tests/bench/against_torch.py [--program build/bin/pesuite] [--rounds 5] [--threads 2] [ROW ...]
+    tests/bench/against_torch.py [--program build/bin/pesuite] [--rounds 5] [--threads 2] [--isa avx2]
+                                 [ROW ...]
 
 A ROW is train/CONFIG/ENCODING/DTYPE or eval/CONFIG/ENCODING/DTYPE/LENGTH; without any, all rows of
 docs/performance.md. In each round both programs run once, the peer first in every other round; the
 ratio is of the round's medians. Shown are the median ratio with quartiles, both programs' tokens/s,
 peak memory, and both commands. PyTorch is tuned as an expert would: OpenBLAS with AVX-512 kernels,
-memory that is not given back. Needs Debian's python3-torch and libopenblas0-openmp.
+memory that is not given back. With --isa avx2 both programs, and the libraries under them, are held
+to AVX2, as on a processor that has no more. Needs Debian's python3-torch and libopenblas0-openmp.
 """
 import argparse
 import json
@@ -24,6 +26,8 @@ TUNED = {
     "MALLOC_TRIM_THRESHOLD_": "-1",
     "MALLOC_TOP_PAD_": "67108864",
 }
+AVX2 = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2"}
+LIMIT = {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2"}
 DEFAULT = (
     [f"train/{c}/rope/{d}" for d in ("fp32", "bf16") for c in "ABC"]
     + [f"train/{c}/cope/fp32" for c in "BC"]
@@ -51,14 +55,14 @@ def run(command, environment):
     return json.loads(done.stdout)
 
 
-def our_result(command):
-    out = run(command, {})
+def our_result(command, environment):
+    out = run(command, environment)
     median = [b for b in out["benchmarks"] if b.get("aggregate_name") == "median"][-1]
     return median["tokens_per_second"], out["context"]["peak_memory"]
 
 
-def peer_result(command):
-    out = run(command, TUNED)
+def peer_result(command, environment):
+    out = run(command, environment)
     return out["tokens"] / statistics.median(out["seconds"]), out["peak_memory"]
 
 
@@ -76,9 +80,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--window", type=float, default=0.4, help="seconds of a timed window")
+    parser.add_argument("--isa", choices=["avx512", "avx2"], default="avx512")
     parser.add_argument("rows", nargs="*", metavar="ROW")
     a = parser.parse_args()
-    rows = a.rows or DEFAULT
+    rows = a.rows or [r for r in DEFAULT if a.isa == "avx512" or "bf16" not in r]
+    limit = LIMIT if a.isa == "avx2" else {}
+    peers = {**TUNED, **(AVX2 if a.isa == "avx2" else {}), **limit}
     print("| row | ratio (quartiles) | pesuite tokens/s | PyTorch tokens/s | pesuite MB | PyTorch MB |")
     print("|---|---:|---:|---:|---:|---:|", flush=True)
     for row in rows:
@@ -86,18 +93,18 @@ def main():
         ratios, mine, theirs, memory = [], [], [], [0, 0]
         for r in range(a.rounds):
             if r % 2 == 0:
-                (p, pm), (o, om) = peer_result(peer), our_result(ours)
+                (p, pm), (o, om) = peer_result(peer, peers), our_result(ours, limit)
             else:
-                (o, om), (p, pm) = our_result(ours), peer_result(peer)
+                (o, om), (p, pm) = our_result(ours, limit), peer_result(peer, peers)
             ratios.append(o / p), mine.append(o), theirs.append(p)
             memory = [max(memory[0], om), max(memory[1], pm)]
         low, middle, high = quartiles(ratios)
         print(f"| {row} | {middle:.2f} ({low:.2f} .. {high:.2f}) | {statistics.median(mine):,.0f} "
               f"| {statistics.median(theirs):,.0f} | {memory[0] / 1e6:.0f} | {memory[1] / 1e6:.0f} |",
               flush=True)
-    print("\nOurs: " + " ".join(commands(rows[0], a)[0]))
-    print("Peer: " + " ".join(f"{k}={v}" for k, v in TUNED.items()) + " "
-          + " ".join(commands(rows[0], a)[1]))
+    print()
+    for name, environment, command in zip(("Ours", "Peer"), (limit, peers), commands(rows[0], a)):
+        print(f"{name}: " + " ".join([*(f"{k}={v}" for k, v in environment.items()), *command]))
 
 
 if __name__ == "__main__":
