@@ -6,95 +6,21 @@
 
 #include "backend/cpu/bf16.h"
 #include "tests/support.h"
+#include "tests/tensor/attention_cases.h"
 
 namespace pesuite::testing {
 namespace {
 
-struct AttentionCase {
-  std::string name;
-  std::int64_t B, H, G, T, D, E;
-  Shape distance = {0};  // {0}: none
-  Shape bias = {0};
-  double dropout = 0;
-};
-void PrintTo(const AttentionCase& c, std::ostream* out) {
-  *out << c.name;
-}
-
-bool given(const Shape& s) {
-  return !(s == Shape{0});
-}
-
-std::vector<Values> inputs(const AttentionCase& c) {
-  std::vector<Values> v = {random_values({c.B, c.H, c.T, c.D}, 1),
-                           random_values({c.B, c.G, c.T, c.D}, 2),
-                           random_values({c.B, c.G, c.T, c.E}, 3)};
-  if (given(c.distance)) v.push_back(random_values(c.distance, 4));
-  if (given(c.bias)) v.push_back(random_values(c.bias, 5));
-  return v;
-}
-Attention attention(const AttentionCase& c, const std::vector<Tensor>& x) {
-  Attention a;
-  a.q = x[0], a.k = x[1], a.v = x[2];
-  a.scale = 1 / std::sqrt(static_cast<double>(c.D));
-  std::size_t n = 3;
-  if (given(c.distance)) a.distance = x[n++];
-  if (given(c.bias)) a.bias = x[n++];
-  a.dropout = {c.dropout, 5, 17};
-  return a;
-}
-Build fused(const AttentionCase& c) {
-  return [c](Tape& t, const std::vector<Tensor>& x) { return attend(t, attention(c, x)); };
-}
-Tensor unchanged(const void*, Tape&, Tensor scores, Tensor, Tensor, Tensor, std::int64_t) {
-  return scores;
-}
-Build composed(const AttentionCase& c) {
-  return [c](Tape& t, const std::vector<Tensor>& x) {
-    Attention a = attention(c, x);
-    a.rewrite.call = unchanged;
-    return attend(t, a);
-  };
-}
-
-std::vector<AttentionCase> attention_cases() {
-  std::vector<AttentionCase> all = {
-      {"one_token", 2, 3, 3, 1, 4, 4},
-      {"small", 2, 2, 2, 5, 4, 4},
-      {"odd", 1, 3, 3, 13, 7, 5},
-      {"block", 2, 2, 2, 64, 32, 32},
-      {"block_and_one", 1, 2, 2, 65, 32, 32},
-      {"many_blocks", 1, 2, 2, 193, 16, 16},
-      {"head_64", 1, 2, 2, 130, 64, 64},
-      {"head_128_64", 1, 1, 1, 100, 128, 64},
-      {"head_20", 1, 2, 2, 70, 20, 20},
-      {"grouped", 2, 4, 2, 70, 8, 8},
-      {"one_group", 2, 4, 1, 66, 8, 12},
-      {"distance", 2, 3, 3, 70, 8, 8, {3, 70}},
-      {"distance_shared", 2, 3, 3, 70, 8, 8, {1, 70}},
-      {"distance_longer_table", 2, 2, 1, 37, 8, 8, {2, 50}},
-      {"bias_head", 2, 3, 3, 70, 8, 8, {0}, {3, 70, 70}},
-      {"bias_full", 2, 2, 2, 33, 8, 8, {0}, {2, 2, 33, 33}},
-      {"bias_row", 2, 2, 2, 70, 8, 8, {0}, {70, 1}},
-      {"bias_column", 2, 2, 2, 70, 8, 8, {0}, {2, 1, 1, 70}},
-      {"bias_all", 2, 2, 2, 70, 8, 8, {0}, {70, 70}},
-      {"bias_and_distance", 1, 2, 1, 80, 8, 8, {2, 80}, {2, 80, 80}},
-      {"dropout", 2, 2, 2, 70, 8, 8, {0}, {0}, 0.25},
-      {"dropout_distance", 1, 2, 2, 131, 8, 8, {2, 131}, {0}, 0.1},
-  };
-  return all;
-}
-
-class AttentionTest : public ::testing::TestWithParam<AttentionCase> {};
+class AttentionTest : public ::testing::TestWithParam<AttentionExample> {};
 
 TEST_P(AttentionTest, GradientsOfTheReferenceAgreeWithDifferences) {
-  const AttentionCase& c = GetParam();
+  const AttentionExample& c = GetParam();
   if (c.T > 70) GTEST_SKIP() << "the plain loop is slow; shorter cases cover it";
   expect_gradients(*open_backend("reference", {}), inputs(c), fused(c));
 }
 
 TEST_P(AttentionTest, CpuAgreesWithTheReference) {
-  const AttentionCase& c = GetParam();
+  const AttentionExample& c = GetParam();
   const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
   const Result actual = run(*open_backend("cpu", {}), inputs(c), fused(c));
   ASSERT_EQ(actual.failure, "");
@@ -116,7 +42,7 @@ double distance(const Values& a, const Values& b) {
 
 TEST_P(AttentionTest, Bf16IsNearTheReference) {
   if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
-  const AttentionCase& c = GetParam();
+  const AttentionExample& c = GetParam();
   const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
   const auto in_bf16 = [&](int threads) {
     return run(*open_backend("cpu", {.threads = threads, .precision = Precision::bf16}), inputs(c),
@@ -136,7 +62,7 @@ TEST_P(AttentionTest, Bf16IsNearTheReference) {
 }
 
 TEST_P(AttentionTest, ComposedAgreesWithFused) {
-  const AttentionCase& c = GetParam();
+  const AttentionExample& c = GetParam();
   if (c.dropout > 0) GTEST_SKIP() << "composed attention draws its dropout in another order";
   const auto reference = open_backend("reference", {}), cpu = open_backend("cpu", {});
   const Result wanted = run(*reference, inputs(c), fused(c));
@@ -152,7 +78,7 @@ TEST_P(AttentionTest, ComposedAgreesWithFused) {
 }
 
 TEST_P(AttentionTest, TwoThreadsGiveTheBitsOfOne) {
-  const AttentionCase& c = GetParam();
+  const AttentionExample& c = GetParam();
   const Result one = run(*open_backend("cpu", {.threads = 1}), inputs(c), fused(c));
   const Result two = run(*open_backend("cpu", {.threads = 2}), inputs(c), fused(c));
   EXPECT_EQ(one.y.data, two.y.data);
@@ -197,9 +123,9 @@ TEST(ComposedAttention, GradientsReachWhatTheRewriterReads) {
 
 // What attend() weighs the values with: values that name their places give the probabilities back.
 TEST_P(AttentionTest, ProbabilitiesAreThoseOfThePlainLoop) {
-  const AttentionCase& c = GetParam();
+  const AttentionExample& c = GetParam();
   if (c.dropout > 0) GTEST_SKIP() << "probabilities are those without dropout";
-  AttentionCase named = c;
+  AttentionExample named = c;
   named.E = c.T;
   std::vector<Values> in = inputs(named);
   for (std::int64_t i = 0; i < in[2].shape.count(); ++i)
