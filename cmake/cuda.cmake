@@ -19,7 +19,12 @@ macro(pesuite_find_cuda)
       set(left_out "no CUDA compiler was found; put nvcc of the CUDA 13 toolkit in the path, or name it by CUDACXX")
     else()
       enable_language(CUDA)
-      set(CMAKE_CUDA_STANDARD 17) # CMake 3.25 does not know that nvcc speaks C++20
+      # CMake 3.25 does not know that nvcc 12 and later speak C++20.
+      if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+        set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+        set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+      endif()
+      set(CMAKE_CUDA_STANDARD 20)
       find_package(CUDAToolkit QUIET)
       list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_SOURCE_DIR}/cmake)
       find_package(CuDNN9 9...<10 QUIET)

@@ -74,6 +74,10 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual std::string description() const = 0;   // device, instruction set, library, threads
   virtual std::size_t element_size() const = 0;  // bytes of a number
+  // How the latest attention ran and why, "" where there is but one way.
+  virtual std::string attention_route() const { return ""; }
+  // Until all that was asked for is done: a device works on while the program goes on.
+  virtual void wait() {}
 
   // ---- memory. Contents of fresh memory are undefined. Throws std::bad_alloc.
   virtual void* allocate(std::size_t bytes) = 0;

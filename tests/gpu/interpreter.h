@@ -44,6 +44,17 @@ void each(const Four& e, F f) {
         for (std::int64_t d = 0; d < e[3]; ++d) f(Four{a, b, c, d});
 }
 
+// Whether two elements would lie at one place.
+inline bool overlaps(const GraphTensor& t) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride and extent
+  for (std::size_t i = 0; i < 4; ++i)
+    if (t.extents[i] > 1) axes.emplace_back(t.strides[i], t.extents[i]);
+  std::sort(axes.begin(), axes.end());
+  for (std::size_t i = 1; i < axes.size(); ++i)
+    if (axes[i].first < axes[i - 1].first * axes[i - 1].second) return true;
+  return false;
+}
+
 // Whether dropout keeps an element of the scores: any fixed pattern will do.
 inline bool kept(const Four& at) {
   return (at[0] * 7 + at[1] * 5 + at[2] * 3 + at[3]) % 4 != 1;
@@ -53,7 +64,10 @@ class Interpreter {
  public:
   // bound: what the slots hold, laid out as the graph says.
   Interpreter(const Graph& g, const std::map<Slot, Numbers>& bound) : g_(g) {
-    for (const GraphTensor& t : g.tensors) {
+    // dy y has the strides that cuDNN's pattern wants, and is never stored.
+    for (GraphTensor& t : g_.tensors)
+      if (t.slot == Slot::none && overlaps(t)) t.strides = cuda::row_major(t.extents);
+    for (const GraphTensor& t : g_.tensors) {
       const auto at = bound.find(t.slot);
       data_.push_back(at != bound.end() ? at->second : Numbers(room(t), std::nan("")));
     }
@@ -131,7 +145,7 @@ class Interpreter {
     });
   }
 
-  const Graph& g_;
+  Graph g_;
   std::vector<Numbers> data_;
 };
 

@@ -1,33 +1,65 @@
 #include "backend/cuda/entry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <string>
 
+#include "backend/cuda/cuda.h"
+#include "backend/cuda/cudnn_runner.h"
 #include "backend/cuda/device.h"
 
 namespace {
 
-// No exception leaves the library.
+void write(const std::string& text, char* sentence, std::size_t capacity) {
+  if (capacity == 0) return;
+  const std::size_t n = std::min(text.size(), capacity - 1);
+  text.copy(sentence, n);
+  sentence[n] = 0;
+}
+
+// No exception leaves these two.
 std::int32_t devices(char* sentence, std::size_t capacity) {
-  std::int32_t count = 0;
-  std::string text;
   try {
     const pesuite::cuda::Devices found = pesuite::cuda::find_devices();
-    count = static_cast<std::int32_t>(found.all.size());
-    text = found.sentence;
+    write(found.sentence, sentence, capacity);
+    return static_cast<std::int32_t>(found.all.size());
   } catch (const std::exception& e) {
-    text = e.what();
+    write(e.what(), sentence, capacity);
   }
-  if (capacity > 0) {
-    const std::size_t n = std::min(text.size(), capacity - 1);
-    text.copy(sentence, n);
-    sentence[n] = 0;
+  return 0;
+}
+
+void* open(std::int32_t number, std::int32_t bf16, char* sentence, std::size_t capacity) {
+  using namespace pesuite;
+  try {
+    const cuda::Devices found = cuda::find_devices();
+    if (number < 0 || number >= static_cast<std::int32_t>(found.all.size())) {
+      write(found.all.empty()
+                ? found.sentence
+                : fmt::format("there is no CUDA device {}; there are {}", number, found.sentence),
+            sentence, capacity);
+      return nullptr;
+    }
+    const cuda::Device& device = found.all[static_cast<std::size_t>(number)];
+    cuda::CudaSettings settings;
+    settings.device = device.ordinal;
+    settings.precision = bf16 == 1 ? Precision::bf16 : Precision::fp32;
+    settings.description =
+        fmt::format("{}, products in {}", found.sentence, precision_name(settings.precision));
+    auto backend = std::make_unique<cuda::CudaBackend>(settings);
+    // A quarter of the memory is what one attention may use beside its inputs and outputs.
+    backend->use(std::make_unique<cuda::CudnnRunner>(
+        device.ordinal, cuda::DeviceFacts{device.sm, device.memory / 4}));
+    return static_cast<Backend*>(backend.release());
+  } catch (const std::exception& e) {
+    write(e.what(), sentence, capacity);
   }
-  return count;
+  return nullptr;
 }
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default")))
-const pesuite_cuda pesuite_cuda_entry = {PESUITE_CUDA_ABI, sizeof(pesuite_cuda), devices};
+const pesuite_cuda pesuite_cuda_entry = {PESUITE_CUDA_ABI, sizeof(pesuite_cuda), devices, open};

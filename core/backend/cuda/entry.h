@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PESUITE_CUDA_ABI 1
+#define PESUITE_CUDA_ABI 2
 #define PESUITE_CUDA_SYMBOL "pesuite_cuda_entry"
 
 typedef struct pesuite_cuda {
@@ -18,6 +18,10 @@ typedef struct pesuite_cuda {
   /* The number of usable devices. Writes a sentence of at most `capacity` bytes, its final 0
    * included: the devices and versions, or why there is none. Any thread. */
   int32_t (*devices)(char* sentence, size_t capacity);
+  /* A pesuite::Backend on usable device number `device`, to be deleted by the caller, or null with
+   * a sentence. The program and this library are built together: the class is that of the same
+   * backend.h. bf16 is 1 where products round their inputs to bf16. */
+  void* (*open)(int32_t device, int32_t bf16, char* sentence, size_t capacity);
 } pesuite_cuda;
 
 #ifdef __cplusplus

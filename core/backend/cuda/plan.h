@@ -1,25 +1,15 @@
 // A graph compiled for one device, and the plans of a device kept by what they depend on.
 #pragma once
 
-#include <array>
-#include <limits>
 #include <map>
 #include <string>
 
+#include "backend/cuda/bindings.h"
 #include "backend/cuda/descriptor.h"
 #include "backend/cuda/graph.h"
 #include "backend/cuda/request.h"
 
 namespace pesuite::cuda {
-
-// What a plan reads and writes when it runs.
-struct Bindings {
-  std::array<void*, static_cast<std::size_t>(Slot::count)> memory{};  // on the device, by slot
-  void*& operator[](Slot s) { return memory[static_cast<std::size_t>(s)]; }
-  float scale = 1;
-  float keep = 1, inverse_keep = 1;  // of dropout: 1 - p, 1 / (1 - p)
-  float minus_infinity = -std::numeric_limits<float>::infinity();
-};
 
 class Plan {
  public:

@@ -36,9 +36,7 @@ struct BiasForm {
   Type type = Type::bf16;
   std::int64_t pitch = 0;  // elements from a query's row to the next; S in a gradient
 
-  friend bool operator==(const BiasForm& a, const BiasForm& b) {  // kernels are C++17
-    return a.shape == b.shape && a.type == b.type && a.pitch == b.pitch;
-  }
+  friend bool operator==(const BiasForm&, const BiasForm&) = default;
 };
 
 // softmax(scale q.k + slope[h] (j - i) + biases, causal) v and its gradients. The scale and the

@@ -1,0 +1,337 @@
+// Attention of products and a softmax, a block of query rows at a time: exact in fp32, any shape,
+// memory linear in the length. The backward pass makes the scores again.
+#include <cmath>
+
+#include "backend/cuda/cuda.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite::cuda {
+
+namespace {
+
+struct Kept {                     // what dropout multiplies a probability by
+  std::uint64_t seed, threshold;  // 0 keeps all
+  std::uint32_t purpose;
+  float factor;
+  PESUITE_HD float operator()(Index row, Index column) const {
+    if (threshold == 0) return 1;
+    const auto random =
+        pes::philox4x32({static_cast<std::uint32_t>(column / 4), purpose,
+                         static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32)},
+                        seed);
+    const Index word = column % 4;
+    const std::uint32_t own = word == 0   ? random[0]
+                              : word == 1 ? random[1]
+                              : word == 2 ? random[2]
+                                          : random[3];
+    return own < threshold ? 0 : factor;
+  }
+};
+
+// A block of rows of all heads, and what is added to its scores.
+struct ScoreBlock {
+  Index H, T, R, K;       // the block is [B, H, R, K]
+  Index first, position;  // of its first row among the queries, and among the keys
+  const float* distance;
+  Index distance_row;  // from a head's table to the next one's; 0 where they share it
+  const float* bias;
+  Index bias_stride[4];
+  Kept kept;
+
+  struct Row {
+    Index b, h, i, bh, visible;
+  };
+  PESUITE_HD Row row(Index index) const {
+    Row to{};
+    Index r;
+    to.bh = divide(index, R, r);
+    to.b = divide(to.bh, H, to.h);
+    to.i = first + r;
+    to.visible = position + r < K ? position + r + 1 : K;
+    return to;
+  }
+  PESUITE_HD float added(const Row& r, Index j) const {
+    float sum = 0;
+    if (distance != nullptr) sum += distance[r.h * distance_row + position + (r.i - first) - j];
+    if (bias != nullptr)
+      sum += bias[r.b * bias_stride[0] + r.h * bias_stride[1] + r.i * bias_stride[2] +
+                  j * bias_stride[3]];
+    return sum;
+  }
+};
+
+struct Probabilities {  // a block of threads a row: scores become probabilities
+  float *scores, *lse;
+  ScoreBlock z;
+  PESUITE_HD void operator()(Block& block) const {
+    const ScoreBlock::Row r = z.row(block.index());
+    float* const s = scores + block.index() * z.K;
+    block.each(r.visible, [&](Index j) { s[j] += z.added(r, j); });
+    const float top = block.max(r.visible, [&](Index j) { return s[j]; });
+    const float total = block.sum(r.visible, [&](Index j) { return std::exp(s[j] - top); });
+    block.each(1, [&](Index) { lse[r.bh * z.T + r.i] = top + std::log(total); });
+    block.each(z.K, [&](Index j) {
+      s[j] = j < r.visible ? std::exp(s[j] - top) / total * z.kept(r.bh * z.T + r.i, j) : 0;
+    });
+  }
+};
+// scores become the probabilities that v was weighed with, dp the gradient of the scores.
+struct ScoreGradients {
+  float *scores, *dp;
+  const float* lse;
+  ScoreBlock z;
+  PESUITE_HD void operator()(Block& block) const {
+    const ScoreBlock::Row r = z.row(block.index());
+    float *const s = scores + block.index() * z.K, *const d = dp + block.index() * z.K;
+    const float total = lse[r.bh * z.T + r.i];
+    const auto kept = [&](Index j) { return z.kept(r.bh * z.T + r.i, j); };
+    block.each(r.visible, [&](Index j) { s[j] = std::exp(s[j] + z.added(r, j) - total); });
+    const float delta = block.sum(r.visible, [&](Index j) { return s[j] * kept(j) * d[j]; });
+    block.each(z.K, [&](Index j) {
+      if (j >= r.visible) {
+        s[j] = d[j] = 0;
+        return;
+      }
+      const float keep = kept(j), p = s[j];
+      d[j] = p * (keep * d[j] - delta);
+      s[j] = p * keep;
+    });
+  }
+};
+
+struct BiasTerm {  // of the gradients of a block's scores
+  const float* ds;
+  Parts<1> parts;
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index own[1], more[1];
+    parts.own.at(o, own);
+    parts.repeated.at(term, more);
+    return ds[own[0] + more[0]];
+  }
+};
+// An output is an entry of a table, a term a row whose query has one key at that distance.
+struct DistanceTerm {
+  const float* ds;
+  Index H, R, K, position, entries;
+  bool shared;  // by the heads
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index d, r;
+    const Index h = divide(o, entries, d), rest = divide(term, R, r);
+    const Index bh = shared ? rest : rest * H + h;
+    const Index j = position + r - d;
+    return j >= 0 && j < K ? ds[(bh * R + r) * K + j] : 0;
+  }
+};
+struct AddAt {
+  float* y;
+  const float* x;
+  Walk<1> walk;
+  PESUITE_HD void operator()(Index i) const {
+    Index at[1];
+    walk.at(i, at);
+    y[at[0]] += x[i];
+  }
+};
+
+struct AttentionSizes {
+  Index B, H, T, S;
+  Index rows;  // of a block
+  AttentionSizes(const AttentionInput& a, Index numbers)
+      : B(a.q.shape[0]), H(a.q.shape[1]), T(a.q.shape[2]), S(a.k.shape[2]) {
+    rows = std::clamp<Index>(numbers / (B * H * S), 1, T);
+  }
+  Index keys(const AttentionInput& a, Index first, Index R) const {
+    return std::min(S, a.first + first + R);
+  }
+};
+
+ScoreBlock score_block(const AttentionInput& a, Index first, Index R, Index K) {
+  const Strides s =
+      broadcast_strides(a.bias.shape, {a.q.shape[0], a.q.shape[1], a.q.shape[2], a.k.shape[2]});
+  return {a.q.shape[1],
+          a.q.shape[2],
+          R,
+          K,
+          first,
+          a.first + first,
+          in(a.distance),
+          a.distance && a.distance.shape[0] > 1 ? a.distance.shape[1] : 0,
+          in(a.bias),
+          {s.s[0], s.s[1], s.s[2], s.s[3]},
+          {a.dropout.seed, pes::probability(a.dropout.p), a.dropout.purpose,
+           static_cast<float>(1 / (1 - a.dropout.p))}};
+}
+
+void add_bias_gradient(Queue& queue, Out dbias, const float* ds, const Shape& block, Index first) {
+  const Shape four = {dbias.shape[-4], dbias.shape[-3], dbias.shape[-2], dbias.shape[-1]};
+  Shape part = four;  // what this block adds to
+  for (int axis = 0; axis < 4; ++axis)
+    if (part[axis] > 1) part.at(axis) = block[axis];
+  const BiasTerm f{ds, parts<1>(block, part, {block})};
+  const Scratch<float> sums(queue, part.count());
+  const Walk<1>& terms = f.parts.repeated;
+  const Target sum{sums.data(), false};
+  if (terms.rank > 0 && terms.stride[0][0] == 1)
+    reduce_rows(queue, sum, part.count(), terms.count(), f);
+  else
+    reduce(queue, sum, part.count(), terms.count(), f);
+  Walk<1> to;
+  for (int axis = 3; axis >= 0; --axis) to.around(part[axis], {four.span(axis + 1, 4)});
+  queue.each(part.count(),
+             AddAt{static_cast<float*>(dbias.data) + (four[2] > 1 ? first * four[3] : 0),
+                   sums.data(), to});
+}
+
+void add_distance_gradient(Queue& queue, Out ddistance, const float* ds, const Shape& block,
+                           Index position) {
+  const Index rows = ddistance.shape[0], N = ddistance.shape[1], R = block[2];
+  const Index entries = std::min(N, position + R);
+  const DistanceTerm f{ds, block[1], R, block[3], position, entries, rows == 1};
+  const Scratch<float> sums(queue, rows * entries);
+  reduce(queue, {sums.data(), false}, rows * entries,
+         block[0] * R * (rows == 1 ? block[1] : Index{1}), f);
+  Walk<1> to;
+  to.around(entries, {1});
+  to.around(rows, {N});
+  queue.each(rows * entries, AddAt{static_cast<float*>(ddistance.data), sums.data(), to});
+}
+
+// Products between probabilities [B, H, R, K] and rows of y [B, T, H E] have no one stride from a
+// head of an example to the next: body(b, h, batches, along the heads) is called for each example
+// or for each head.
+template <class F>
+void each_mix(Index B, Index H, Index G, F body) {
+  if (H == G && B < H)
+    for (Index b = 0; b < B; ++b) body(b, Index{0}, H, true);
+  else
+    for (Index h = 0; h < H; ++h) body(Index{0}, h, B, false);
+}
+
+}  // namespace
+
+void CudaBackend::pack_keys(Out packed, View keys) {
+  affine({packed.data, packed.shape, false}, keys, 1, 0);
+}
+
+void CudaBackend::score_rows_forward(Out scores, View q, View k, Index first, double scale) {
+  const Index T = q.shape[2], D = q.shape[3], R = scores.shape[2], K = scores.shape[3];
+  const Index group = q.shape[1] / k.shape[1];
+  for (Index h = 0; h < group; ++h) {
+    Product p{R, K, D};
+    p.a = {in(q) + (h * T + first) * D, D, false, group * T * D};
+    p.b = {in(k), D, true, k.shape[2] * D};
+    p.c = target(scores).data + h * R * K, p.c_row = K, p.c_batch = group * R * K;
+    p.batches = k.shape[0] * k.shape[1], p.scale = scale;
+    p.added = scores.add ? p.c : nullptr;
+    product(p);
+  }
+}
+
+void CudaBackend::score_rows_backward(Out dq, Out dk, View ds, View q, View k, Index first,
+                                      double scale) {
+  const Index T = q.shape[2], D = q.shape[3], R = ds.shape[2], K = ds.shape[3];
+  const Index group = q.shape[1] / k.shape[1];
+  for (Index h = 0; h < group; ++h) {
+    const Index rows = (h * T + first) * D;
+    const Operand g{in(ds) + h * R * K, K, false, group * R * K};
+    Product p{R, D, K, g, {in(k), D, false, k.shape[2] * D}};
+    p.batches = k.shape[0] * k.shape[1], p.scale = scale, p.c_row = D;
+    if (dq) {
+      p.c = target(dq).data + rows, p.c_batch = group * T * D;
+      p.added = dq.add ? p.c : nullptr;
+      product(p);
+    }
+    if (dk) {
+      p.M = K, p.K = R;
+      p.a.transposed = true;
+      p.b = {in(q) + rows, D, false, group * T * D};
+      p.c = target(dk).data, p.c_batch = k.shape[2] * D;
+      p.added = p.c;
+      product(p);
+    }
+  }
+}
+
+void CudaBackend::mix_rows_forward(Out y, View probabilities, View v, Index first) {
+  const Index B = probabilities.shape[0], H = probabilities.shape[1], R = probabilities.shape[2],
+              K = probabilities.shape[3], G = v.shape[1], S = v.shape[2], E = v.shape[3],
+              T = y.shape[1];
+  each_mix(B, H, G, [&](Index b, Index h, Index batches, bool heads) {
+    Product p{R, E, K};
+    p.a = {in(probabilities) + (b * H + h) * R * K, K, false, heads ? R * K : H * R * K};
+    p.b = {in(v) + (b * G + h / (H / G)) * S * E, E, false, heads ? S * E : G * S * E};
+    p.c = target(y).data + ((b * T + first) * H + h) * E;
+    p.c_row = H * E, p.c_batch = heads ? E : T * H * E;
+    p.batches = batches;
+    p.added = y.add ? p.c : nullptr;
+    product(p);
+  });
+}
+
+void CudaBackend::mix_rows_backward(Out dp, Out dv, View dy, View probabilities, View v,
+                                    Index first) {
+  const Index B = probabilities.shape[0], H = probabilities.shape[1], R = probabilities.shape[2],
+              K = probabilities.shape[3], G = v.shape[1], S = v.shape[2], E = v.shape[3],
+              T = dy.shape[1];
+  each_mix(B, H, G, [&](Index b, Index h, Index batches, bool heads) {
+    const Index place = (b * H + h) * R * K, of_keys = (b * G + h / (H / G)) * S * E;
+    const Operand g{in(dy) + ((b * T + first) * H + h) * E, H * E, false, heads ? E : T * H * E};
+    const Index score_batch = heads ? R * K : H * R * K, key_batch = heads ? S * E : G * S * E;
+    if (dp) {
+      Product p{R, K, E, g, {in(v) + of_keys, E, true, key_batch}};
+      p.c = target(dp).data + place, p.c_row = K, p.c_batch = score_batch;
+      p.batches = batches;
+      p.added = dp.add ? p.c : nullptr;
+      product(p);
+    }
+    if (dv) {
+      Product p{K, E, R, {in(probabilities) + place, K, true, score_batch}, g};
+      p.c = target(dv).data + of_keys, p.c_row = E, p.c_batch = key_batch;
+      p.batches = batches;
+      p.added = p.c;
+      product(p);
+    }
+  });
+}
+
+void CudaBackend::composed_forward(Out y, Out lse, const AttentionInput& a) {
+  const AttentionSizes z(a, settings_.block);
+  const Scratch<float> scores(queue_, z.B * z.H * z.rows * z.keys(a, z.T - z.rows, z.rows));
+  for (Index first = 0; first < z.T; first += z.rows) {
+    const Index R = std::min(z.rows, z.T - first), K = z.keys(a, first, R);
+    const Shape block = {z.B, z.H, R, K};
+    score_rows_forward({scores.data(), block}, a.q, a.k, first, a.scale);
+    queue_.blocks(z.B * z.H * R, K / 4,
+                  Probabilities{scores.data(), target(lse).data, score_block(a, first, R, K)});
+    mix_rows_forward(y, {scores.data(), block}, a.v, first);
+  }
+}
+
+void CudaBackend::composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
+                                    View lse, const AttentionInput& a) {
+  const AttentionSizes z(a, settings_.block / 2);
+  const Index most = z.B * z.H * z.rows * z.keys(a, z.T - z.rows, z.rows);
+  const Scratch<float> scores(queue_, most), gradients(queue_, most);
+  for (Out* const o : {&dk, &dv, &ddistance, &dbias})
+    if (*o && !o->add) {
+      fill(*o, 0);
+      o->add = true;
+    }
+  for (Index first = 0; first < z.T; first += z.rows) {
+    const Index R = std::min(z.rows, z.T - first), K = z.keys(a, first, R);
+    const Shape block = {z.B, z.H, R, K};
+    const View p{scores.data(), block}, ds{gradients.data(), block};
+    score_rows_forward({scores.data(), block}, a.q, a.k, first, a.scale);
+    mix_rows_backward({gradients.data(), block}, {}, dy, p, a.v, first);
+    queue_.blocks(
+        z.B * z.H * R, K / 4,
+        ScoreGradients{scores.data(), gradients.data(), in(lse), score_block(a, first, R, K)});
+    if (dv) mix_rows_backward({}, dv, dy, p, a.v, first);
+    score_rows_backward(dq, dk, ds, a.q, a.k, first, a.scale);
+    if (dbias) add_bias_gradient(queue_, dbias, gradients.data(), block, first);
+    if (ddistance)
+      add_distance_gradient(queue_, ddistance, gradients.data(), block, a.first + first);
+  }
+}
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,111 @@
+// A block of threads as a kernel sees it. A kernel is written as the program of a whole block: what
+// stands outside of the calls below is the same for all threads, and each call ends with all of
+// them at one place. On the host the same program runs with simulated threads, which add in the
+// same order; that is how kernels are tested where there is no device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#ifdef __CUDACC__
+#define PESUITE_HD __host__ __device__
+#else
+#define PESUITE_HD
+#endif
+
+namespace pesuite::cuda {
+
+using Index = std::int64_t;
+
+constexpr int warp_threads = 32, most_threads = 256;
+
+class Block {
+ public:
+  // threads: a multiple of 32, at most 256. On the host `backwards` runs the last thread first:
+  // kernels whose threads do not get in each other's way give the same bits.
+  PESUITE_HD Block(Index index, int threads, bool backwards = false)
+      : index_(index), threads_(threads), backwards_(backwards) {}
+
+  PESUITE_HD Index index() const { return index_; }  // of the block among all
+  PESUITE_HD int threads() const { return threads_; }
+
+  // f(i) for 0 .. n-1; thread t takes t, t + threads, ...
+  template <class F>
+  PESUITE_HD void each(Index n, F f) {
+#ifdef __CUDA_ARCH__
+    for (Index i = threadIdx.x; i < n; i += threads_) f(i);
+    __syncthreads();
+#else
+    for (int t = 0; t < threads_; ++t)
+      for (Index i = backwards_ ? threads_ - 1 - t : t; i < n; i += threads_) f(i);
+#endif
+  }
+
+  // f(0), ..., f(n-1) combined with `none`, which changes nothing: each thread's own in a row, then
+  // by halves within a warp, then the warps in a row.
+  template <class T, class F, class Combine>
+  PESUITE_HD T combine(Index n, T none, F f, Combine with) {
+#ifdef __CUDA_ARCH__
+    __shared__ T of_warp[most_threads / warp_threads];
+    T own = none;
+    for (Index i = threadIdx.x; i < n; i += threads_) own = with(own, f(i));
+    for (int half = warp_threads / 2; half > 0; half /= 2)
+      own = with(own, __shfl_down_sync(0xffffffffu, own, half));
+    if (threadIdx.x % warp_threads == 0) of_warp[threadIdx.x / warp_threads] = own;
+    __syncthreads();
+    T all = of_warp[0];
+    for (int w = 1; w < threads_ / warp_threads; ++w) all = with(all, of_warp[w]);
+    __syncthreads();  // the next call writes where slower threads still read
+    return all;
+#else
+    std::array<T, most_threads> own;
+    for (int t = 0; t < threads_; ++t) {
+      own[static_cast<std::size_t>(t)] = none;
+      for (Index i = t; i < n; i += threads_)
+        own[static_cast<std::size_t>(t)] = with(own[static_cast<std::size_t>(t)], f(i));
+    }
+    T all = none;
+    for (int first = 0; first < threads_; first += warp_threads) {
+      T* const lane = own.data() + first;
+      for (int half = warp_threads / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l) lane[l] = with(lane[l], lane[l + half]);
+      all = first == 0 ? lane[0] : with(all, lane[0]);
+    }
+    return all;
+#endif
+  }
+  template <class F>
+  PESUITE_HD float sum(Index n, F f) {
+    return combine(n, 0.0f, f, [](float a, float b) { return a + b; });
+  }
+  template <class F>
+  PESUITE_HD float max(Index n, F f) {
+    return combine(n, -std::numeric_limits<float>::infinity(), f,
+                   [](float a, float b) { return b > a ? b : a; });
+  }
+  template <class F>
+  PESUITE_HD Index min(Index n, Index none, F f) {
+    return combine(n, none, f, [](Index a, Index b) { return b < a ? b : a; });
+  }
+
+  // 256 numbers that the threads share.
+  PESUITE_HD float* memory() {
+#ifdef __CUDA_ARCH__
+    __shared__ float shared[most_threads];
+    return shared;
+#else
+    return memory_.data();
+#endif
+  }
+
+ private:
+  Index index_;
+  int threads_;
+  [[maybe_unused]] bool backwards_;
+#ifndef __CUDA_ARCH__
+  std::array<float, most_threads> memory_{};
+#endif
+};
+
+}  // namespace pesuite::cuda

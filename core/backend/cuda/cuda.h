@@ -1,0 +1,123 @@
+// The CUDA backend: numbers are stored in fp32, products are cuBLASLt's in fp32 or with inputs in
+// bf16, attention is cuDNN's where it takes it, and everything else are kernels of our own. Nothing
+// waits for the device but downloads.
+//
+// The methods of CudaBackend stand in one file an op family, kernels beside the methods that launch
+// them. Tests build these files for the host as well (queue.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "backend/cuda/fused.h"
+#include "backend/cuda/products.h"
+#include "backend/cuda/queue.h"
+#include "backend/cuda/reduce.h"
+#include "backend/cuda/walk.h"
+
+namespace pesuite::cuda {
+
+struct CudaSettings {
+  int device = 0;
+  Precision precision = Precision::fp32;
+  std::string description;
+  // Numbers in a block of scores, of composed attention and of the classifier.
+  Index block = Index{1} << 26;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const CudaSettings&);
+  // Attention in one kernel goes to `runner`. Null: all of it is composed.
+  void use(std::unique_ptr<GraphRunner> runner) { runner_ = std::move(runner); }
+  Queue& queue() { return queue_; }
+
+  std::string_view name() const override { return "cuda"; }
+  std::string description() const override { return settings_.description; }
+  std::size_t element_size() const override { return sizeof(float); }
+  std::string attention_route() const override { return route_; }
+  void wait() override { queue_.wait(); }
+
+  void* allocate(std::size_t bytes) override;
+  void release(void* memory) noexcept override;
+  void upload(Out to, const double* from) override;
+  void upload(Out to, const float* from) override;
+  void upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) override;
+  void download(float* to, View from) override;
+  void download(double* to, View from) override;
+  void download_tokens(std::span<std::int32_t> to, const std::int32_t* from) override;
+  void fill(Out y, double value) override;
+
+  void unary_forward(Out y, View x, Unary op) override;
+  void unary_backward(Out dx, View dy, View x, View y, Unary op) override;
+  void binary_forward(Out y, View a, View b, Binary op) override;
+  void binary_backward(Out da, Out db, View dy, View a, View b, Binary op) override;
+  void affine(Out y, View x, double scale, double shift) override;
+  void dropout(Out y, View x, const Dropout&) override;
+  void gate_forward(Out y, View x) override;
+  void gate_backward(Out dx, View dy, View x) override;
+
+  void permute(Out y, View x, const int* axes) override;
+  void copy(Out y, Index y_start, View x, Index x_start, int axis, Index length) override;
+  void sum(Out y, View x, int axis) override;
+  void cumsum(Out y, View x, int axis, bool reverse) override;
+  void take_forward(Out y, View x, View index) override;
+  void take_backward(Out dx, View dy, View index) override;
+  void rows_forward(Out y, View x, View index) override;
+  void rows_backward(Out dx, View dy, View index) override;
+  void rotate_forward(Out y, View x, View cos, View sin, Pairs) override;
+  void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
+                       Pairs) override;
+
+  void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) override;
+  void linear_forward(Out y, View x, View w, View bias, View residual) override;
+  void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) override;
+
+  void embed_forward(Out y, View table, const std::int32_t* tokens) override;
+  void embed_backward(Out dtable, View dy, const std::int32_t* tokens) override;
+  void heads_forward(Out q, Out k, Out v, View x) override;
+  void heads_backward(Out dx, View dq, View dk, View dv) override;
+  void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) override;
+  void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
+                     Norm) override;
+  void attention_forward(Out y, Out lse, const AttentionInput&) override;
+  void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
+                          View lse, const AttentionInput&) override;
+  Shape packed_shape(const Shape& keys) const override { return keys; }
+  void pack_keys(Out packed, View keys) override;
+  void score_rows_forward(Out scores, View q, View k, Index first, double scale) override;
+  void score_rows_backward(Out dq, Out dk, View dscores, View q, View k, Index first,
+                           double scale) override;
+  void mix_rows_forward(Out y, View p, View v, Index first) override;
+  void mix_rows_backward(Out dp, Out dv, View dy, View p, View v, Index first) override;
+  void softmax_forward(Out y, View scores, Index first) override;
+  void softmax_backward(Out dscores, View dy, View y) override;
+  void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w, View bias,
+                const std::int32_t* targets, double weight) override;
+  void adamw(Out norm, std::span<const Update>, const AdamW&) override;
+
+ private:
+  void product(const Product& p) { products_.run(queue_, p); }
+  void fill(Target y, Index count, float value);
+  // y [width] = sums of the columns of x [rows, width].
+  void sum_columns(Target y, const float* x, Index rows, Index width);
+  // The one place that chooses between one kernel and composed attention. Sets route_.
+  Lowering choose(const AttentionInput&, bool backward, bool distance_gradient, bool bias_gradient);
+  void fused_forward(Out y, Out lse, const AttentionInput&, const Lowering&);
+  void fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y, View lse,
+                      const AttentionInput&, const Lowering&);
+  void composed_forward(Out y, Out lse, const AttentionInput&);
+  void composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View lse,
+                         const AttentionInput&);
+  // What a fused attention reads, in the types of its request, and which slot each part is for.
+  class FusedInput;
+
+  CudaSettings settings_;
+  Queue queue_;
+  Products products_;
+  std::unique_ptr<GraphRunner> runner_;
+  std::string route_;
+};
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,233 @@
+// Element by element.
+#include <cmath>
+
+#include "backend/cuda/cuda.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite::cuda {
+
+namespace {
+
+constexpr float root_half = 0.70710678118654752f, inverse_root_2pi = 0.39894228040143268f;
+
+PESUITE_HD float sigmoid(float x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+PESUITE_HD float apply(Unary op, float x) {
+  switch (op) {
+    case Unary::exp: return std::exp(x);
+    case Unary::log: return std::log(x);
+    case Unary::sin: return std::sin(x);
+    case Unary::cos: return std::cos(x);
+    case Unary::tanh: return std::tanh(x);
+    case Unary::sigmoid: return sigmoid(x);
+    case Unary::softplus: return (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x)));
+    case Unary::relu: return x > 0 ? x : 0;
+    case Unary::abs: return std::fabs(x);
+    case Unary::sqrt: return std::sqrt(x);
+    case Unary::floor: return std::floor(x);
+    case Unary::gelu: return 0.5f * x * (1 + std::erf(x * root_half));
+  }
+  return 0;
+}
+PESUITE_HD float derivative(Unary op, float x, float y) {
+  switch (op) {
+    case Unary::exp: return y;
+    case Unary::log: return 1 / x;
+    case Unary::sin: return std::cos(x);
+    case Unary::cos: return -std::sin(x);
+    case Unary::tanh: return 1 - y * y;
+    case Unary::sigmoid: return y * (1 - y);
+    case Unary::softplus: return sigmoid(x);
+    case Unary::relu: return x > 0 ? 1 : 0;
+    case Unary::abs: return x > 0 ? 1 : x < 0 ? -1 : 0;
+    case Unary::sqrt: return y > 0 ? 0.5f / y : 0;
+    case Unary::floor: return 0;
+    case Unary::gelu:
+      return 0.5f * (1 + std::erf(x * root_half)) + x * std::exp(-0.5f * x * x) * inverse_root_2pi;
+  }
+  return 0;
+}
+
+PESUITE_HD float apply(Binary op, float a, float b) {
+  switch (op) {
+    case Binary::add: return a + b;
+    case Binary::sub: return a - b;
+    case Binary::mul: return a * b;
+    case Binary::div: return a / b;
+    case Binary::min: return b < a ? b : a;
+    case Binary::max: return b > a ? b : a;
+  }
+  return 0;
+}
+PESUITE_HD float derivative_a(Binary op, float a, float b) {
+  switch (op) {
+    case Binary::add:
+    case Binary::sub: return 1;
+    case Binary::mul: return b;
+    case Binary::div: return 1 / b;
+    case Binary::min: return b < a ? 0 : 1;
+    case Binary::max: return b > a ? 0 : 1;
+  }
+  return 0;
+}
+PESUITE_HD float derivative_b(Binary op, float a, float b) {
+  switch (op) {
+    case Binary::add: return 1;
+    case Binary::sub: return -1;
+    case Binary::mul: return a;
+    case Binary::div: return -a / (b * b);
+    case Binary::min: return b < a ? 1 : 0;
+    case Binary::max: return b > a ? 1 : 0;
+  }
+  return 0;
+}
+
+struct Fill {
+  Target y;
+  float value;
+  PESUITE_HD void operator()(Index i) const { y.data[i] = value; }
+};
+struct UnaryForward {
+  Target y;
+  const float* x;
+  Unary op;
+  PESUITE_HD void operator()(Index i) const { y.put(i, apply(op, x[i])); }
+};
+struct UnaryBackward {
+  Target dx;
+  const float *dy, *x, *y;
+  Unary op;
+  PESUITE_HD void operator()(Index i) const { dx.put(i, dy[i] * derivative(op, x[i], y[i])); }
+};
+struct BinaryForward {
+  Target y;
+  const float *a, *b;
+  Walk<2> walk;
+  Binary op;
+  PESUITE_HD void operator()(Index i) const {
+    Index at[2];
+    walk.at(i, at);
+    y.put(i, apply(op, a[at[0]], b[at[1]]));
+  }
+};
+// Of one of the two inputs: a term is an element of y that the input's element takes part in.
+struct BinaryBackward {
+  const float *dy, *a, *b;
+  Parts<3> parts;  // of y, a, b
+  Binary op;
+  bool of_a;
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index own[3], more[3];
+    parts.own.at(o, own);
+    parts.repeated.at(term, more);
+    const float x = a[own[1] + more[1]], y = b[own[2] + more[2]];
+    return dy[own[0] + more[0]] * (of_a ? derivative_a(op, x, y) : derivative_b(op, x, y));
+  }
+};
+struct Affine {
+  Target y;
+  const float* x;
+  Walk<1> walk;
+  float scale, shift;
+  PESUITE_HD void operator()(Index i) const {
+    Index at[1];
+    walk.at(i, at);
+    y.put(i, scale * x[at[0]] + shift);
+  }
+};
+struct Drop {  // four elements, which share a block of random numbers
+  Target y;
+  const float* x;
+  Index count;
+  std::uint64_t seed, threshold;
+  std::uint32_t purpose;
+  float factor;
+  PESUITE_HD void operator()(Index four) const {
+    const auto random = pes::philox4x32({static_cast<std::uint32_t>(four), purpose, 0u, 0u}, seed);
+    for (std::size_t k = 0; k < 4; ++k) {
+      const Index i = 4 * four + static_cast<Index>(k);
+      if (i < count) y.put(i, random[k] < threshold ? 0 : x[i] * factor);
+    }
+  }
+};
+struct GateForward {
+  Target y;
+  const float* x;
+  Index F;
+  PESUITE_HD void operator()(Index i) const {
+    Index column;
+    const float* const row = x + divide(i, F, column) * 2 * F;
+    const float g = row[column];
+    y.put(i, g * sigmoid(g) * row[F + column]);
+  }
+};
+struct GateBackward {
+  Target dx;
+  const float *dy, *x;
+  Index F;
+  PESUITE_HD void operator()(Index i) const {
+    Index column;
+    const Index at = divide(i, F, column) * 2 * F + column;
+    const float g = x[at], u = x[at + F], s = sigmoid(g);
+    dx.put(at, dy[i] * u * s * (1 + g * (1 - s)));
+    dx.put(at + F, dy[i] * g * s);
+  }
+};
+
+}  // namespace
+
+void CudaBackend::fill(Out y, double value) {
+  fill({static_cast<float*>(y.data), false}, y.shape.count(), static_cast<float>(value));
+}
+void CudaBackend::fill(Target y, Index count, float value) {
+  queue_.each(count, Fill{y, value});
+}
+
+void CudaBackend::unary_forward(Out y, View x, Unary op) {
+  queue_.each(x.shape.count(), UnaryForward{target(y), in(x), op});
+}
+void CudaBackend::unary_backward(Out dx, View dy, View x, View y, Unary op) {
+  queue_.each(x.shape.count(), UnaryBackward{target(dx), in(dy), in(x), in(y), op});
+}
+
+void CudaBackend::binary_forward(Out y, View a, View b, Binary op) {
+  queue_.each(y.shape.count(),
+              BinaryForward{target(y), in(a), in(b), walk<2>(y.shape, {a.shape, b.shape}), op});
+}
+void CudaBackend::binary_backward(Out da, Out db, View dy, View a, View b, Binary op) {
+  for (const bool of_a : {true, false}) {
+    const Out to = of_a ? da : db;
+    if (!to) continue;
+    const BinaryBackward f{
+        in(dy), in(a),
+        in(b),  parts<3>(dy.shape, of_a ? a.shape : b.shape, {dy.shape, a.shape, b.shape}),
+        op,     of_a};
+    const Walk<3>& terms = f.parts.repeated;
+    if (terms.rank > 0 && terms.stride[0][0] == 1)
+      reduce_rows(queue_, target(to), to.shape.count(), terms.count(), f);
+    else
+      reduce(queue_, target(to), to.shape.count(), terms.count(), f);
+  }
+}
+
+void CudaBackend::affine(Out y, View x, double scale, double shift) {
+  queue_.each(y.shape.count(), Affine{target(y), in(x), walk<1>(y.shape, {x.shape}),
+                                      static_cast<float>(scale), static_cast<float>(shift)});
+}
+
+void CudaBackend::dropout(Out y, View x, const Dropout& d) {
+  const Index n = x.shape.count();
+  queue_.each((n + 3) / 4, Drop{target(y), in(x), n, d.seed, pes::probability(d.p), d.purpose,
+                                static_cast<float>(1 / (1 - d.p))});
+}
+
+void CudaBackend::gate_forward(Out y, View x) {
+  queue_.each(y.shape.count(), GateForward{target(y), in(x), y.shape[-1]});
+}
+void CudaBackend::gate_backward(Out dx, View dy, View x) {
+  queue_.each(dy.shape.count(), GateBackward{target(dx), in(dy), in(x), dy.shape[-1]});
+}
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,211 @@
+// Attention in one kernel: which way it goes, and what its graph reads and writes. Graphs are in
+// bf16, everything around them in fp32, so inputs are rounded and results widened.
+#include <cuda_bf16.h>
+
+#include "backend/cuda/cuda.h"
+#include "backend/cuda/distance.h"
+
+namespace pesuite::cuda {
+
+namespace {
+
+struct Widen {  // y [rows, columns] from x [rows, pitch]
+  Target y;
+  const __nv_bfloat16* x;
+  Index columns, pitch;
+  PESUITE_HD void operator()(Index i) const {
+    Index c;
+    const Index row = divide(i, columns, c);
+    y.put(i, static_cast<float>(x[row * pitch + c]));
+  }
+};
+// An element of the gradient of a bias; a term is one of what cuDNN summed. [.., T, S]
+struct GraphBiasTerm {
+  const __nv_bfloat16* dbias;
+  Parts<1> parts;
+  Index T, S;
+  bool causal;
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index own[1], more[1];
+    parts.own.at(o, own);
+    parts.repeated.at(term, more);
+    const Index at = own[0] + more[0];
+    // What stands where a query does not see a key is not documented.
+    if (causal && T > 1 && at % S > at / S % T) return 0;
+    return static_cast<float>(dbias[at]);
+  }
+};
+
+Shape four_axes_of(const Shape& s) {
+  return {s[-4], s[-3], s[-2], s[-1]};
+}
+
+DistanceShape distance_shape(const AttentionInput& a) {
+  return {a.distance.shape[0], a.distance.shape[1], a.q.shape[2], a.k.shape[2], a.first};
+}
+
+}  // namespace
+
+class CudaBackend::FusedInput {
+ public:
+  FusedInput(Queue& queue, const AttentionInput& a, const Lowering& to) : queue_(queue) {
+    const AttentionRequest& r = to.request;
+    bindings[Slot::q] = rounded(a.q, r.D);
+    bindings[Slot::k] = rounded(a.k, r.D);
+    bindings[Slot::v] = rounded(a.v, r.E);
+    bindings.scale = static_cast<float>(a.scale);
+    Slot next = Slot::bias_a;
+    if (to.expand_distance) {
+      const BiasForm& form = r.biases.front();
+      void* const bias = take<__nv_bfloat16>(form.shape[1] * r.T * form.pitch);
+      expand_distance(queue, bias, form.type, form.pitch, in(a.distance), distance_shape(a));
+      bindings[next] = bias;
+      next = Slot::bias_b;
+    }
+    if (to.add_bias) {
+      const BiasForm& form = r.biases.back();
+      const Index rows = form.shape.span(0, 3);
+      if (form.type == Type::bf16)
+        bindings[next] = rounded(a.bias, form.pitch);
+      else  // a copy too: a part of a tensor need not start at 16 bytes
+        bindings[next] = copied(a.bias, rows * form.pitch);
+    }
+  }
+  FusedInput(const FusedInput&) = delete;
+  FusedInput& operator=(const FusedInput&) = delete;
+  ~FusedInput() {
+    for (void* m : memory_) queue_.release(m);
+  }
+
+  // Memory for as long as this lives.
+  template <class T>
+  T* take(Index count) {
+    memory_.push_back(queue_.allocate(static_cast<std::size_t>(count) * sizeof(T)));
+    return static_cast<T*>(memory_.back());
+  }
+  // In bf16, rows of the last axis filled up to `pitch` with zeros.
+  __nv_bfloat16* rounded(View x, Index pitch) {
+    const Index columns = x.shape[-1], rows = x.shape.count() / columns;
+    __nv_bfloat16* const y = take<__nv_bfloat16>(rows * pitch);
+    round_to_bf16(queue_, y, in(x), 1, 0, rows, columns, columns, pitch);
+    return y;
+  }
+
+  Bindings bindings;
+
+ private:
+  float* copied(View x, Index count);
+
+  Queue& queue_;
+  std::vector<void*> memory_;
+};
+
+namespace {
+struct CopyAll {
+  float* y;
+  const float* x;
+  PESUITE_HD void operator()(Index i) const { y[i] = x[i]; }
+};
+void widen(Queue& queue, Out y, const __nv_bfloat16* x, Index pitch) {
+  if (y) queue.each(y.shape.count(), Widen{target(y), x, y.shape[-1], pitch});
+}
+}  // namespace
+
+float* CudaBackend::FusedInput::copied(View x, Index count) {
+  float* const y = take<float>(count);
+  queue_.each(count, CopyAll{y, in(x)});
+  return y;
+}
+
+Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distance_gradient,
+                             bool bias_gradient) {
+  Lowering to;
+  if (runner_ == nullptr) {
+    to.reason = "nothing here runs attention graphs";
+  } else if (a.dropout.p > 0) {
+    // cuDNN draws otherwise, and training elsewhere must drop the same.
+    to.reason = "dropout drops what it drops on the CPU";
+  } else {
+    AttentionCase c;
+    c.q = a.q.shape, c.k = a.k.shape, c.v = a.v.shape;
+    if (a.distance) c.distance = a.distance.shape;
+    if (a.bias) c.bias = a.bias.shape;
+    c.distance_gradient = distance_gradient, c.bias_gradient = bias_gradient;
+    c.first = a.first;
+    c.training = backward;
+    c.deterministic = true;
+    c.type = settings_.precision == Precision::bf16 ? Type::bf16 : Type::fp32;
+    to = lower(c, runner_->facts());
+    if (to.route != Route::composed) {
+      const std::string why =
+          runner_->prepare(to.request, backward ? Pass::backward : Pass::forward);
+      if (!why.empty()) to.route = Route::composed, to.reason = why;
+    }
+  }
+  const char* const names[] = {"fused", "bias-tensor", "composed"};
+  route_ = std::string(names[static_cast<int>(to.route)]) + (backward ? " backward: " : ": ") +
+           to.reason;
+  return to;
+}
+
+void CudaBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
+  const Lowering to = choose(a, false, false, false);
+  if (to.route == Route::composed)
+    composed_forward(y, lse, a);
+  else
+    fused_forward(y, lse, a, to);
+}
+void CudaBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
+                                     View y, View lse, const AttentionInput& a) {
+  const Lowering to = choose(a, true, static_cast<bool>(ddistance), static_cast<bool>(dbias));
+  if (to.route == Route::composed)
+    composed_backward(dq, dk, dv, ddistance, dbias, dy, lse, a);
+  else
+    fused_backward(dq, dk, dv, ddistance, dbias, dy, y, lse, a, to);
+}
+
+void CudaBackend::fused_forward(Out y, Out lse, const AttentionInput& a, const Lowering& to) {
+  FusedInput input(queue_, a, to);
+  const auto result = input.take<__nv_bfloat16>(y.shape.count());
+  input.bindings[Slot::y] = result;
+  input.bindings[Slot::lse] = lse.data;
+  runner_->run(queue_, to.request, Pass::forward, input.bindings);
+  widen(queue_, y, result, y.shape[-1]);
+}
+
+void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
+                                 View lse, const AttentionInput& a, const Lowering& to) {
+  const AttentionRequest& r = to.request;
+  FusedInput input(queue_, a, to);
+  Bindings& bound = input.bindings;
+  bound[Slot::y] = input.rounded(y, y.shape[-1]);
+  bound[Slot::dy] = input.rounded(dy, dy.shape[-1]);
+  bound[Slot::lse] = const_cast<void*>(lse.data);
+  bound[Slot::row_sums] = input.take<float>(r.B * r.H * r.T);
+  bound[Slot::dq_sums] = input.take<float>(r.B * r.H * r.T * r.D);
+  const auto queries = input.take<__nv_bfloat16>(r.B * r.H * r.T * r.D);
+  const auto keys = input.take<__nv_bfloat16>(r.B * r.G * r.S * r.D);
+  const auto values = input.take<__nv_bfloat16>(r.B * r.G * r.S * r.E);
+  bound[Slot::dq] = queries, bound[Slot::dk] = keys, bound[Slot::dv] = values;
+  __nv_bfloat16* sums = nullptr;
+  if (r.dbias) bound[Slot::dbias] = sums = input.take<__nv_bfloat16>(r.dbias->shape.count());
+  runner_->run(queue_, r, Pass::backward, bound);
+  widen(queue_, dq, queries, r.D);
+  widen(queue_, dk, keys, r.D);
+  widen(queue_, dv, values, r.E);
+  if (ddistance) {
+    const DistanceShape s = distance_shape(a);
+    sum_distance(queue_, target(ddistance), sums, r.dbias->type, r.dbias->shape.span(0, 2) / s.rows,
+                 s);
+  }
+  if (dbias && to.bias_is_idle) {
+    if (!dbias.add) fill(dbias, 0);
+  } else if (dbias) {
+    const Shape& from = r.dbias->shape;
+    const GraphBiasTerm f{sums, parts<1>(from, four_axes_of(dbias.shape), {from}), from[2], from[3],
+                          r.causal};
+    reduce(queue_, target(dbias), dbias.shape.count(), f.parts.repeated.count(), f);
+  }
+}
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,231 @@
+// Moving values: other orders, parts, heads, and what indices choose.
+#include <cmath>
+
+#include "backend/cuda/cuda.h"
+
+namespace pesuite::cuda {
+
+namespace {
+
+struct Permute {
+  Target y;
+  const float* x;
+  Walk<1> walk;
+  PESUITE_HD void operator()(Index i) const {
+    Index at[1];
+    walk.at(i, at);
+    y.put(i, x[at[0]]);
+  }
+};
+struct CopyPart {
+  Target y;
+  const float* x;
+  Index part, y_outer, x_outer;  // elements of a part, and from one to the next
+  PESUITE_HD void operator()(Index i) const {
+    Index at;
+    const Index outer = divide(i, part, at);
+    y.put(outer * y_outer + at, x[outer * x_outer + at]);
+  }
+};
+
+PESUITE_HD Index place_of(float index, Index count) {
+  const Index i = std::llround(index);
+  return i < 0 ? 0 : i >= count ? count - 1 : i;
+}
+
+struct TakeForward {
+  Target y;
+  const float *x, *index;
+  Index V;
+  Walk<2> walk;  // of the row of x and the index
+  PESUITE_HD void operator()(Index i) const {
+    Index at[2];
+    walk.at(i, at);
+    y.put(i, x[at[0] * V + place_of(index[at[1]], V)]);
+  }
+};
+// An element of dx; a term is an element of dy that may have been taken from it.
+struct TakeBackward {
+  const float *dy, *index;
+  Index V;
+  Parts<2> parts;  // of dy and the index, by rows of x
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index v, own[2], more[2];
+    parts.own.at(divide(o, V, v), own);
+    parts.repeated.at(term, more);
+    return place_of(index[own[1] + more[1]], V) == v ? dy[own[0] + more[0]] : 0;
+  }
+};
+struct RowsForward {
+  Target y;
+  const float *x, *index;
+  Index rows, width;
+  PESUITE_HD void operator()(Index i) const {
+    Index column;
+    const Index row = divide(i, width, column);
+    y.put(i, x[place_of(index[row], rows) * width + column]);
+  }
+};
+struct RowsBackward {
+  const float *dy, *index;
+  Index rows, width;
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index column;
+    const Index row = divide(o, width, column);
+    return place_of(index[term], rows) == row ? dy[term * width + column] : 0;
+  }
+};
+
+// Which of q, k and v an element of x [B, T, (H + 2G) D] belongs to, and where it lies in it.
+struct HeadPlace {
+  int part;
+  Index at;
+};
+struct HeadSizes {
+  Index T, D, H, G;
+  PESUITE_HD HeadPlace place(Index i) const {
+    Index d, h, t;
+    const Index row = divide(divide(i, D, d), H + 2 * G, h), b = divide(row, T, t);
+    const int part = h < H ? 0 : h < H + G ? 1 : 2;
+    h -= part == 0 ? 0 : part == 1 ? H : H + G;
+    return {part, ((b * (part == 0 ? H : G) + h) * T + t) * D + d};
+  }
+};
+struct HeadsForward {
+  Target q, k, v;
+  const float* x;
+  HeadSizes sizes;
+  PESUITE_HD void operator()(Index i) const {
+    const HeadPlace p = sizes.place(i);
+    const Target& to = p.part == 0 ? q : p.part == 1 ? k : v;
+    if (to.data != nullptr) to.put(p.at, x[i]);
+  }
+};
+struct HeadsBackward {
+  Target dx;
+  const float *dq, *dk, *dv;
+  HeadSizes sizes;
+  PESUITE_HD void operator()(Index i) const {
+    const HeadPlace p = sizes.place(i);
+    const float* const from = p.part == 0 ? dq : p.part == 1 ? dk : dv;
+    dx.put(i, from != nullptr ? from[p.at] : 0);
+  }
+};
+
+struct EmbedForward {
+  Target y;
+  const float* table;
+  const std::int32_t* tokens;
+  Index W;
+  PESUITE_HD void operator()(Index i) const {
+    Index w;
+    const Index n = divide(i, W, w);
+    y.put(i, table[tokens[n] * W + w]);
+  }
+};
+// Tokens that are alike form a chain in the order in which they stand: for each, the place of the
+// next one, or N; and whether it is the first of its chain.
+struct Chain {
+  Index* next;
+  std::uint8_t* first;
+  const std::int32_t* tokens;
+  Index N;
+  PESUITE_HD void operator()(Index n) const {
+    const std::int32_t own = tokens[n];
+    Index after = n + 1, before = n;
+    while (after < N && tokens[after] != own) ++after;
+    while (before > 0 && tokens[before - 1] != own) --before;
+    next[n] = after;
+    first[n] = before == 0;
+  }
+};
+struct EmbedBackward {
+  Target dtable;
+  const float* dy;
+  const std::int32_t* tokens;
+  const Index* next;
+  const std::uint8_t* first;
+  Index N, W;
+  PESUITE_HD void operator()(Index i) const {
+    Index w;
+    Index n = divide(i, W, w);
+    if (first[n] == 0) return;
+    const Index row = tokens[n];
+    float sum = 0;
+    for (; n < N; n = next[n]) sum += dy[n * W + w];
+    dtable.put(row * W + w, sum);
+  }
+};
+
+HeadSizes head_sizes(const Shape& x, const Shape& q, const Shape& k) {
+  return {x[1], q[3], q[1], k[1]};
+}
+
+// x with one element for each row: an offset in it is the number of a row.
+Shape one_a_row(Shape x) {
+  x.at(-1) = 1;
+  return x;
+}
+
+}  // namespace
+
+void CudaBackend::permute(Out y, View x, const int* axes) {
+  Walk<1> w;
+  for (int axis = y.shape.rank() - 1; axis >= 0; --axis) {
+    const int from = axes[axis] < 0 ? axes[axis] + x.shape.rank() : axes[axis];
+    w.around(y.shape[axis], {x.shape.span(from + 1, x.shape.rank())});
+  }
+  queue_.each(y.shape.count(), Permute{target(y), in(x), w});
+}
+
+void CudaBackend::copy(Out y, Index y_start, View x, Index x_start, int axis, Index length) {
+  const Index outer = x.shape.span(0, axis), inner = x.shape.span(axis + 1, x.shape.rank());
+  Target to = target(y);
+  to.data += y_start * inner;
+  queue_.each(outer * length * inner, CopyPart{to, in(x) + x_start * inner, length * inner,
+                                               y.shape[axis] * inner, x.shape[axis] * inner});
+}
+
+void CudaBackend::take_forward(Out y, View x, View index) {
+  queue_.each(y.shape.count(), TakeForward{target(y), in(x), in(index), x.shape[-1],
+                                           walk<2>(y.shape, {one_a_row(x.shape), index.shape})});
+}
+void CudaBackend::take_backward(Out dx, View dy, View index) {
+  const TakeBackward f{in(dy), in(index), dx.shape[-1],
+                       parts<2>(dy.shape, one_a_row(dx.shape), {dy.shape, index.shape})};
+  reduce(queue_, target(dx), dx.shape.count(), f.parts.repeated.count(), f);
+}
+
+void CudaBackend::rows_forward(Out y, View x, View index) {
+  const Index rows = x.shape[0], width = x.shape.count() / rows;
+  queue_.each(index.shape.count() * width, RowsForward{target(y), in(x), in(index), rows, width});
+}
+void CudaBackend::rows_backward(Out dx, View dy, View index) {
+  const Index rows = dx.shape[0], width = dx.shape.count() / rows;
+  reduce(queue_, target(dx), dx.shape.count(), index.shape.count(),
+         RowsBackward{in(dy), in(index), rows, width});
+}
+
+void CudaBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
+  queue_.each(y.shape.count(), EmbedForward{target(y), in(table), tokens, table.shape[1]});
+}
+void CudaBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens) {
+  const Index W = dtable.shape[1], N = dy.shape.count() / W;
+  if (!dtable.add) fill(dtable, 0);
+  const Scratch<Index> next(queue_, N);
+  const Scratch<std::uint8_t> first(queue_, N);
+  queue_.each(N, Chain{next.data(), first.data(), tokens, N});
+  queue_.each(N * W,
+              EmbedBackward{target(dtable), in(dy), tokens, next.data(), first.data(), N, W});
+}
+
+void CudaBackend::heads_forward(Out q, Out k, Out v, View x) {
+  queue_.each(x.shape.count(), HeadsForward{target(q), target(k), target(v), in(x),
+                                            head_sizes(x.shape, q.shape, k.shape)});
+}
+void CudaBackend::heads_backward(Out dx, View dq, View dk, View dv) {
+  queue_.each(dx.shape.count(), HeadsBackward{target(dx), in(dq), in(dk), in(dv),
+                                              head_sizes(dx.shape, dq.shape, dk.shape)});
+}
+
+}  // namespace pesuite::cuda

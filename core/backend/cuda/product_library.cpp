@@ -1,0 +1,148 @@
+// Matrix products by cuBLASLt.
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <string>
+
+#include "backend/cuda/products.h"
+#include "base/error.h"
+
+namespace pesuite::cuda {
+
+namespace {
+
+constexpr std::size_t product_workspace = std::size_t{32} << 20;
+
+void check_product(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    fail(Exit::device, "cuBLASLt: {} failed: {}", what, cublasLtGetStatusString(status));
+}
+
+// A layout, description or preference, destroyed with the object.
+template <class T, cublasStatus_t (*destroy)(T)>
+struct Owned {
+  T raw = nullptr;
+  Owned() = default;
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    if (raw != nullptr) destroy(raw);
+  }
+};
+using Description = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Matrix = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+// cuBLASLt's matrices are column-major: it is given the transposes, b^T a^T = c^T.
+void describe(Matrix& m, cudaDataType type, Index rows, Index columns, Index row, Index batches,
+              Index batch) {
+  check_product(cublasLtMatrixLayoutCreate(&m.raw, type, static_cast<std::uint64_t>(columns),
+                                           static_cast<std::uint64_t>(rows), row),
+                "describing a matrix");
+  const auto count = static_cast<std::int32_t>(batches);
+  const std::int64_t stride = batch;
+  check_product(cublasLtMatrixLayoutSetAttribute(m.raw, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                                 sizeof count),
+                "describing a batch");
+  check_product(cublasLtMatrixLayoutSetAttribute(m.raw, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                 &stride, sizeof stride),
+                "describing a batch");
+}
+
+// The largest power of two up to 256 at which an address and the matrices after it lie.
+std::uint32_t alignment(const void* p, Index row, Index batch, std::size_t size) {
+  const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(p) |
+                             (static_cast<std::uintptr_t>(row | batch) * size) | 256u;
+  return static_cast<std::uint32_t>(all & (~all + 1));
+}
+
+}  // namespace
+
+struct Products::Library {
+  explicit Library(Queue& queue) : workspace(queue, product_workspace) {
+    check_product(cublasLtCreate(&handle), "starting");
+  }
+  ~Library() { cublasLtDestroy(handle); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  cublasLtHandle_t handle = nullptr;
+  Scratch<char> workspace;
+  std::map<std::string, cublasLtMatmulAlgo_t> algorithms;  // by what they depend on
+};
+
+Products::Products(Queue& queue, Precision precision)
+    : precision_(precision), library_(std::make_unique<Library>(queue)) {}
+Products::~Products() = default;
+
+void Products::multiply(Queue& queue, const Product& p, const void* a, const void* b) {
+  const bool half = precision_ == Precision::bf16;
+  const cudaDataType type = half ? CUDA_R_16BF : CUDA_R_32F;
+  const std::size_t size = half ? 2 : 4;
+  Description how;
+  check_product(cublasLtMatmulDescCreate(&how.raw, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                "describing a product");
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check_product(cublasLtMatmulDescSetAttribute(how.raw, attribute, &value, sizeof value),
+                  "describing a product");
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (p.bias != nullptr) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+  }
+  Matrix ma, mb, mc;
+  describe(ma, type, p.a.transposed ? p.K : p.M, p.a.transposed ? p.M : p.K, p.a.row, p.batches,
+           p.a.batch);
+  describe(mb, type, p.b.transposed ? p.N : p.K, p.b.transposed ? p.K : p.N, p.b.row, p.batches,
+           p.b.batch);
+  describe(mc, CUDA_R_32F, p.M, p.N, p.c_row, p.batches, p.c_batch);
+
+  const std::uint32_t align_a = alignment(a, p.a.row, p.a.batch, size),
+                      align_b = alignment(b, p.b.row, p.b.batch, size),
+                      align_c = alignment(p.c, p.c_row, p.c_batch, 4),
+                      align_added =
+                          p.added == nullptr ? align_c : alignment(p.added, p.c_row, p.c_batch, 4);
+  const std::string key = fmt::format(
+      "{} {} {}, {} {} {}, {} {} {}, {} {}, {}, {} {} {} {} {} {}", p.M, p.N, p.K, p.a.row,
+      p.a.transposed, p.a.batch, p.b.row, p.b.transposed, p.b.batch, p.c_row, p.c_batch, p.batches,
+      p.bias != nullptr, p.added == p.c, align_a, align_b, align_c, align_added);
+  auto found = library_->algorithms.find(key);
+  if (found == library_->algorithms.end()) {
+    Preference wish;
+    check_product(cublasLtMatmulPreferenceCreate(&wish.raw), "describing a preference");
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      check_product(cublasLtMatmulPreferenceSetAttribute(wish.raw, attribute, &value, sizeof value),
+                    "describing a preference");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, product_workspace);
+    // its first matrix is our second one
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, align_b);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, align_a);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_added);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
+    // Parts of a sum are added in a fixed order.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    cublasLtMatmulHeuristicResult_t best{};
+    int count = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        library_->handle, how.raw, mb.raw, ma.raw, mc.raw, mc.raw, wish.raw, 1, &best, &count);
+    if (status != CUBLAS_STATUS_SUCCESS || count == 0)
+      fail(Exit::device, "cuBLASLt has no algorithm for a product {}: {}", key,
+           cublasLtGetStatusString(status));
+    found = library_->algorithms.emplace(key, best.algo).first;
+  }
+  const auto alpha = static_cast<float>(p.scale);
+  const float beta = p.added != nullptr ? 1 : 0;
+  check_product(
+      cublasLtMatmul(library_->handle, how.raw, &alpha, b, mb.raw, a, ma.raw, &beta,
+                     p.added != nullptr ? p.added : p.c, mc.raw, p.c, mc.raw, &found->second,
+                     library_->workspace.data(), product_workspace, queue.stream()),
+      "a product");
+}
+
+}  // namespace pesuite::cuda

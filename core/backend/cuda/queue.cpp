@@ -1,0 +1,104 @@
+#include "backend/cuda/queue.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+
+namespace pesuite::cuda {
+
+namespace {
+
+void check_call(cudaError_t error, const char* what) {
+  if (error != cudaSuccess)
+    fail(Exit::device, "CUDA: {} failed: {}", what, cudaGetErrorString(error));
+}
+
+}  // namespace
+
+// Uploads go through pinned memory in turns, so that the program need not wait for the device: it
+// does only where all turns are still being read.
+struct Queue::Staging {
+  static constexpr std::size_t turns = 8, bytes = std::size_t{1} << 20;
+  struct Turn {
+    void* memory = nullptr;
+    cudaEvent_t done = nullptr;
+  };
+  Turn all[turns];
+  std::size_t next = 0;
+
+  Staging() {
+    for (Turn& t : all) {
+      check_call(cudaHostAlloc(&t.memory, bytes, cudaHostAllocDefault), "reserving pinned memory");
+      check_call(cudaEventCreateWithFlags(&t.done, cudaEventDisableTiming), "making an event");
+    }
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging() {
+    for (const Turn& t : all) {
+      if (t.done != nullptr) cudaEventDestroy(t.done);
+      cudaFreeHost(t.memory);
+    }
+  }
+};
+
+Queue::Queue(int device) : device_(device) {
+  check_call(cudaSetDevice(device), "choosing the device");
+  check_call(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  // What is released stays with the program: its next step asks for the same again.
+  cudaMemPool_t pool = nullptr;
+  check_call(cudaDeviceGetDefaultMemPool(&pool, device), "finding the memory pool");
+  std::uint64_t keep = ~std::uint64_t{0};
+  check_call(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+             "setting up the memory pool");
+  staging_ = std::make_unique<Staging>();
+}
+
+Queue::~Queue() {
+  cudaStreamSynchronize(stream_);
+  staging_.reset();
+  cudaStreamDestroy(stream_);
+}
+
+void* Queue::allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t error = cudaMallocAsync(&memory, std::max<std::size_t>(bytes, 1), stream_);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // it would be found after the next kernel
+    throw std::bad_alloc();
+  }
+  check_call(error, "reserving memory");
+  return memory;
+}
+void Queue::release(void* memory) noexcept {
+  if (memory != nullptr) cudaFreeAsync(memory, stream_);
+}
+
+void Queue::upload(void* to, const void* from, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes; done += Staging::bytes) {
+    const std::size_t n = std::min(bytes - done, Staging::bytes);
+    Staging::Turn& turn = staging_->all[staging_->next++ % Staging::turns];
+    check_call(cudaEventSynchronize(turn.done), "an upload");
+    std::memcpy(turn.memory, static_cast<const char*>(from) + done, n);
+    check_call(cudaMemcpyAsync(static_cast<char*>(to) + done, turn.memory, n,
+                               cudaMemcpyHostToDevice, stream_),
+               "an upload");
+    check_call(cudaEventRecord(turn.done, stream_), "an upload");
+  }
+}
+void Queue::download(void* to, const void* from, std::size_t bytes) {
+  check_call(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a download");
+  wait();
+}
+void Queue::wait() {
+  check_call(cudaStreamSynchronize(stream_), "work on the device");
+}
+void Queue::launched() {
+  check_call(cudaGetLastError(), "starting a kernel");
+}
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,95 @@
+// Sums in a fixed order, whatever the device: every gradient of something that is used more than
+// once. No kernel adds to the same number from several threads.
+#pragma once
+
+#include <algorithm>
+
+#include "backend/backend.h"
+#include "backend/cuda/queue.h"
+#include "backend/cuda/walk.h"
+
+namespace pesuite::cuda {
+
+inline const float* in(View v) {
+  return static_cast<const float*>(v.data);
+}
+
+struct Target {  // of an Out
+  float* data = nullptr;
+  bool add = false;
+  PESUITE_HD void put(Index i, float value) const { data[i] = add ? data[i] + value : value; }
+};
+inline Target target(Out o) {
+  return {static_cast<float*>(o.data), o.add};
+}
+
+// part [chunk, output] = f(output, term) summed over the chunk's terms.
+template <class F>
+struct ChunkSums {
+  F f;
+  Target part;
+  Index outputs, terms, chunk;
+  PESUITE_HD void operator()(Index i) const {  // a thread each, side by side along the outputs
+    Index o;
+    const Index c = divide(i, outputs, o);
+    const Index end = (c + 1) * chunk < terms ? (c + 1) * chunk : terms;
+    float sum = 0;
+    for (Index r = c * chunk; r < end; ++r) sum += f(o, r);
+    part.put(i, sum);
+  }
+  PESUITE_HD void operator()(Block& block) const {  // a block each, side by side along the terms
+    Index o;
+    const Index c = divide(block.index(), outputs, o);
+    const Index first = c * chunk, n = first + chunk < terms ? chunk : terms - first;
+    const float sum = block.sum(n, [&](Index r) { return f(o, first + r); });
+    block.each(1, [&](Index) { part.put(block.index(), sum); });
+  }
+};
+struct SumOfChunks {
+  const float* part;  // [chunks, outputs]
+  Target y;
+  Index outputs, chunks;
+  PESUITE_HD void operator()(Index o) const {
+    float sum = 0;
+    for (Index c = 0; c < chunks; ++c) sum += part[c * outputs + o];
+    y.put(o, sum);
+  }
+};
+
+// The most chunks of the terms: enough threads for a large device, and enough terms for each.
+constexpr Index most_chunks = 1024;
+
+// In as many chunks of `terms` as are worth it, `launch(part, chunk, chunks)` and their sum.
+template <class Launch>
+void reduce_in_chunks(Queue& queue, Target y, Index outputs, Index terms, Index wanted,
+                      Launch launch) {
+  const Index most = std::clamp<Index>(wanted, 1, most_chunks);
+  const Index chunk = std::max<Index>(1, (terms + most - 1) / most);
+  const Index chunks = std::max<Index>(1, (terms + chunk - 1) / chunk);
+  if (chunks == 1) return launch(y, chunk, chunks);
+  const Scratch<float> part(queue, outputs * chunks);
+  launch(Target{part.data(), false}, chunk, chunks);
+  queue.each(outputs, SumOfChunks{part.data(), y, outputs, chunks});
+}
+
+// y[o] = sum over terms of f(o, term), for o < outputs. Neighbouring outputs read neighbours.
+template <class F>
+void reduce(Queue& queue, Target y, Index outputs, Index terms, const F& f) {
+  reduce_in_chunks(queue, y, outputs, terms,
+                   std::min((terms + 31) / 32, (Index{1} << 16) / outputs),
+                   [&](Target part, Index chunk, Index chunks) {
+                     queue.each(outputs * chunks, ChunkSums<F>{f, part, outputs, terms, chunk});
+                   });
+}
+// The same where neighbouring terms read neighbours.
+template <class F>
+void reduce_rows(Queue& queue, Target y, Index outputs, Index terms, const F& f) {
+  if (terms < 128) return reduce(queue, y, outputs, terms, f);
+  reduce_in_chunks(
+      queue, y, outputs, terms, outputs < 1024 ? (terms + 16383) / 16384 : 1,
+      [&](Target part, Index chunk, Index chunks) {
+        queue.blocks(outputs * chunks, chunk, ChunkSums<F>{f, part, outputs, terms, chunk});
+      });
+}
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,103 @@
+// Softmax of composed attention, and the classifier: cross-entropy with its gradient.
+#include <cmath>
+
+#include "backend/cuda/cuda.h"
+
+namespace pesuite::cuda {
+
+namespace {
+
+struct SoftmaxForward {  // a block a row
+  Target y;
+  const float* scores;
+  Index T, S, first;
+  PESUITE_HD void operator()(Block& block) const {
+    const Index r = block.index(), last = first + r % T;
+    const Index visible = last < S ? last + 1 : S;
+    const float* const s = scores + r * S;
+    const float top = block.max(visible, [&](Index j) { return s[j]; });
+    const float total = block.sum(visible, [&](Index j) { return std::exp(s[j] - top); });
+    block.each(S,
+               [&](Index j) { y.put(r * S + j, j < visible ? std::exp(s[j] - top) / total : 0); });
+  }
+};
+struct SoftmaxBackward {  // a block a row
+  Target ds;
+  const float *dy, *y;
+  Index S;
+  PESUITE_HD void operator()(Block& block) const {
+    const Index base = block.index() * S;
+    const float delta = block.sum(S, [&](Index j) { return y[base + j] * dy[base + j]; });
+    block.each(S, [&](Index j) { ds.put(base + j, y[base + j] * (dy[base + j] - delta)); });
+  }
+};
+
+// A block a row of logits z [V], which becomes the gradient where one is wanted.
+struct Classify {
+  Target nats;
+  std::int32_t* best;
+  float* z;
+  const std::int32_t* targets;
+  Index V;
+  bool gradient;
+  float weight;
+  PESUITE_HD void operator()(Block& block) const {
+    const Index n = block.index(), target = targets[n];
+    float* const row = z + n * V;
+    const float top = block.max(V, [&](Index c) { return row[c]; });
+    const Index where = block.min(V, V, [&](Index c) { return row[c] == top ? c : V; });
+    const float total = block.sum(V, [&](Index c) { return std::exp(row[c] - top); });
+    block.each(1, [&](Index) {
+      best[n] = static_cast<std::int32_t>(where < V ? where : 0);  // none where all are NaN
+      nats.put(n, std::log(total) + (top - row[target]));
+    });
+    if (!gradient) return;
+    block.each(V, [&](Index c) {
+      row[c] = weight * (std::exp(row[c] - top) / total - (c == target ? 1 : 0));
+    });
+  }
+};
+
+}  // namespace
+
+void CudaBackend::softmax_forward(Out y, View scores, Index first) {
+  const Index S = scores.shape[-1], T = scores.shape[-2];
+  queue_.blocks(scores.shape.count() / S, S / 4,
+                SoftmaxForward{target(y), in(scores), T, S, first});
+}
+void CudaBackend::softmax_backward(Out ds, View dy, View y) {
+  const Index S = y.shape[-1];
+  queue_.blocks(y.shape.count() / S, S / 4, SoftmaxBackward{target(ds), in(dy), in(y), S});
+}
+
+void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
+                           View bias, const std::int32_t* targets, double weight) {
+  const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
+  const Index rows = std::clamp<Index>(settings_.block / V, 1, N);
+  const Scratch<float> logits(queue_, rows * V);
+  for (Index start = 0; start < N; start += rows) {
+    const Index n = std::min(rows, N - start);
+    const float* const hs = in(h) + start * W;
+    Product z{n, V, W, {hs, W}, {in(w), W, true}, logits.data(), V};
+    z.bias = in(bias);
+    product(z);
+    Target to = target(nats);
+    to.data += start;
+    queue_.blocks(n, V / 4,
+                  Classify{to, best + start, logits.data(), targets + start, V, dh || dw || dbias,
+                           static_cast<float>(weight)});
+    if (dh) {
+      Product p{n, W, V, {logits.data(), V}, {in(w), W}, target(dh).data + start * W, W};
+      p.added = dh.add ? p.c : nullptr;
+      product(p);
+    }
+    if (dw) {
+      Product p{V, W, n, {logits.data(), V, true}, {hs, W}, target(dw).data, W};
+      p.added = dw.add || start > 0 ? p.c : nullptr;
+      product(p);
+    }
+    if (dbias) sum_columns({target(dbias).data, dbias.add || start > 0}, logits.data(), n, V);
+  }
+}
+
+}  // namespace pesuite::cuda

@@ -1,0 +1,139 @@
+// The CUDA backend against the reference in double: every op that a tape records, and attention of
+// all forms, forward and gradients.
+#include <gmock/gmock.h>
+
+#include "tests/gpu/subject.h"
+#include "tests/tensor/attention_cases.h"
+#include "tests/tensor/op_cases.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::StartsWith;
+
+// |a - b| / |b|; 0 where b is nothing but rounding
+double relative(const Values& a, const Values& b) {
+  double apart = 0, size = 0;
+  for (std::size_t i = 0; i < b.data.size(); ++i) {
+    apart += std::pow(a.data[i] - b.data[i], 2);
+    size += std::pow(b.data[i], 2);
+  }
+  return std::sqrt(size > 1e-6 ? apart / size : apart);
+}
+
+void expect_equal_bits(const Result& a, const Result& b) {
+  EXPECT_EQ(a.y.data, b.y.data);
+  for (std::size_t i = 0; i < a.gradients.size(); ++i)
+    EXPECT_EQ(a.gradients[i].data, b.gradients[i].data) << "gradient of input " << i;
+}
+
+class OpConformance : public ::testing::TestWithParam<OpCase> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_P(OpConformance, AgreesWithTheReference) {
+  const OpCase& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), c.inputs, c.build);
+  const Result actual = run(*subject(Precision::fp32), c.inputs, c.build);
+  ASSERT_EQ(actual.failure, "");
+  expect_close(actual.y, wanted.y, c.tolerance, "y");
+  for (std::size_t i = 0; i < c.inputs.size(); ++i)
+    expect_close(actual.gradients[i], wanted.gradients[i], 5 * c.tolerance,
+                 "gradient of input " + std::to_string(i));
+}
+
+TEST_P(OpConformance, RepeatsBitByBit) {
+  const OpCase& c = GetParam();
+  expect_equal_bits(run(*subject(Precision::fp32), c.inputs, c.build),
+                    run(*subject_backwards(), c.inputs, c.build));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpConformance, ::testing::ValuesIn(op_cases()),
+                         [](const auto& info) { return info.param.name; });
+
+class AttentionConformance : public ::testing::TestWithParam<AttentionExample> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_P(AttentionConformance, AgreesWithTheReference) {
+  const AttentionExample& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+  const auto backend = subject(Precision::fp32);
+  const Result actual = run(*backend, inputs(c), fused(c));
+  ASSERT_EQ(actual.failure, "");
+  EXPECT_THAT(backend->attention_route(), StartsWith("composed backward: "));
+  expect_close(actual.y, wanted.y, 5e-6, "y");
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    expect_close(actual.gradients[i], wanted.gradients[i], 2e-5,
+                 "gradient of input " + std::to_string(i));
+}
+
+TEST_P(AttentionConformance, RepeatsBitByBit) {
+  const AttentionExample& c = GetParam();
+  expect_equal_bits(run(*subject(Precision::fp32), inputs(c), fused(c)),
+                    run(*subject_backwards(), inputs(c), fused(c)));
+}
+
+TEST_P(AttentionConformance, OfOpsAgreesWithTheReference) {
+  const AttentionExample& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), composed(c));
+  const Result actual = run(*subject(Precision::fp32), inputs(c), composed(c));
+  ASSERT_EQ(actual.failure, "");
+  expect_close(actual.y, wanted.y, 5e-6, "y");
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    expect_close(actual.gradients[i], wanted.gradients[i], 2e-5,
+                 "gradient of input " + std::to_string(i));
+}
+
+TEST_P(AttentionConformance, Bf16IsNearTheReference) {
+  const AttentionExample& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+  const auto backend = subject(Precision::bf16);
+  const Result actual = run(*backend, inputs(c), fused(c));
+  ASSERT_EQ(actual.failure, "");
+  EXPECT_LT(relative(actual.y, wanted.y), 1e-2);
+  if (c.T > 1) {
+    EXPECT_GT(relative(actual.y, wanted.y), 1e-5) << "it is another precision";
+  }
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2) << "of input " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, AttentionConformance, ::testing::ValuesIn(attention_cases()),
+                         [](const auto& info) { return info.param.name; });
+
+// Which way bf16 goes.
+TEST(AttentionRoutes, AreThoseOfTheSlots) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const std::vector<std::pair<AttentionExample, std::string>> examples = {
+      {{"plain", 2, 3, 3, 64, 16, 16}, "fused backward: the scores are those of q and k"},
+      {{"narrow", 1, 2, 2, 40, 12, 16}, "fused backward: "},
+      {{"grouped", 2, 4, 2, 70, 8, 8}, "fused backward: "},
+      {{"table", 2, 3, 3, 70, 8, 8, {3, 70}}, "bias-tensor backward: a bias of [1, 3, 70, 70]"},
+      {{"keys", 2, 2, 2, 70, 8, 8, {0}, {2, 1, 1, 70}},
+       "fused backward: the bias has a value for each key only"},
+      {{"rows", 2, 2, 2, 70, 8, 8, {0}, {70, 1}}, "fused backward: the bias is constant"},
+      {{"both", 1, 2, 1, 80, 8, 8, {2, 80}, {2, 80, 80}}, "bias-tensor backward: "},
+      {{"odd_values", 1, 3, 3, 13, 8, 5}, "composed backward: head sizes 8"},
+      {{"one", 1, 2, 2, 1, 8, 8}, "composed backward: a backward pass of one query"},
+      {{"drops", 2, 2, 2, 70, 8, 8, {0}, {0}, 0.25}, "composed backward: dropout"}};
+  for (const auto& [c, route] : examples) {
+    const auto backend = subject(Precision::bf16);
+    const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+    const Result actual = run(*backend, inputs(c), fused(c));
+    EXPECT_THAT(backend->attention_route(), StartsWith(route)) << c.name;
+    EXPECT_LT(relative(actual.y, wanted.y), 1e-2) << c.name;
+    for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+      EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2)
+          << c.name << ", input " << i;
+  }
+}
+
+}  // namespace
+}  // namespace pesuite::testing

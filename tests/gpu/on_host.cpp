@@ -1,0 +1,140 @@
+// The CUDA backend on the host: memory and loops in place of a device, plain sums in place of
+// cuBLASLt, the interpreter of graphs in place of cuDNN. Fresh memory is full of NaN.
+#include <cuda_bf16.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "backend/cuda/attention_graph.h"
+#include "backend/cuda/cuda.h"
+#include "tests/gpu/interpreter.h"
+#include "tests/gpu/subject.h"
+
+namespace pesuite::cuda {
+
+struct Queue::Staging {};
+Queue::Queue(int device) : device_(device) {}
+Queue::~Queue() = default;
+
+void* Queue::allocate(std::size_t bytes) {
+  const std::size_t whole = (bytes / 256 + 1) * 256;
+  void* const memory = std::aligned_alloc(256, whole);
+  if (memory == nullptr) throw std::bad_alloc();
+  std::memset(memory, 0xff, whole);
+  return memory;
+}
+void Queue::release(void* memory) noexcept {
+  std::free(memory);
+}
+void Queue::upload(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+void Queue::download(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+void Queue::wait() {}
+
+struct Products::Library {};
+Products::Products(Queue&, Precision precision) : precision_(precision) {}
+Products::~Products() = default;
+
+void Products::multiply(Queue&, const Product& p, const void* a, const void* b) {
+  const auto read = [&](const void* from, Index i) {
+    return precision_ == Precision::bf16
+               ? double{static_cast<float>(static_cast<const __nv_bfloat16*>(from)[i])}
+               : double{static_cast<const float*>(from)[i]};
+  };
+  const auto place = [](const Operand& o, Index batch, Index row, Index column) {
+    return batch * o.batch + (o.transposed ? column * o.row + row : row * o.row + column);
+  };
+  for (Index n = 0; n < p.batches; ++n)
+    for (Index i = 0; i < p.M; ++i)
+      for (Index j = 0; j < p.N; ++j) {
+        double sum = 0;
+        for (Index k = 0; k < p.K; ++k)
+          sum += read(a, place(p.a, n, i, k)) * read(b, place(p.b, n, k, j));
+        const Index at = n * p.c_batch + i * p.c_row + j;
+        p.c[at] = static_cast<float>(p.scale * sum + (p.added != nullptr ? p.added[at] : 0.0f) +
+                                     (p.bias != nullptr ? p.bias[j] : 0.0f));
+      }
+}
+
+}  // namespace pesuite::cuda
+
+namespace pesuite::testing {
+
+namespace {
+
+using namespace cuda;
+
+class InterpretedGraphs final : public GraphRunner {
+ public:
+  DeviceFacts facts() const override { return {90, std::int64_t{1} << 40}; }
+  std::string prepare(const AttentionRequest& r, Pass pass) override {
+    return refusal(r, pass, facts());
+  }
+  void run(Queue&, const AttentionRequest& r, Pass pass, const Bindings& b) override {
+    const Graph graph = attention_graph(r, pass);
+    std::map<Slot, Numbers> bound = {{Slot::scale, {double{b.scale}}},
+                                     {Slot::keep, {double{b.keep}}},
+                                     {Slot::inverse_keep, {double{b.inverse_keep}}},
+                                     {Slot::minus_infinity, {double{b.minus_infinity}}}};
+    for (const GraphTensor& t : graph.tensors) {
+      if (t.slot == Slot::none || t.is_number()) continue;
+      const void* const memory = at(b, t);
+      ASSERT_NE(memory, nullptr) << slot_name(t.slot);
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 16, 0u) << slot_name(t.slot);
+      Numbers& values = bound[t.slot];
+      for (std::size_t i = 0; i < room(t); ++i)
+        values.push_back(t.type == Type::bf16 ? double{static_cast<float>(
+                                                    static_cast<const __nv_bfloat16*>(memory)[i])}
+                                              : double{static_cast<const float*>(memory)[i]});
+    }
+    const Interpreter computed(graph, bound);
+    for (const Node& n : graph.nodes) {
+      const GraphTensor& t = graph.tensors[static_cast<std::size_t>(n.y)];
+      if (t.slot == Slot::none) continue;
+      const Numbers values = computed.dense(t.slot);
+      std::size_t next = 0;
+      each(t.extents, [&](const Four& place) {
+        const auto value = static_cast<float>(values[next++]);
+        if (t.type == Type::bf16)
+          static_cast<__nv_bfloat16*>(at(b, t))[offset(t, place)] = __nv_bfloat16(value);
+        else
+          static_cast<float*>(at(b, t))[offset(t, place)] = value;
+      });
+    }
+  }
+
+ private:
+  static void* at(const Bindings& b, const GraphTensor& t) {
+    return b.memory[static_cast<std::size_t>(t.slot)];
+  }
+};
+
+std::unique_ptr<Backend> on_host(Precision precision, int order) {
+  CudaSettings settings;
+  settings.device = order;
+  settings.precision = precision;
+  settings.description = "kernels of the CUDA backend on the host";
+  settings.block = 4096;  // so that small examples take several blocks too
+  auto backend = std::make_unique<CudaBackend>(settings);
+  backend->use(std::make_unique<InterpretedGraphs>());
+  return backend;
+}
+
+}  // namespace
+
+std::string absent() {
+  return "";
+}
+std::unique_ptr<Backend> subject(Precision precision) {
+  return on_host(precision, 0);
+}
+std::unique_ptr<Backend> subject_backwards() {
+  return on_host(Precision::fp32, 1);
+}
+
+}  // namespace pesuite::testing

@@ -1,0 +1,471 @@
+// The CUDA backend's ops called directly, against the reference: outputs that are added to, outputs
+// that are not wanted, inputs that are missing, and the ops that no tape records.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "tensor/attention.h"
+#include "tests/gpu/subject.h"
+#include "tests/support.h"
+
+namespace pesuite::testing {
+namespace {
+
+using Outs = std::vector<Out>;
+using Views = std::vector<View>;
+using Tokens = const std::int32_t*;
+
+struct DirectCase {
+  std::string name;
+  std::vector<Shape> outputs, inputs;
+  std::function<void(Backend&, const Outs&, const Views&, Tokens)> call;
+  bool may_miss = true;         // an output without data is one that is not wanted
+  std::int64_t indices_to = 0;  // the last input are indices below this
+  std::int64_t tokens_to = 0;   // tokens below this
+  double tolerance = 5e-6;
+};
+void PrintTo(const DirectCase& c, std::ostream* out) {
+  *out << c.name;
+}
+
+std::vector<DirectCase> direct_cases() {
+  using B = Backend&;
+  using O = const Outs&;
+  using V = const Views&;
+  std::vector<DirectCase> all = {
+      {"unary",
+       {{3, 7}},
+       {{3, 7}},
+       [](B b, O o, V v, Tokens) { b.unary_forward(o[0], v[0], Unary::sin); },
+       false},
+      {"unary_backward",
+       {{3, 7}},
+       {{3, 7}, {3, 7}, {3, 7}},
+       [](B b, O o, V v, Tokens) { b.unary_backward(o[0], v[0], v[1], v[2], Unary::cos); },
+       false},
+      {"binary",
+       {{4, 3, 5}},
+       {{3, 1}, {4, 1, 5}},
+       [](B b, O o, V v, Tokens) { b.binary_forward(o[0], v[0], v[1], Binary::mul); },
+       false},
+      {"binary_backward",
+       {{3, 1}, {4, 1, 5}},
+       {{4, 3, 5}, {3, 1}, {4, 1, 5}},
+       [](B b, O o, V v, Tokens) { b.binary_backward(o[0], o[1], v[0], v[1], v[2], Binary::mul); }},
+      {"binary_backward_to_one_number",
+       {{1}, {40, 300}},
+       {{40, 300}, {1}, {40, 300}},
+       [](B b, O o, V v, Tokens) { b.binary_backward(o[0], o[1], v[0], v[1], v[2], Binary::mul); }},
+      {"binary_backward_of_columns",
+       {{37}, {900, 37}},
+       {{900, 37}, {37}, {900, 37}},
+       [](B b, O o, V v, Tokens) { b.binary_backward(o[0], o[1], v[0], v[1], v[2], Binary::sub); }},
+      {"affine_stretches",
+       {{2, 3, 5}},
+       {{3, 1}},
+       [](B b, O o, V v, Tokens) { b.affine(o[0], v[0], -2, 0.5); },
+       false},
+      {"dropout",
+       {{3, 5, 7}},
+       {{3, 5, 7}},
+       [](B b, O o, V v, Tokens) {
+         b.dropout(o[0], v[0], {0.4, 3, 9});
+       },
+       false},
+      {"gate",
+       {{5, 7}},
+       {{5, 14}},
+       [](B b, O o, V v, Tokens) { b.gate_forward(o[0], v[0]); },
+       false},
+      {"gate_backward",
+       {{5, 14}},
+       {{5, 7}, {5, 14}},
+       [](B b, O o, V v, Tokens) { b.gate_backward(o[0], v[0], v[1]); },
+       false},
+      {"permute",
+       {{5, 2, 3}},
+       {{2, 3, 5}},
+       [](B b, O o, V v, Tokens) {
+         const int axes[] = {2, 0, 1};
+         b.permute(o[0], v[0], axes);
+       },
+       false},
+      {"copy_into_the_middle",
+       {{2, 9, 3}},
+       {{2, 5, 3}},
+       [](B b, O o, V v, Tokens) {
+         Out all = o[0];  // what is not copied to stays
+         if (!all.add) b.fill(all, 1);
+         b.copy(all, 4, v[0], 1, 1, 3);
+       },
+       false},
+      {"sum_of_long_rows",
+       {{3}},
+       {{3, 40000}},
+       [](B b, O o, V v, Tokens) { b.sum(o[0], v[0], 1); },
+       false},
+      {"sum_of_all_rows",
+       {{5}},
+       {{7000, 5}},
+       [](B b, O o, V v, Tokens) { b.sum(o[0], v[0], 0); },
+       false},
+      {"cumsum_of_lines",
+       {{3, 301}},
+       {{3, 301}},
+       [](B b, O o, V v, Tokens) { b.cumsum(o[0], v[0], 1, true); },
+       false},
+      {"cumsum_of_short_lines",
+       {{3, 7}},
+       {{3, 7}},
+       [](B b, O o, V v, Tokens) { b.cumsum(o[0], v[0], 1, false); },
+       false},
+      {"take_backward",
+       {{3, 1, 11}},
+       {{3, 4, 6}, {4, 6}},
+       [](B b, O o, V v, Tokens) { b.take_backward(o[0], v[0], v[1]); },
+       false,
+       13},
+      {"rows_backward",
+       {{7, 5}},
+       {{9, 5}, {9}},
+       [](B b, O o, V v, Tokens) { b.rows_backward(o[0], v[0], v[1]); },
+       false,
+       9},
+      {"rotate_backward",
+       {{2, 3, 4, 10}, {4, 3}, {4, 3}},
+       {{2, 3, 4, 10}, {2, 3, 4, 10}, {4, 3}, {4, 3}},
+       [](B b, O o, V v, Tokens) {
+         b.rotate_backward(o[0], o[1], o[2], v[0], v[1], v[2], v[3], Pairs::half);
+       }},
+      {"matmul_sums_the_batch",
+       {{4, 6}},
+       {{2, 3, 5, 4}, {2, 3, 5, 6}},
+       [](B b, O o, V v, Tokens) { b.matmul(o[0], v[0], v[1], true, false); },
+       false},
+      {"matmul_sums_an_axis",
+       {{3, 5, 6}},
+       {{2, 3, 5, 4}, {2, 1, 6, 4}},
+       [](B b, O o, V v, Tokens) { b.matmul(o[0], v[0], v[1], false, true); },
+       false},
+      {"matmul_sums_the_inner_axis",
+       {{2, 1, 5, 6}},
+       {{2, 3, 5, 4}, {3, 4, 6}},
+       [](B b, O o, V v, Tokens) { b.matmul(o[0], v[0], v[1], false, false); },
+       false},
+      {"matmul_of_both_transposed",
+       {{2, 5, 6}},
+       {{2, 4, 5}, {6, 4}},
+       [](B b, O o, V v, Tokens) { b.matmul(o[0], v[0], v[1], true, true); },
+       false},
+      {"linear",
+       {{7, 5}},
+       {{7, 4}, {5, 4}, {5}, {7, 5}},
+       [](B b, O o, V v, Tokens) { b.linear_forward(o[0], v[0], v[1], v[2], v[3]); },
+       false},
+      {"linear_backward",
+       {{7, 4}, {5, 4}, {5}},
+       {{7, 5}, {7, 4}, {5, 4}},
+       [](B b, O o, V v, Tokens) { b.linear_backward(o[0], o[1], o[2], v[0], v[1], v[2]); }},
+      {"embed",
+       {{40, 6}},
+       {{9, 6}},
+       [](B b, O o, V v, Tokens t) { b.embed_forward(o[0], v[0], t); },
+       false,
+       0,
+       9},
+      {"embed_backward",
+       {{9, 6}},
+       {{40, 6}},
+       [](B b, O o, V v, Tokens t) { b.embed_backward(o[0], v[0], t); },
+       false,
+       0,
+       7},
+      {"heads",
+       {{2, 4, 5, 6}, {2, 2, 5, 6}, {2, 2, 5, 6}},
+       {{2, 5, 48}},
+       [](B b, O o, V v, Tokens) { b.heads_forward(o[0], o[1], o[2], v[0]); },
+       false},
+      {"heads_backward",
+       {{2, 5, 48}},
+       {{2, 4, 5, 6}, {2, 2, 5, 6}, {2, 2, 5, 6}},
+       [](B b, O o, V v, Tokens) { b.heads_backward(o[0], v[0], v[1], v[2]); },
+       false},
+      {"heads_backward_without_k",
+       {{2, 5, 48}},
+       {{2, 4, 5, 6}, {2, 2, 5, 6}, {2, 2, 5, 6}},
+       [](B b, O o, V v, Tokens) {
+         b.heads_backward(o[0], v[0], {nullptr, v[1].shape}, v[2]);
+       },
+       false},
+      {"softmax",
+       {{2, 3, 40}},
+       {{2, 3, 40}},
+       [](B b, O o, V v, Tokens) { b.softmax_forward(o[0], v[0], 20); },
+       false},
+      {"softmax_backward",
+       {{2, 3, 40}},
+       {{2, 3, 40}, {2, 3, 40}},
+       [](B b, O o, V v, Tokens) { b.softmax_backward(o[0], v[0], v[1]); },
+       false},
+      {"score_rows",
+       {{2, 4, 3, 8}},
+       {{2, 4, 9, 6}, {2, 2, 9, 6}},
+       [](B b, O o, V v, Tokens) { b.score_rows_forward(o[0], v[0], v[1], 5, 0.3); },
+       false},
+      // dq holds the block's rows only, dk is added to
+      {"score_rows_backward",
+       {{2, 4, 9, 6}, {2, 2, 9, 6}},
+       {{2, 4, 3, 8}, {2, 4, 9, 6}, {2, 2, 9, 6}},
+       [](B b, O o, V v, Tokens) { b.score_rows_backward(o[0], o[1], v[0], v[1], v[2], 5, 0.3); }},
+      {"mix_rows_grouped",
+       {{3, 9, 4 * 5}},
+       {{3, 4, 3, 8}, {3, 2, 9, 5}},
+       [](B b, O o, V v, Tokens) { b.mix_rows_forward(o[0], v[0], v[1], 5); },
+       false},
+      {"mix_rows_of_few_examples",
+       {{2, 9, 4 * 5}},
+       {{2, 4, 3, 8}, {2, 4, 9, 5}},
+       [](B b, O o, V v, Tokens) { b.mix_rows_forward(o[0], v[0], v[1], 5); },
+       false},
+      {"mix_rows_backward",
+       {{2, 4, 3, 8}, {2, 4, 9, 5}},
+       {{2, 9, 4 * 5}, {2, 4, 3, 8}, {2, 4, 9, 5}},
+       [](B b, O o, V v, Tokens) { b.mix_rows_backward(o[0], o[1], v[0], v[1], v[2], 5); }},
+      {"mix_rows_backward_grouped",
+       {{3, 4, 3, 8}, {3, 2, 9, 5}},
+       {{3, 9, 4 * 5}, {3, 4, 3, 8}, {3, 2, 9, 5}},
+       [](B b, O o, V v, Tokens) { b.mix_rows_backward(o[0], o[1], v[0], v[1], v[2], 5); }},
+  };
+  for (const Norm kind : {Norm::layer, Norm::rms}) {
+    const std::string k = kind == Norm::layer ? "layer" : "rms";
+    const auto eps = 1e-3;
+    all.push_back({k + "norm",
+                   {{6, 37}, {6, 2}},
+                   {{6, 37}, {37}, {37}},
+                   [=](B b, O o, V v, Tokens) {
+                     b.norm_forward(o[0], {o[1].data, o[1].shape}, v[0], v[1], v[2], kind, eps);
+                   },
+                   false});
+    // stats need not be those of x: the backward pass reads what it is given
+    all.push_back({k + "norm_backward",
+                   {{6, 37}, {37}, {37}},
+                   {{6, 37}, {6, 37}, {37}, {6, 2}},
+                   [=](B b, O o, V v, Tokens) {
+                     b.norm_backward(o[0], o[1], o[2], v[0], v[1], v[2], v[3], kind);
+                   }});
+  }
+  // 700 rows of 50 classes: several blocks of rows on the host
+  for (const std::int64_t classes : {50, 3})
+    all.push_back(
+        {"classify_" + std::to_string(classes),
+         {{700, 8}, {classes, 8}, {classes}, {700}, {700}},
+         {{700, 8}, {classes, 8}, {classes}},
+         [](B b, O o, V v, Tokens t) {
+           auto* const best = static_cast<std::int32_t*>(b.allocate(700 * 4));
+           b.classify({o[3].data, o[3].shape}, best, o[0], o[1], o[2], v[0], v[1], v[2], t, 0.01);
+           std::vector<std::int32_t> found(700);
+           b.download_tokens(found, best);
+           b.release(best);
+           const std::vector<double> places(found.begin(), found.end());
+           b.upload(o[4], places.data());
+         },
+         true,
+         0,
+         classes});
+  return all;
+}
+
+// `missing`: the output that is not wanted, -1 for none.
+std::vector<std::vector<double>> outcome(Backend& b, const DirectCase& c, bool add, int missing) {
+  std::vector<void*> memory;
+  const auto make = [&](const Values& v) {
+    memory.push_back(b.allocate(v.data.size() * b.element_size()));
+    b.upload({memory.back(), v.shape}, v.data.data());
+    return memory.back();
+  };
+  Outs outs;
+  for (std::size_t i = 0; i < c.outputs.size(); ++i) {
+    void* const m = make(random_values(c.outputs[i], 50 + i));
+    outs.push_back({static_cast<int>(i) == missing ? nullptr : m, c.outputs[i], add});
+  }
+  Views views;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    Values v = random_values(c.inputs[i], 10 + i);
+    if (c.indices_to > 0 && i + 1 == c.inputs.size())  // some before the first and after the last
+      for (double& x : v.data) x = std::floor(x * static_cast<double>(c.indices_to));
+    views.push_back({make(v), v.shape});
+  }
+  auto* const tokens = static_cast<std::int32_t*>(b.allocate(700 * 4));
+  std::vector<std::int32_t> words(700);
+  pes::Random r(4, pes::purpose("tokens"), 0);
+  for (std::int32_t& w : words)
+    w = static_cast<std::int32_t>(r.below(static_cast<std::uint32_t>(c.tokens_to + 1)) %
+                                  std::max<std::int64_t>(1, c.tokens_to));
+  b.upload_tokens(tokens, words);
+  c.call(b, outs, views, tokens);
+  std::vector<std::vector<double>> all;
+  for (const Out& o : outs) {
+    if (!o) continue;
+    all.emplace_back(static_cast<std::size_t>(o.shape.count()));
+    b.download(all.back().data(), o.view());
+  }
+  for (void* m : memory) b.release(m);
+  b.release(tokens);
+  return all;
+}
+
+class DirectOps : public ::testing::TestWithParam<DirectCase> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  }
+  static void expect_agreement(bool add, int missing) {
+    const DirectCase& c = GetParam();
+    const auto wanted = outcome(*open_backend("reference", {}), c, add, missing);
+    const auto actual = outcome(*subject(Precision::fp32), c, add, missing);
+    ASSERT_EQ(actual.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const Shape flat = {static_cast<std::int64_t>(wanted[i].size())};
+      expect_close({flat, actual[i]}, {flat, wanted[i]}, c.tolerance,
+                   "output " + std::to_string(i) + (add ? ", added to" : "") +
+                       (missing < 0 ? "" : ", without output " + std::to_string(missing)));
+    }
+  }
+};
+
+TEST_P(DirectOps, Replace) {
+  expect_agreement(false, -1);
+}
+TEST_P(DirectOps, Add) {
+  expect_agreement(true, -1);
+}
+
+class OptionalOutputs : public DirectOps {};
+TEST_P(OptionalOutputs, AreLeftOut) {
+  const auto outputs = static_cast<int>(GetParam().outputs.size());
+  const int optional = GetParam().tokens_to > 0 ? outputs - 2 : outputs;  // not nats and best
+  for (int missing = 0; missing < optional; ++missing) expect_agreement(false, missing);
+}
+
+std::vector<DirectCase> cases_that_may_miss() {
+  std::vector<DirectCase> all = direct_cases();
+  std::erase_if(all, [](const DirectCase& c) { return !c.may_miss; });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Direct, OptionalOutputs, ::testing::ValuesIn(cases_that_may_miss()),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Direct, DirectOps, ::testing::ValuesIn(direct_cases()),
+                         [](const auto& info) { return info.param.name; });
+
+// A step of the optimiser after another one, over parameters of several sizes.
+std::vector<std::vector<double>> optimised(Backend& b, double clip, double poison) {
+  const std::vector<Shape> shapes = {{3}, {40000}, {70, 33}};
+  std::vector<void*> memory;
+  std::vector<Update> updates;
+  std::vector<Values> grads;
+  const auto make = [&](const Values& v) {
+    memory.push_back(b.allocate(v.data.size() * b.element_size()));
+    b.upload({memory.back(), v.shape}, v.data.data());
+    return memory.back();
+  };
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    Values zero{shapes[i], std::vector<double>(static_cast<std::size_t>(shapes[i].count()))};
+    Values grad = random_values(shapes[i], 20 + i);
+    if (i == 1) grad.data[39999] += poison;
+    Update u;
+    u.value = {make(random_values(shapes[i], i)), shapes[i]};
+    u.m = {make(zero), shapes[i]}, u.v = {make(zero), shapes[i]};
+    u.grad = {make(grad), shapes[i]};
+    u.weight_decay = i == 0 ? 0 : 0.1;
+    updates.push_back(u);
+  }
+  const Out norm{make({{1}, {0}}), {1}};
+  for (int step = 1; step <= 2; ++step)
+    b.adamw(norm, updates, {.lr = 0.1, .clip = clip, .step = step});
+  std::vector<std::vector<double>> all(1, std::vector<double>(1));
+  b.download(all[0].data(), norm.view());
+  for (const Update& u : updates)
+    for (const Out& o : {u.value, u.m, u.v}) {
+      all.emplace_back(static_cast<std::size_t>(o.shape.count()));
+      b.download(all.back().data(), o.view());
+    }
+  for (void* m : memory) b.release(m);
+  return all;
+}
+
+TEST(Optimiser, AgreesWithTheReference) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  for (const double clip : {0.0, 1.0, 1e6}) {
+    const auto wanted = optimised(*open_backend("reference", {}), clip, 0);
+    const auto actual = optimised(*subject(Precision::fp32), clip, 0);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const Shape flat = {static_cast<std::int64_t>(wanted[i].size())};
+      expect_close({flat, actual[i]}, {flat, wanted[i]}, 3e-6, "part " + std::to_string(i));
+    }
+  }
+}
+
+TEST(Optimiser, UpdatesNothingWhereTheGradientIsNotFinite) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  for (const double poison :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    const auto wanted = optimised(*open_backend("reference", {}), 1, poison);
+    const auto actual = optimised(*subject(Precision::fp32), 1, poison);
+    EXPECT_FALSE(std::isfinite(actual[0][0]));
+    for (std::size_t i = 1; i < wanted.size(); ++i) EXPECT_EQ(actual[i], wanted[i]);
+  }
+}
+
+// One query after others, as when text is written: it sees all keys.
+TEST(DecodingAttention, AgreesWithTheReference) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const Values q = random_values({2, 4, 3, 8}, 1), k = random_values({2, 2, 20, 8}, 2),
+               v = random_values({2, 2, 20, 8}, 3), table = random_values({4, 30}, 4),
+               bias = random_values({4, 1, 20}, 5);
+  const auto attend = [&](Backend& b) {
+    std::vector<void*> memory;
+    const auto make = [&](const Values& x) {
+      memory.push_back(b.allocate(x.data.size() * b.element_size()));
+      b.upload({memory.back(), x.shape}, x.data.data());
+      return View{memory.back(), x.shape};
+    };
+    const AttentionInput input{make(q), make(k), make(v), make(table), make(bias), 0.4, 17, {}};
+    const Shape shape = {2, 3, 32}, rows = {2, 4, 3};
+    const Out y{b.allocate(192 * b.element_size()), shape};
+    const Out lse{b.allocate(24 * b.element_size()), rows};
+    b.attention_forward(y, lse, input);
+    std::vector<double> all(192 + 24);
+    b.download(all.data(), y.view());
+    b.download(all.data() + 192, lse.view());
+    for (void* m : memory) b.release(m);
+    b.release(y.data), b.release(lse.data);
+    return Values{{216}, all};
+  };
+  expect_close(attend(*subject(Precision::fp32)), attend(*open_backend("reference", {})), 5e-6,
+               "y and lse");
+}
+
+// Scores of which the softmax leaves nothing but the largest, and scores far below 0.
+TEST(AdversarialAttention, AgreesWithTheReference) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  for (const double shift : {-120.0, 0.0, 90.0}) {
+    const std::vector<Values> in = {
+        random_values({1, 2, 70, 8}, 1, 4), random_values({1, 2, 70, 8}, 2, 4),
+        random_values({1, 2, 70, 8}, 3), random_values({2, 70, 70}, 4, 1, shift)};
+    const Build build = [](Tape& t, const std::vector<Tensor>& x) {
+      Attention a;
+      a.q = x[0], a.k = x[1], a.v = x[2], a.bias = x[3];
+      return attend(t, a);
+    };
+    const Result wanted = run(*open_backend("reference", {}), in, build);
+    const Result actual = run(*subject(Precision::fp32), in, build);
+    expect_close(actual.y, wanted.y, 5e-5, "y");
+    for (std::size_t i = 0; i < in.size(); ++i)
+      expect_close(actual.gradients[i], wanted.gradients[i], 2e-4,
+                   "gradient of input " + std::to_string(i));
+  }
+}
+
+}  // namespace
+}  // namespace pesuite::testing
