@@ -1,5 +1,6 @@
 #include "backend/backend.h"
 
+#include "backend/choice.h"
 #include "backend/factory.h"
 #include "base/error.h"
 
@@ -12,11 +13,14 @@ Precision parse_precision(std::string_view name) {
 }
 
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options) {
-  if (name == "cpu" || name == "auto") return make_cpu_backend(options);
+  if (name == "cpu") return make_cpu_backend(options);
+  if (name == "cuda") return make_cuda_backend(options);
   if (name == "reference") return make_reference_backend();
+  if (name == "auto") return open_backend(choose_backend(name, options).backend, options);
   if (name.starts_with("cuda"))
-    fail(Exit::device, "backend '{}' is not part of this build; use --device cpu", name);
-  fail(Exit::device, "there is no backend '{}'; known are auto, cpu and reference", name);
+    fail(Exit::device, "there is no backend '{}'; CUDA_VISIBLE_DEVICES says which device 'cuda' is",
+         name);
+  fail(Exit::device, "there is no backend '{}'; known are auto, cpu, cuda and reference", name);
 }
 
 }  // namespace pesuite

@@ -27,7 +27,7 @@ Parameter normal_parameter(Backend&, const std::string& name, const Shape&, doub
 void free_parameter(Backend&, Parameter&);
 std::unique_ptr<Backend> open(const Settings&);
 // Times the subjects in turn with a large product, which comes first in what is returned.
-Result finish(std::vector<Subject>, Backend&, const Plan&);
+Result finish(std::vector<Subject>, Backend&, Plan);
 
 // A model with an encoding and what it needs to be trained and evaluated.
 class Trainee {

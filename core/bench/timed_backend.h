@@ -37,6 +37,12 @@ class TimedBackend : public Backend {
   std::size_t element_size() const override {
     return inner_->element_size();
   }
+  std::string attention_route() const override {
+    return inner_->attention_route();
+  }
+  void wait() override {
+    inner_->wait();
+  }
   void* allocate(std::size_t bytes) override {
     const Scope scope(*this, "allocate");
     return inner_->allocate(bytes);
@@ -138,6 +144,7 @@ class TimedBackend : public Backend {
    public:
     Scope(TimedBackend& b, const char* name) : backend_(b), name_(name), start_(seconds_now()) {}
     ~Scope() {
+      backend_.inner_->wait();
       KernelTime& t = backend_.times_[name_];
       ++t.calls;
       t.seconds += seconds_now() - start_;

@@ -48,11 +48,16 @@ double Timing::tokens_per_second() const {
 
 std::vector<Timing> interleave(std::span<const Subject> subjects, const Plan& plan) {
   std::vector<Timing> out;
+  const auto wait = [&] {
+    if (plan.wait) plan.wait();
+  };
   for (const Subject& s : subjects) {
     if (plan.progress) plan.progress("warming up " + s.name);
     s.run();  // makes its primitives, touches its memory
+    wait();
     const double start = seconds_now();
     s.run();
+    wait();
     Timing t;
     t.name = s.name, t.flops = s.flops, t.tokens = s.tokens;
     t.iterations = std::max<std::int64_t>(1, std::llround(plan.window / (seconds_now() - start)));
@@ -65,6 +70,7 @@ std::vector<Timing> interleave(std::span<const Subject> subjects, const Plan& pl
       Timing& t = out[i];
       const double start = seconds_now(), cpu_start = cpu_now();
       for (std::int64_t k = 0; k < t.iterations; ++k) subjects[i].run();
+      wait();
       const auto n = static_cast<double>(t.iterations);
       t.seconds.push_back((seconds_now() - start) / n);
       t.cpu_seconds.push_back((cpu_now() - cpu_start) / n);

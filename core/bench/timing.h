@@ -47,6 +47,7 @@ struct Plan {
   int repetitions = 9;                               // windows of each subject
   double window = 0.3;                               // seconds, at least one iteration
   std::function<void(const std::string&)> progress;  // hears what goes on
+  std::function<void()> wait;  // until what a subject asked a device for is done
 };
 
 // Warms every subject up and times it. The windows of one repetition follow each other directly.

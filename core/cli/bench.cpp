@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backend/choice.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -80,7 +81,7 @@ int bench_verb(const std::vector<std::string>& words) {
       "lengths", po::value<std::vector<std::string>>()->composing(), "tokens, e.g. 1024,4096")(
       "slots", po::value<std::vector<std::string>>()->composing(),
       "of attention: none, rotary, distance, bias, rewrite (default all)")(
-      "device", po::value<std::string>()->default_value("cpu"), "cpu or reference")(
+      "device", po::value<std::string>()->default_value("cpu"), "cpu, cuda, auto or reference")(
       "dtype", po::value<std::string>()->default_value("fp32"), "of products: fp32 or bf16")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
@@ -95,8 +96,10 @@ int bench_verb(const std::vector<std::string>& words) {
 
   bench::Settings s;
   s.config = a.text("config");
-  s.backend = a.text("device");
   s.precision = parse_precision(a.text("dtype"));
+  const Choice device = choose_backend(a.text("device"), {.precision = s.precision});
+  s.backend = device.backend;
+  if (!device.note.empty()) fmt::print(stderr, "note: {}\n", device.note);
   s.threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
   s.plan.repetitions = a.count("repetitions", 1);
   s.plan.window = a.get<double>("window");

@@ -111,7 +111,8 @@ int train_verb(const std::vector<std::string>& words) {
       "resume", po::bool_switch(), "go on with an existing run of the same name and settings")(
       "threads", po::value<int>()->default_value(0),
       "threads; 0: all cores, or one in each process where mpirun starts several")(
-      "device", po::value<std::string>()->default_value("auto"), "auto or cpu")(
+      "device", po::value<std::string>()->default_value("auto"),
+      "cpu, cuda, or auto: cuda where a device answers")(
       "dtype", po::value<std::string>()->default_value("fp32"), "of products: fp32 or bf16");
   if (!a.parse(words)) return 0;
   const std::string name = encoding_of(a);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "backend/choice.h"
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
@@ -64,9 +65,11 @@ class Planner {
     plan.problems = catalog_.problems;
     if (!problems_.empty()) check_names();
     problems_.throw_if_any();
-    open_backend(suite_.backend,
-                 {.precision = suite_.precision});  // refused now, not by every cell
-    std::map<std::string, Place> places;            // of cells, by id
+    const Choice device = choose_backend(
+        suite_.backend, {.precision = suite_.precision});  // refused now, not by every cell
+    backend_ = device.backend;
+    if (!device.note.empty()) plan.notes.push_back(device.note);
+    std::map<std::string, Place> places;  // of cells, by id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)
         for (const SuiteEncoding& e : suite_.encodings)
@@ -343,7 +346,7 @@ class Planner {
       return false;
     }
     config.seed = c.seed;
-    config.backend = suite_.backend == "auto" ? "cpu" : suite_.backend;
+    config.backend = backend_;
     config.precision = suite_.precision;
     c.parameters = static_cast<double>(parameter_count(model_of(config))) +
                    encoding.at("parameters").get<double>();
@@ -514,6 +517,7 @@ class Planner {
   Catalog catalog_;
   Problems problems_;
   std::map<std::string, Json> answers_;
+  std::string backend_;  // that the suite's stands for on this machine
   std::set<std::string> noted_, checked_;
   std::set<int> switch_lengths_;  // tokens, of all encodings
 };

@@ -11,13 +11,23 @@ namespace pesuite {
 
 namespace {
 
+// Which attention ran. A device that has several ways for one path says which it took, and why:
+// "fused: ...", "bias-tensor backward: ...", "composed: ...".
+void write_path(Json& record, AttentionPath path, const std::string& route) {
+  record["path"] = path_name(path);
+  if (route.empty() || path == AttentionPath::composed) return;
+  const std::string way = route.substr(0, route.find_first_of(" :"));
+  record["path"] = way == "composed" ? path_name(AttentionPath::composed) : way;
+  record["path_reason"] = route;
+}
+
 void write_observations(const fs::path& path, const std::vector<Observation>& all,
-                        const Model& model) {
+                        const Model& model, const std::string& route) {
   std::string text;
   const std::string now = utc_timestamp();
   for (const Observation& o : all) {
     Json j = to_json(o);
-    j["path"] = path_name(model.path());
+    write_path(j, model.path(), route);
     j["ts"] = now;
     text += j.dump() + "\n";
   }
@@ -133,7 +143,8 @@ class Work {
     if (outcome == TrainOutcome::stopped || outcome == TrainOutcome::paused) return outcome;
     add_costs(state);
     if (group_.leads())
-      write_observations(store_.training(training_id_), state.observations, *model_);
+      write_observations(store_.training(training_id_), state.observations, *model_,
+                         backend_->attention_route());
     return outcome;
   }
 
@@ -255,7 +266,7 @@ class Work {
     for (const Observation& o : found)
       if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
-    write_observations(path, found, *model_);
+    write_observations(path, found, *model_, backend_->attention_route());
   }
 
   std::vector<Observation> probe_part(const CellEval& e, const EvalConfig& config,

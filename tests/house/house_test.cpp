@@ -115,13 +115,17 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
      {"base/", "tensor/shape.h", "backend/backend.h", "backend/factory.h", "backend/cuda/"}},
     {"core/backend/mpi/", {"backend/mpi/"}},
     {"core/backend/group", {"base/", "backend/group.h", "backend/mpi/entry.h"}},
+    {"core/backend/cuda_library",
+     {"base/", "backend/backend.h", "backend/factory.h", "backend/cuda/entry.h"}},
     {"core/backend/reference/",
      {"base/", "tensor/shape.h", "backend/backend.h", "backend/factory.h", "backend/reference/"}},
-    {"core/backend/", {"base/", "tensor/shape.h", "backend/backend.h", "backend/factory.h"}},
+    {"core/backend/",
+     {"base/", "tensor/shape.h", "backend/backend.h", "backend/choice.h", "backend/factory.h"}},
     {"core/tensor/", {"base/", "tensor/", "backend/backend.h"}},
     {"core/model/", {"base/", "tensor/", "model/", "backend/backend.h", "backend/group.h"}},
     {"core/suite/",
-     {"base/", "tensor/", "model/", "suite/", "backend/backend.h", "backend/group.h"}},
+     {"base/", "tensor/", "model/", "suite/", "backend/backend.h", "backend/choice.h",
+      "backend/group.h"}},
     {"core/search/", {"base/", "tensor/", "model/", "suite/", "search/", "backend/backend.h"}},
     {"core/golden/", {"base/", "tensor/", "model/", "suite/", "golden/", "backend/backend.h"}},
     {"core/bench/", {"base/", "tensor/", "model/", "bench/", "backend/backend.h"}},
@@ -129,7 +133,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
     {"core/tools/", {"base/", "model/"}},
     {"core/cli/",
      {"base/", "tensor/", "model/", "suite/", "bench/", "search/", "check/", "golden/", "cli/",
-      "backend/backend.h", "backend/group.h"}}};
+      "backend/backend.h", "backend/choice.h", "backend/group.h"}}};
 
 TEST(Includes, GoOneWay) {
   const std::vector<std::string> ours = {"base/",  "tensor/", "backend/", "model/", "suite/",

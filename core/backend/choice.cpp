@@ -1,0 +1,36 @@
+#include "backend/choice.h"
+
+#include "backend/factory.h"
+#include "base/error.h"
+#include "base/isolate.h"
+
+namespace pesuite {
+
+namespace {
+
+// Loading the libraries and starting the driver take a second on a slow disk.
+constexpr double cuda_probe_seconds = 60;
+
+// "" where a device answers, else a sentence.
+std::string why_no_cuda() {
+  if (std::string why = why_no_driver(); !why.empty()) return why;
+  const Isolated asked = run_isolated(why_no_device, cuda_probe_seconds);
+  if (asked.end == Isolated::End::returned || asked.end == Isolated::End::threw) return asked.text;
+  return "asking for CUDA devices ended badly: " + asked.text;
+}
+
+}  // namespace
+
+Choice choose_backend(std::string_view name, const BackendOptions& options) {
+  if (name == "cuda" || name == "auto") {
+    const std::string why = why_no_cuda();
+    if (why.empty()) return {"cuda", ""};
+    if (name == "cuda") fail(Exit::device, "{}; use --device cpu", why);
+    open_backend("cpu", options);
+    return {"cpu", "the CPU computes: " + why};
+  }
+  open_backend(name, options);
+  return {std::string(name), ""};
+}
+
+}  // namespace pesuite

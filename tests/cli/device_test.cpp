@@ -1,0 +1,60 @@
+// What --device and a suite's backend say where there is no NVIDIA driver.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include "tests/cli/fixture.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Device : public Run {
+ protected:
+  void SetUp() override {
+    if (void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY); driver != nullptr) {
+      ::dlclose(driver);
+      GTEST_SKIP() << "there is an NVIDIA driver here";
+    }
+  }
+  Ended bench(const std::string& device) {
+    return pesuite({"bench", "attention", "--lengths", "64", "--slots", "none", "--repetitions",
+                    "1", "--window", "0.001", "--threads", "1", "--device", device});
+  }
+  static constexpr const char* why =
+      "no CUDA device: there is no NVIDIA driver (libcuda.so.1) on this machine";
+};
+
+TEST_F(Device, CudaIsRefusedWithASentence) {
+  for (const Ended& e :
+       {bench("cuda"),
+        pesuite({"train", "--encoding", "none", "--task", "toylag", "--device", "cuda"}),
+        pesuite({"run", suite({"none"}, 5, "", "backend = \"cuda\"").string()})}) {
+    EXPECT_EQ(e.code, 6);
+    EXPECT_THAT(e.err, HasSubstr(fmt::format("{}; use --device cpu", why)));
+  }
+}
+
+TEST_F(Device, AutoComputesOnTheCpuAndSaysWhy) {
+  const Ended e = bench("auto");
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_THAT(e.err, HasSubstr(fmt::format("note: the CPU computes: {}", why)));
+  const Ended plan = pesuite({"plan", suite({"none"}, 5, "", "backend = \"auto\"").string()});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr(fmt::format("note: the CPU computes: {}", why)));
+}
+
+TEST_F(Device, CpuSaysNothingOfIt) {
+  EXPECT_THAT(bench("cpu").err, ::testing::Not(HasSubstr("CUDA")));
+}
+
+TEST_F(Device, UnknownNamesAreRefused) {
+  const Ended numbered = bench("cuda:1"), unknown = bench("tpu");
+  EXPECT_EQ(numbered.code, 6);
+  EXPECT_THAT(numbered.err, HasSubstr("CUDA_VISIBLE_DEVICES says which device 'cuda' is"));
+  EXPECT_EQ(unknown.code, 6);
+  EXPECT_THAT(unknown.err, HasSubstr("known are auto, cpu, cuda and reference"));
+}
+
+}  // namespace
+}  // namespace pesuite::testing
