@@ -1,0 +1,112 @@
+// Whole training steps of a small model with every encoding: losses, norms of gradients and
+// weights against the reference in double.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/model.h"
+#include "model/optimizer.h"
+#include "model/preset.h"
+#include "pesuite/random.hpp"
+#include "tests/catalog.h"
+#include "tests/gpu/subject.h"
+
+namespace pesuite::testing {
+namespace {
+
+constexpr int steps = 6, length = 24, batch_size = 3;
+
+struct Course {
+  std::vector<double> nats, norms;  // by step
+  std::vector<double> weights;      // at the end
+};
+
+Course course(Backend& backend, const std::string& encoding, double dropout) {
+  ModelConfig config = preset("micro").config;
+  config.vocabulary = config.classes = 19;
+  config.dropout = dropout;
+  Model model(backend, config, compose(built_catalog(), encoding, shape_of(config, length, length)),
+              3);
+  Optimizer optimizer(backend, {});
+  Batch batch;
+  batch.size = batch_size, batch.length = length;
+  pes::Random random(7, pes::purpose("steps"), 0);
+  for (int i = 0; i < batch_size * length; ++i) {
+    batch.tokens.push_back(static_cast<std::int32_t>(random.below(19)));
+    batch.targets.push_back(i % 5 == 0 ? -1 : static_cast<std::int32_t>(random.below(19)));
+  }
+  Course c;
+  for (int step = 0; step < steps; ++step) {
+    StepInfo info;
+    info.training = true;
+    info.step = step, info.steps = steps, info.seed = static_cast<std::uint64_t>(step);
+    info.batch = batch_size, info.length = length;
+    const Scores scores = model.learn(batch, info, 0.02);
+    c.nats.push_back(0);
+    for (const double n : scores.nats) c.nats.back() += n / static_cast<double>(scores.nats.size());
+    c.norms.push_back(optimizer.update(model.parameters(), 1, step));
+  }
+  for (const Parameter& p : model.parameters()) {
+    std::vector<double> values(static_cast<std::size_t>(p.shape.count()));
+    backend.download(values.data(), View{p.value, p.shape});
+    c.weights.insert(c.weights.end(), values.begin(), values.end());
+  }
+  return c;
+}
+
+void expect_near(const Course& actual, const Course& wanted, double tolerance,
+                 const std::string& what) {
+  for (std::size_t i = 0; i < wanted.nats.size(); ++i) {
+    EXPECT_NEAR(actual.nats[i], wanted.nats[i], tolerance * wanted.nats[i])
+        << what << ", step " << i;
+    EXPECT_NEAR(actual.norms[i], wanted.norms[i], 10 * tolerance * wanted.norms[i])
+        << what << ", step " << i;
+  }
+  double apart = 0, size = 0;
+  for (std::size_t i = 0; i < wanted.weights.size(); ++i) {
+    apart += std::pow(actual.weights[i] - wanted.weights[i], 2);
+    size += std::pow(wanted.weights[i], 2);
+  }
+  EXPECT_LT(std::sqrt(apart / size), 10 * tolerance) << what;
+}
+
+class Steps : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_F(Steps, OfEveryEncodingAgreeWithTheReference) {
+  const auto names = built_catalog().encoding_names();
+  ASSERT_GE(names.size(), 10u) << PESUITE_TEST_PLUGINS;
+  for (const std::string& name : names) {
+    const Course wanted = course(*open_backend("reference", {}), name, 0);
+    EXPECT_LT(wanted.nats.back(), wanted.nats.front()) << name << " learns";
+    expect_near(course(*subject(Precision::fp32), name, 0), wanted, 1e-4, name);
+  }
+}
+
+TEST_F(Steps, WithDropoutDropTheSame) {
+  for (const char* name : {"none", "t5", "cope"})
+    expect_near(course(*subject(Precision::fp32), name, 0.2),
+                course(*open_backend("reference", {}), name, 0.2), 1e-4, name);
+}
+
+TEST_F(Steps, InBf16AreNear) {
+  for (const char* name : {"none", "rope", "alibi", "t5", "cope"})
+    expect_near(course(*subject(Precision::bf16), name, 0),
+                course(*open_backend("reference", {}), name, 0), 1e-2, name);
+}
+
+TEST_F(Steps, RepeatBitByBit) {
+  for (const char* name : {"rope", "t5", "cope"}) {
+    const Course one = course(*subject(Precision::fp32), name, 0.2),
+                 two = course(*subject_backwards(), name, 0.2);
+    EXPECT_EQ(one.nats, two.nats) << name;
+    EXPECT_EQ(one.weights, two.weights) << name;
+  }
+}
+
+}  // namespace
+}  // namespace pesuite::testing
