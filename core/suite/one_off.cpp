@@ -69,7 +69,8 @@ class Session {
         catalog_(open_catalog(plugin_search_path(o.plugin_path))),
         task_(catalog_, parse_expression(o.cell.task, "task"), o.cell.train.length,
               o.cell.max_length),
-        backend_(open_backend(o.cell.backend, {.threads = o.threads})) {
+        backend_(
+            open_backend(o.cell.backend, {.threads = o.threads, .precision = o.cell.precision})) {
     stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
     while (!stages_.front().switches.empty())
       stages_.insert(stages_.begin(), trunk_of(stages_.front()));

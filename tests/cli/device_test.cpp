@@ -56,5 +56,26 @@ TEST_F(Device, UnknownNamesAreRefused) {
   EXPECT_THAT(unknown.err, HasSubstr("known are auto, cpu, cuda and reference"));
 }
 
+// --dtype reaches the products of a one-off training too.
+class TrainPrecision : public Run {};
+TEST_F(TrainPrecision, ChangesTheLoss) {
+  std::vector<double> losses;
+  for (const char* dtype : {"fp32", "bf16"}) {
+    const Ended e =
+        pesuite({"train", "--encoding",  "none", "--task",         "toylag", "--model-size",
+                 "micro", "--max-steps", "4",    "--log-interval", "4",      "--length",
+                 "32",    "--device",    "cpu",  "--threads",      "1",      "--output-dir",
+                 dtype,   "--dtype",     dtype});
+    if (e.code == 6) GTEST_SKIP() << e.err;  // a processor without bf16
+    ASSERT_EQ(e.code, 0) << e.err;
+    for (const auto& item : fs::directory_iterator(folder_ / dtype / "logs"))
+      if (item.path().filename().string().starts_with("metrics"))
+        losses.push_back(Json::parse(slurp(item.path())).back()["train_loss"]);
+  }
+  ASSERT_EQ(losses.size(), 2u);
+  EXPECT_NE(losses[0], losses[1]);
+  EXPECT_NEAR(losses[0], losses[1], 0.05 * losses[0]);
+}
+
 }  // namespace
 }  // namespace pesuite::testing
