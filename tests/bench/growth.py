@@ -88,8 +88,8 @@ plot [{xs[0] * 0.8}:{xs[-1] * 1.25}] "{path}.tsv" using 1:3 skip 1 with lines lc
 def describe(coefficients):
     names = ("products", "attention")
     parts = [f"{n} {1e-9 / c:.0f} GFLOP/s" for n, c in zip(names, coefficients) if c > 0]
-    if coefficients[2] > 0:
-        parts.append(f"{1e9 * coefficients[2]:.2f} ns a number moved")
+    if coefficients[2] > 1e-13:
+        parts.append(f"{1e12 * coefficients[2]:.0f} ps a number moved")
     return ", ".join(parts)
 
 
