@@ -72,6 +72,7 @@ Figure profile_figure(const RunData& run, const Across& a) {
     std::vector<double> all;
     for (const auto& one : strata) all.insert(all.end(), one.begin(), one.end());
     runs = std::max(runs, all.size());
+    std::vector<std::vector<std::string>> marks;  // behind the curve, which they would interrupt
     for (int i = -20; i <= 200; ++i) {
       const double x = i / 200.0;
       const auto reached =
@@ -79,8 +80,9 @@ Figure profile_figure(const RunData& run, const Across& a) {
       const std::string share =
           csv_number(static_cast<double>(reached) / static_cast<double>(all.size()));
       f.rows.push_back({run.encodings[e], "profile", csv_number(x), share});
-      if (i % 20 == 0) f.rows.push_back({run.encodings[e], "mark", csv_number(x), share});
+      if (i % 20 == 0) marks.push_back({run.encodings[e], "mark", csv_number(x), share});
     }
+    f.rows.insert(f.rows.end(), marks.begin(), marks.end());
   }
   f.name = "profiles";
   f.kind = "profiles";

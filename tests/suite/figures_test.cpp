@@ -155,6 +155,22 @@ TEST_F(ReportFigures, StripsShowEverySeedAndCountWhatIsSolved) {
   EXPECT_EQ(cell("seeds_copy", "1", "12", "1")["value"], "") << "the one that crashed";
 }
 
+TEST_F(ReportFigures, NothingInterruptsACurveOfAPerformanceProfile) {
+  task_ = "needle";
+  retrieval({"acc"});
+  write_report(written());
+  std::map<std::string, std::size_t> last, points;  // rows of curves, by encoding
+  const std::vector<Row> rows = data("profiles");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string& e = rows[i].at("encoding");
+    if (rows[i].at("kind") != "profile") continue;
+    EXPECT_TRUE(points[e]++ == 0 || last[e] == i - 1) << e << " at " << rows[i].at("x");
+    last[e] = i;
+  }
+  EXPECT_EQ(points["good"], 221u);
+  EXPECT_EQ(points["poor"], 221u);
+}
+
 TEST_F(ReportFigures, LaddersShowTrainingAgainstEvaluationLength) {
   expression_ = "toylag(lags=3)";
   for (const int trained : {64, 128, 256}) {
