@@ -80,7 +80,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--window", type=float, default=0.4, help="seconds of a timed window")
-    parser.add_argument("--isa", choices=["avx512", "avx2"], default="avx512")
+    parser.add_argument("--isa", choices=["avx512", "avx2"], default="avx512",
+                        help="instructions that both programs may use")
     parser.add_argument("rows", nargs="*", metavar="ROW")
     a = parser.parse_args()
     rows = a.rows or [r for r in DEFAULT if a.isa == "avx512" or "bf16" not in r]
