@@ -3,8 +3,8 @@
 
 #include "backend/cuda/entry.h"
 #include "backend/factory.h"
+#include "backend/part.h"
 #include "base/error.h"
-#include "base/file.h"
 
 namespace pesuite {
 
@@ -13,21 +13,13 @@ namespace {
 constexpr std::size_t sentence_size = 1024;
 
 const pesuite_cuda& open_cuda_library() {
-  for (const char* folder : {"../backends", PESUITE_BACKEND_INSTALL_DIR}) {
-    const fs::path file = program_folder() / folder / "pesuite_cuda.so";
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) continue;
-    void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed
-    if (library == nullptr) fail(Exit::device, "{} cannot be opened: {}", file.string(), dlerror());
-    const auto* entry = static_cast<const pesuite_cuda*>(::dlsym(library, PESUITE_CUDA_SYMBOL));
-    if (entry == nullptr || entry->abi != PESUITE_CUDA_ABI || entry->size < sizeof(pesuite_cuda))
-      fail(Exit::device, "{} is of another version of pesuite; install both together",
-           file.string());
-    return *entry;
-  }
-  fail(Exit::device,
-       "this build has no CUDA part; with the CUDA 13 toolkit and cuDNN 9 installed, configure and "
-       "build again");
+  return open_part<pesuite_cuda>(
+      {.file = "pesuite_cuda.so",
+       .symbol = PESUITE_CUDA_SYMBOL,
+       .abi = PESUITE_CUDA_ABI,
+       .global = false,
+       .missing = "this build has no CUDA part; with the CUDA 13 toolkit and cuDNN 9 installed, "
+                  "configure and build again"});
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
 #include "backend/group.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <exception>
 
 #include "backend/mpi/entry.h"
+#include "backend/part.h"
 #include "base/error.h"
-#include "base/file.h"
 
 namespace pesuite {
 
@@ -42,22 +40,13 @@ const Launcher* launched_by() {
 }
 
 const pesuite_mpi& open_mpi_library() {
-  for (const char* folder : {"../backends", PESUITE_BACKEND_INSTALL_DIR}) {
-    const fs::path file = program_folder() / folder / "pesuite_mpi.so";
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) continue;
-    // global: MPI opens parts of itself that look for its symbols
-    void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr) fail(Exit::device, "{} cannot be opened: {}", file.string(), dlerror());
-    const auto* entry = static_cast<const pesuite_mpi*>(::dlsym(library, PESUITE_MPI_SYMBOL));
-    if (entry == nullptr || entry->abi != PESUITE_MPI_ABI || entry->size < sizeof(pesuite_mpi))
-      fail(Exit::device, "{} is of another version of pesuite; install both together",
-           file.string());
-    return *entry;
-  }
-  fail(Exit::device,
-       "this build has no part for several processes; install MPI (on Debian: openmpi-bin and "
-       "libopenmpi-dev), and configure and build again");
+  return open_part<pesuite_mpi>(
+      {.file = "pesuite_mpi.so",
+       .symbol = PESUITE_MPI_SYMBOL,
+       .abi = PESUITE_MPI_ABI,
+       .global = true,
+       .missing = "this build has no part for several processes; install MPI (on Debian: "
+                  "openmpi-bin and libopenmpi-dev), and configure and build again"});
 }
 
 class MpiGroup : public Group {
