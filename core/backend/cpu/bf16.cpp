@@ -147,6 +147,21 @@ PESUITE_BF16 void pack_rows(Word* to, Index words, const float* from, Index stri
     }
 }
 
+PESUITE_BF16 void round(std::uint16_t* to, const float* from, Index count) {
+  Index i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const auto both = reinterpret_cast<__m512i>(
+        _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i)));
+    _mm512_storeu_si512(to + i, both);
+  }
+  for (; i < count; i += 16) {
+    const __mmask16 here = first_lanes(count - i);
+    _mm256_mask_storeu_epi16(
+        to + i, here,
+        reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(here, from + i))));
+  }
+}
+
 PESUITE_BF16 void pack_pairs(Word* to, Index pairs, Index columns, const float* from, Index stride,
                              Index width, Index rows) {
   const __m512i zip = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
@@ -219,6 +234,7 @@ Kernel best_kernel() {
   return Kernel::none;
 }
 void pack_rows(Word*, Index, const float*, Index, Index, Index, float) {}
+void round(std::uint16_t*, const float*, Index) {}
 void pack_pairs(Word*, Index, Index, const float*, Index, Index, Index) {}
 Multiplier::Multiplier(Kernel) : tiles_(false) {}
 Multiplier::~Multiplier() = default;

@@ -1,6 +1,4 @@
 // Products of tensors and linear layers.
-#include <cstring>
-
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/products.h"
 #include "base/error.h"
@@ -75,19 +73,14 @@ void CpuBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose_
 void CpuBackend::linear_forward(Out y, View x, View w, View bias, View residual) {
   PES_CHECK(!y.add);
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
-  if (residual)
-    parallel(N * O, 4096, [&](Index first, Index last) {
-      std::memcpy(out(y) + first, in(residual) + first,
-                  static_cast<std::size_t>(last - first) * sizeof(float));
-    });
   products_->run({.M = N,
                   .N = O,
                   .K = I,
                   .a = {in(x), false},
                   .b = {in(w), true},
                   .bias = in(bias),
-                  .c = out(y),
-                  .add = static_cast<bool>(residual)});
+                  .plus = in(residual),
+                  .c = out(y)});
 }
 
 void CpuBackend::linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) {

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <dnnl.hpp>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
+#include "backend/cpu/bf16.h"
 #include "backend/cpu/buffer.h"
 #include "backend/cpu/outer_bf16.h"
 #include "base/error.h"
@@ -44,13 +46,14 @@ struct Operand {
   memory given, used;
   std::optional<dnnl::reorder> pack;
   Arguments pack_arguments;
-  std::size_t bytes = 0;  // of the packed form
+  std::size_t bytes = 0;   // of the packed form
+  std::int64_t count = 0;  // of numbers that are only rounded to bf16; 0: not so
 };
 
 struct Product {
   dnnl::matmul primitive;
   Operand a, b;
-  memory c, bias;
+  memory c, bias, plus;
   Arguments arguments;
 };
 
@@ -61,24 +64,29 @@ struct Products::State {
       : precision(p),
         outer(p == Precision::bf16 && outer_bf16_available() &&
               dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_bf16),
+        rounds(bf16::best_kernel() != bf16::Kernel::none),
         panels(static_cast<std::size_t>(threads)) {}
 
   Precision precision;
-  bool outer;  // outer_bf16() is faster than oneDNN, and may be used
+  bool outer;   // outer_bf16() is faster than oneDNN, and may be used
+  bool rounds;  // and bf16::round() is faster than its reorder
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::unordered_map<Key, Product, KeyHash> products;
   Buffer packed_a, packed_b;   // shared by all products: no two run at once
   std::vector<Buffer> panels;  // of outer_bf16(), one a thread
 
-  Operand operand(const memory::desc& given, const memory::desc& used) {
-    Operand o{memory(given, engine, DNNL_MEMORY_NONE), {}, {}, {}, 0};
+  // `rounded`: the same layout in bf16.
+  Operand operand(const memory::desc& given, const memory::desc& used,
+                  const memory::desc& rounded) {
+    Operand o{memory(given, engine, DNNL_MEMORY_NONE), {}, {}, {}, 0, 0};
     o.used = o.given;
     if (given != used) {
       o.used = memory(used, engine, DNNL_MEMORY_NONE);
       o.pack.emplace(o.given, o.used);
       o.pack_arguments = {{DNNL_ARG_FROM, o.given.get()}, {DNNL_ARG_TO, o.used.get()}};
       o.bytes = used.get_size();
+      if (rounds && used == rounded) o.count = static_cast<std::int64_t>(o.bytes / 2);
     }
     return o;
   }
@@ -108,11 +116,10 @@ struct Products::State {
     const auto bias = c.batch == 1 ? memory::desc({1, c.N}, dt::f32, Dims{c.N, 1})
                                    : memory::desc({1, 1, c.N}, dt::f32, Dims{c.N, c.N, 1});
     dnnl::primitive_attr attributes;
-    if (c.add) {
-      dnnl::post_ops sum;
-      sum.append_sum(1.0f);
-      attributes.set_post_ops(sum);
-    }
+    dnnl::post_ops after;
+    if (c.add) after.append_sum(1.0f);
+    if (c.plus != nullptr) after.append_binary(dnnl::algorithm::binary_add, y);
+    attributes.set_post_ops(after);
 #if DNNL_VERSION_MAJOR >= 3
     const auto description = c.bias != nullptr
                                  ? dnnl::matmul::primitive_desc(engine, a, b, bias, y, attributes)
@@ -123,9 +130,10 @@ struct Products::State {
     const dnnl::matmul::primitive_desc description(operation, attributes, engine);
 #endif
     Product p{dnnl::matmul(description),
-              operand(given_a, description.src_desc()),
-              operand(given_b, description.weights_desc()),
+              operand(given_a, description.src_desc(), a),
+              operand(given_b, description.weights_desc(), b),
               memory(y, engine, DNNL_MEMORY_NONE),
+              {},
               {},
               {}};
     p.arguments = {{DNNL_ARG_SRC, p.a.used.get()},
@@ -135,14 +143,32 @@ struct Products::State {
       p.bias = memory(bias, engine, DNNL_MEMORY_NONE);
       p.arguments.push_back({DNNL_ARG_BIAS, p.bias.get()});
     }
+    if (c.plus != nullptr) {
+      p.plus = memory(y, engine, DNNL_MEMORY_NONE);
+      p.arguments.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, p.plus.get()});
+    }
     return p;
+  }
+
+  void round(std::uint16_t* to, const float* from, std::int64_t count) {
+    constexpr std::int64_t chunk = 8192;
+    const auto threads = static_cast<std::int64_t>(panels.size()),
+               chunks = (count + chunk - 1) / chunk;
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
+    for (std::int64_t t = 0; t < threads; ++t) {
+      const std::int64_t first = chunks * t / threads * chunk,
+                         last = std::min(count, chunks * (t + 1) / threads * chunk);
+      if (first < last) bf16::round(to + first, from + first, last - first);
+    }
   }
 
   void give(Operand& o, const float* data, Buffer& buffer) {
     // oneDNN's handles are void*, also of what it only reads
     o.given.set_data_handle(const_cast<float*>(data));
     if (!o.pack) return;
-    o.used.set_data_handle(buffer.reserve(o.bytes));
+    void* const packed = buffer.reserve(o.bytes);
+    o.used.set_data_handle(packed);
+    if (o.count > 0) return round(static_cast<std::uint16_t*>(packed), data, o.count);
     execute(*o.pack, stream, o.pack_arguments);
   }
 };
@@ -161,7 +187,7 @@ void Products::run(const Call& c) {
   }
   const unsigned flags = (c.a.transposed ? 1u : 0u) | (c.b.transposed ? 2u : 0u) |
                          (c.add ? 4u : 0u) | (c.bias != nullptr ? 8u : 0u) | (c.one_a ? 16u : 0u) |
-                         (c.one_b ? 32u : 0u);
+                         (c.one_b ? 32u : 0u) | (c.plus != nullptr ? 64u : 0u);
   const Key key{c.batch, c.M, c.N, c.K, flags};
   auto it = state_->products.find(key);
   if (it == state_->products.end()) it = state_->products.emplace(key, state_->make(c)).first;
@@ -170,6 +196,7 @@ void Products::run(const Call& c) {
   state_->give(p.b, c.b.data, state_->packed_b);
   p.c.set_data_handle(c.c);
   if (c.bias != nullptr) p.bias.set_data_handle(const_cast<float*>(c.bias));
+  if (c.plus != nullptr) p.plus.set_data_handle(const_cast<float*>(c.plus));
   execute(p.primitive, state_->stream, p.arguments);
 }
 

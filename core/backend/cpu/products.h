@@ -21,12 +21,12 @@ class Products {
   ~Products();
   static std::string library();  // "oneDNN 2.6.3, avx512_core_bf16"
 
-  // c [batch, M, N] = a b (+ bias [N]) (+ c when `add`), each of the batch's matrices packed one
-  // behind the other; a batch stride of 0 uses one matrix for all.
+  // c [batch, M, N] = a b (+ bias [N]) (+ plus [M, N]) (+ c when `add`), each of the batch's
+  // matrices packed one behind the other; a batch stride of 0 uses one matrix for all.
   struct Call {
     std::int64_t batch = 1, M, N, K;
     Matrix a, b;
-    const float* bias = nullptr;
+    const float *bias = nullptr, *plus = nullptr;  // not both plus and add
     float* c;
     bool add = false;
     bool one_a = false, one_b = false;  // the same a or b for the whole batch
