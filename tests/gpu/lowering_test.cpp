@@ -22,13 +22,11 @@ AttentionCase training(std::int64_t length = T, std::int64_t size = 64) {
 }
 const DeviceFacts hopper = {90, std::int64_t{100} << 30};
 
-// table[h, d] = -(h + 1) / 8 * d
-std::vector<float> linear(std::int64_t rows, std::int64_t n) {
-  std::vector<float> table;
-  for (std::int64_t h = 0; h < rows; ++h)
-    for (std::int64_t d = 0; d < n; ++d)
-      table.push_back(-static_cast<float>(h + 1) / 8 * static_cast<float>(d));
-  return table;
+// Of table[h, d] = -(h + 1) / 8 * d
+std::vector<float> some_slopes(std::int64_t rows) {
+  std::vector<float> slopes;
+  for (std::int64_t h = 0; h < rows; ++h) slopes.push_back(static_cast<float>(h + 1) / 8);
+  return slopes;
 }
 
 TEST(Lowering, OfQAndKAloneIsFused) {
@@ -61,10 +59,10 @@ TEST(Lowering, PadsQAndKToMultiplesOf8) {
 }
 
 TEST(Lowering, OfALinearTableIsASlopeAHead) {
-  const auto table = linear(H, T);
+  const auto slopes = some_slopes(H);
   AttentionCase c = training();
   c.distance = Shape{H, T};
-  c.table = table;
+  c.slopes = slopes;
   const Lowering to = lower(c, hopper);
   EXPECT_EQ(to.route, Route::fused) << to.reason;
   EXPECT_THAT(to.reason, HasSubstr("slope"));
@@ -73,30 +71,15 @@ TEST(Lowering, OfALinearTableIsASlopeAHead) {
   EXPECT_FLOAT_EQ(to.slopes[11], 12.0f / 8);
   EXPECT_TRUE(to.request.slopes);
   EXPECT_FALSE(to.expand_distance);
-}
-
-TEST(LinearSlopes, AreFoundUpToRoundingAndAConstant) {
-  // 0.1 d + 7, each entry rounded to fp32
-  std::vector<float> table;
-  for (int d = 0; d < 4096; ++d) table.push_back(static_cast<float>(0.1 * d + 7));
-  const auto found = linear_slopes(table, {1, 4096}, 3, 4096);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->size(), 3u) << "a table of one row is shared by the heads";
-  EXPECT_NEAR(found->at(2), -0.1, 1e-8);
-  table[1000] += 1e-3f;
-  EXPECT_FALSE(linear_slopes(table, {1, 4096}, 3, 4096));
-  EXPECT_TRUE(linear_slopes(table, {1, 4096}, 3, 900)) << "only distances that occur count";
-  table[5] = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(linear_slopes(table, {1, 4096}, 3, 900));
-  EXPECT_FALSE(linear_slopes({}, {1, 4096}, 3, 4096)) << "the values are not known";
+  c.distance = Shape{1, T};
+  c.slopes = std::span(slopes).first(1);
+  EXPECT_EQ(lower(c, hopper).slopes, std::vector<float>(static_cast<std::size_t>(H), 1.0f / 8))
+      << "a table of one row is shared by the heads";
 }
 
 TEST(Lowering, OfAnyOtherTableIsABiasTensor) {
-  auto table = linear(H, T);
-  table[700] = 3;
   AttentionCase c = training();
   c.distance = Shape{H, T};
-  c.table = table;
   Lowering to = lower(c, hopper);
   EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
   EXPECT_TRUE(to.expand_distance);
@@ -104,16 +87,15 @@ TEST(Lowering, OfAnyOtherTableIsABiasTensor) {
   EXPECT_EQ(to.request.biases[0], (BiasForm{{1, H, T, T}, Type::bf16, T}));
   EXPECT_FALSE(to.request.dbias) << "nothing learns from it";
   c.distance = Shape{1, T};
-  c.table = {};
   to = lower(c, hopper);
   EXPECT_EQ(to.request.biases.at(0).shape, (Shape{1, 1, T, T}));
 }
 
 TEST(Lowering, OfALearnedTableAsksForTheGradientOfItsBias) {
-  const auto table = linear(H, T);
+  const auto slopes = some_slopes(H);
   AttentionCase c = training();
   c.distance = Shape{H, T};
-  c.table = table;
+  c.slopes = slopes;
   c.distance_gradient = true;
   Lowering to = lower(c, hopper);
   EXPECT_EQ(to.route, Route::bias_tensor) << "a linear table that learns will not stay linear";

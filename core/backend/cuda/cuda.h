@@ -37,6 +37,7 @@ class CudaBackend final : public Backend {
   std::string description() const override { return settings_.description; }
   std::size_t element_size() const override { return sizeof(float); }
   std::string attention_route() const override { return route_; }
+  bool takes_slopes() const override { return runner_ != nullptr; }
   void wait() override { queue_.wait(); }
 
   void* allocate(std::size_t bytes) override;

@@ -2,6 +2,9 @@
 // bf16, everything around them in fp32, so inputs are rounded and results widened.
 #include <cuda_bf16.h>
 
+#include <algorithm>
+#include <span>
+
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/distance.h"
 
@@ -40,6 +43,23 @@ Shape four_axes_of(const Shape& s) {
   return {s[-4], s[-3], s[-2], s[-1]};
 }
 
+// Numbers of the host go along with the launch: an upload would have to wait for earlier ones.
+struct FewNumbers {
+  static constexpr Index most = 64;
+  float* y;
+  float x[most];
+  PESUITE_HD void operator()(Index i) const { y[i] = x[i]; }
+};
+void put_numbers(Queue& queue, float* y, std::span<const float> x) {
+  for (; !x.empty(); y += FewNumbers::most) {
+    FewNumbers few{y, {}};
+    const std::span<const float> now = x.first(std::min<std::size_t>(x.size(), FewNumbers::most));
+    std::copy(now.begin(), now.end(), few.x);
+    queue.each(static_cast<Index>(now.size()), few);
+    x = x.subspan(now.size());
+  }
+}
+
 DistanceShape distance_shape(const AttentionInput& a) {
   return {a.distance.shape[0], a.distance.shape[1], a.q.shape[2], a.k.shape[2], a.first};
 }
@@ -54,6 +74,11 @@ class CudaBackend::FusedInput {
     bindings[Slot::k] = rounded(a.k, r.D);
     bindings[Slot::v] = rounded(a.v, r.E);
     bindings.scale = static_cast<float>(a.scale);
+    if (r.slopes) {
+      float* const slopes = take<float>(r.H);
+      put_numbers(queue, slopes, to.slopes);
+      bindings[Slot::slopes] = slopes;
+    }
     Slot next = Slot::bias_a;
     if (to.expand_distance) {
       const BiasForm& form = r.biases.front();
@@ -131,6 +156,7 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     if (a.distance) c.distance = a.distance.shape;
     if (a.bias) c.bias = a.bias.shape;
     c.distance_gradient = distance_gradient, c.bias_gradient = bias_gradient;
+    c.slopes = a.slopes;
     c.first = a.first;
     c.training = backward;
     c.deterministic = true;

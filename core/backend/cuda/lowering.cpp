@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace pesuite::cuda {
 
@@ -39,12 +37,11 @@ Lowering composed(std::string reason) {
 
 void lower_distance(Lowering& to, const AttentionCase& c) {
   AttentionRequest& r = to.request;
-  if (!c.distance_gradient) {
-    if (auto slopes = linear_slopes(c.table, *c.distance, r.H, r.S)) {
-      to.slopes = std::move(*slopes);
-      r.slopes = true;
-      return;
-    }
+  if (!c.distance_gradient && !c.slopes.empty()) {
+    to.slopes.assign(c.slopes.begin(), c.slopes.end());
+    to.slopes.resize(static_cast<std::size_t>(r.H), to.slopes.front());  // one row: for all heads
+    r.slopes = true;
+    return;
   }
   const Shape expanded = {1, (*c.distance)[0], r.T, r.S};
   to.expand_distance = true;
@@ -79,27 +76,6 @@ std::string why_fused(const Lowering& to) {
 }
 
 }  // namespace
-
-std::optional<std::vector<float>> linear_slopes(std::span<const float> table, const Shape& shape,
-                                                std::int64_t heads, std::int64_t keys) {
-  if (table.empty()) return std::nullopt;
-  std::vector<float> slopes;
-  for (std::int64_t h = 0; h < shape[0]; ++h) {
-    const float* const row = table.data() + h * shape[1];
-    // From the far end, where rounding weighs least.
-    const double step =
-        keys > 1 ? (double{row[keys - 1]} - row[0]) / static_cast<double>(keys - 1) : 0;
-    for (std::int64_t d = 0; d < keys; ++d) {
-      const double off = std::abs(row[0] + static_cast<double>(d) * step - row[d]);
-      const double ulp = std::numeric_limits<float>::epsilon() *
-                         std::max(std::abs(double{row[d]}), std::abs(double{row[0]}));
-      if (!(off <= 2 * ulp) || std::isinf(row[d])) return std::nullopt;
-    }
-    slopes.push_back(static_cast<float>(-step));
-  }
-  slopes.resize(static_cast<std::size_t>(heads), slopes.front());  // a table of one row is shared
-  return slopes;
-}
 
 Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
   if (c.rewrite) return composed("the encoding rewrites the scores by content");
