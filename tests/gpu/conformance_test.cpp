@@ -125,6 +125,9 @@ TEST(AttentionRoutes, AreThoseOfTheSlots) {
       {{"both", 1, 2, 1, 80, 8, 8, {2, 80}, {2, 80, 80}}, "bias-tensor backward: "},
       {{"odd_values", 1, 3, 3, 13, 8, 5}, "composed backward: head sizes 8"},
       {{"one", 1, 2, 2, 1, 8, 8}, "composed backward: a backward pass of one query"},
+      // Forward fused with a table less its largest entry, or without a bias: not so backward.
+      {{"wide", 1, 2, 2, 40, 200, 200, {2, 40}}, "composed backward: head sizes 200"},
+      {{"wide_rows", 1, 2, 2, 40, 200, 200, {0}, {40, 1}}, "composed backward: head sizes 200"},
       {{"drops", 2, 2, 2, 70, 8, 8, {0}, {0}, 0.25}, "composed backward: dropout"}};
   for (const auto& [c, route] : examples) {
     const auto backend = subject(Precision::bf16);

@@ -163,8 +163,9 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     c.type = settings_.precision == Precision::bf16 ? Type::bf16 : Type::fp32;
     to = lower(c, runner_->facts());
     if (to.route != Route::composed) {
-      const std::string why =
-          runner_->prepare(to.request, backward ? Pass::backward : Pass::forward);
+      // A fused backward pass reads the log-sum-exp of a fused forward pass.
+      std::string why = runner_->prepare(to.request, Pass::forward);
+      if (why.empty() && backward) why = runner_->prepare(to.request, Pass::backward);
       if (!why.empty()) to.route = Route::composed, to.reason = why;
     }
   }
@@ -185,7 +186,7 @@ void CudaBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out 
                                      View y, View lse, const AttentionInput& a) {
   const Lowering to = choose(a, true, static_cast<bool>(ddistance), static_cast<bool>(dbias));
   if (to.route == Route::composed)
-    composed_backward(dq, dk, dv, ddistance, dbias, dy, lse, a);
+    composed_backward(dq, dk, dv, ddistance, dbias, dy, a);
   else
     fused_backward(dq, dk, dv, ddistance, dbias, dy, y, lse, a, to);
 }
