@@ -104,6 +104,28 @@ TEST(Lowering, OfALearnedTableAsksForTheGradientOfItsBias) {
   EXPECT_FALSE(lower(c, hopper).request.dbias);
 }
 
+TEST(Lowering, SumsTheGradientsOfLongTablesAndBiasesOverScoresMadeAgain) {
+  AttentionCase c = training(8192);
+  c.distance = Shape{H, 8192};
+  c.distance_gradient = true;
+  Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
+  EXPECT_TRUE(to.sums_scores);
+  EXPECT_FALSE(to.request.dbias);
+  EXPECT_THAT(to.reason, HasSubstr("scores that are made again"));
+  c.bias = Shape{B, H, 1, 8192};
+  c.bias_gradient = true;
+  EXPECT_TRUE(lower(c, hopper).sums_scores) << "of both";
+  c.distance_gradient = c.bias_gradient = false;
+  EXPECT_FALSE(lower(c, hopper).sums_scores) << "nothing learns";
+  c = training(4096);
+  c.distance = Shape{H, 4096};
+  c.distance_gradient = true;
+  to = lower(c, hopper);
+  EXPECT_FALSE(to.sums_scores) << "cuDNN's own does up to here";
+  EXPECT_TRUE(to.request.dbias);
+}
+
 TEST(Lowering, PadsTheRowsOfABias) {
   AttentionCase c = training(1001);
   c.distance = Shape{1, 1001};
@@ -202,13 +224,6 @@ TEST(Composed, AreQueriesInTheMiddle) {
   c.k = c.v = {1, H, 777, 64};
   c.first = 500;
   expect_composed(c, "start at position 500 of 777");
-}
-TEST(Composed, IsALearnedTableBeyondItsLength) {
-  AttentionCase c = training(8192);
-  c.distance = Shape{H, 8192};
-  EXPECT_EQ(lower(c, hopper).route, Route::bias_tensor);
-  c.distance_gradient = true;
-  expect_composed(c, "over 8192 tokens");
 }
 TEST(Composed, IsWhatTheDeviceHasNoRoomFor) {
   AttentionCase c = training(4096);

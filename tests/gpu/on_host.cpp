@@ -71,7 +71,7 @@ using namespace cuda;
 
 class InterpretedGraphs final : public GraphRunner {
  public:
-  DeviceFacts facts() const override { return {90, std::int64_t{1} << 40}; }
+  DeviceFacts facts() const override { return {90, std::int64_t{1} << 40, 72}; }
   std::string prepare(const AttentionRequest& r, Pass pass) override {
     return refusal(r, pass, facts());
   }

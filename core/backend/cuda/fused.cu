@@ -7,6 +7,7 @@
 
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/distance.h"
+#include "backend/cuda/score_gradient.h"
 
 namespace pesuite::cuda {
 
@@ -220,13 +221,18 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   widen(queue_, dq, queries, r.D);
   widen(queue_, dk, keys, r.D);
   widen(queue_, dv, values, r.E);
-  if (ddistance) {
+  if (ddistance && to.sums_scores) {
+    sum_scores_by_distance(queue_, target(ddistance), ddistance.shape[0], ddistance.shape[1], r,
+                           bound);
+  } else if (ddistance) {
     const DistanceShape s = distance_shape(a);
     sum_distance(queue_, target(ddistance), sums, r.dbias->type, r.dbias->shape.span(0, 2) / s.rows,
                  s);
   }
   if (dbias && to.bias_is_idle) {
     if (!dbias.add) fill(dbias, 0);
+  } else if (dbias && to.sums_scores) {
+    sum_scores_to_bias(queue_, target(dbias), four_axes_of(dbias.shape), r, bound);
   } else if (dbias) {
     const Shape& from = r.dbias->shape;
     const GraphBiasTerm f{sums, parts<1>(from, four_axes_of(dbias.shape), {from}), from[2], from[3],

@@ -63,7 +63,7 @@ void lower_bias(Lowering& to, const AttentionCase& c) {
     r.dbias = gradient_of(r.dbias ? wider(r.dbias->shape, shape) : shape, c.type);
 }
 
-std::string why_fused(const Lowering& to) {
+std::string what_is_added(const Lowering& to) {
   std::string why;
   for (const BiasForm& b : to.request.biases)
     if (b.shape[2] > 1) why = fmt::format("a bias of {} is read", b.shape.text());
@@ -73,6 +73,10 @@ std::string why_fused(const Lowering& to) {
   if (to.add_bias) return "the bias has a value for each key only";
   if (to.bias_is_idle) return "the bias is constant in each row, which the softmax ignores";
   return "the scores are those of q and k";
+}
+std::string why_fused(const Lowering& to) {
+  return what_is_added(to) +
+         (to.sums_scores ? ", and its gradient is summed over scores that are made again" : "");
 }
 
 }  // namespace
@@ -93,6 +97,10 @@ Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
         r.S));
   if (c.distance) lower_distance(to, c);
   if (c.bias) lower_bias(to, c);
+  if (r.dbias && r.causal && r.T > device.longest_dbias) {
+    to.sums_scores = true;
+    r.dbias.reset();
+  }
   if (std::string why = refusal(r, c.training ? Pass::forward : Pass::inference, device);
       !why.empty())
     return composed(std::move(why));

@@ -111,18 +111,16 @@ std::string biases(const AttentionRequest& r, Pass, const DeviceFacts&) {
   return "";
 }
 
-constexpr std::int64_t longest_dbias = 4096;
-
-std::string bias_gradient(const AttentionRequest& r, Pass, const DeviceFacts&) {
+std::string bias_gradient(const AttentionRequest& r, Pass, const DeviceFacts& d) {
   if (!r.dbias) return "";
   if (r.dbias->type != Type::fp16 && r.dbias->type != Type::bf16)
     return fmt::format("the gradient of the bias is {}: cuDNN sums it in fp16 or bf16 only",
                        name_of(r.dbias->type));
-  if (r.T > longest_dbias)
+  if (r.T > d.longest_dbias)
     return fmt::format(
         "the gradient of a bias over {} tokens: its workspace grows with the square of the length, "
         "and {} is where that stops being worth it",
-        r.T, longest_dbias);
+        r.T, d.longest_dbias);
   if (r.dbias->pitch != r.S)
     return fmt::format(
         "the gradient of the bias has a row every {} elements: cuDNN writes rows of {} without "
