@@ -231,6 +231,42 @@ TEST(Composed, IsWhatTheDeviceHasNoRoomFor) {
   EXPECT_EQ(lower(c, hopper).route, Route::fused);
   expect_composed(c, "GB are free", {90, std::int64_t{1} << 30});
 }
+// Evaluation at 131072 tokens: of what is fused nothing grows with the square of the length.
+TEST(LongEvaluation, IsFusedWhereMemoryIsLinear) {
+  constexpr std::int64_t longest = 131072;
+  const DeviceFacts h200 = {90, std::int64_t{35} << 30};
+  const auto slopes = some_slopes(H);
+  AttentionCase plain = training(longest);
+  plain.training = false;
+  AttentionCase line = plain, keys = plain;
+  line.distance = Shape{H, longest};
+  line.slopes = slopes;
+  keys.bias = Shape{B, H, 1, longest};
+  for (const AttentionCase& c : {plain, line, keys}) {
+    const Lowering to = lower(c, h200);
+    EXPECT_EQ(to.route, Route::fused) << to.reason;
+    AttentionRequest half = to.request;
+    half.T = half.S = longest / 2;
+    for (BiasForm& b : half.biases)
+      b.shape = {b.shape[0], b.shape[1], b.shape[2], longest / 2}, b.pitch = longest / 2;
+    EXPECT_EQ(scratch_bytes(to.request, Pass::forward), 2 * scratch_bytes(half, Pass::forward));
+    EXPECT_EQ(workspace_bytes(to.request, Pass::forward, h200),
+              workspace_bytes(half, Pass::forward, h200));
+  }
+}
+
+TEST(LongEvaluation, IsComposedWhereABiasWouldNotFit) {
+  AttentionCase c = training(131072);
+  c.training = false;
+  c.distance = Shape{H, 131072};
+  expect_composed(c, "they grow with the square of the length", {90, std::int64_t{35} << 30});
+  c = training(16384);
+  c.training = false;
+  c.distance = Shape{H, 16384};
+  EXPECT_EQ(lower(c, {90, std::int64_t{35} << 30}).route, Route::bias_tensor) << "6.4 GB";
+  expect_composed(c, "GB are free", {90, std::int64_t{5} << 30});
+}
+
 TEST(Composed, IsAHeadSizeThatTrainsElsewhere) {
   const AttentionCase c = training(T, 192);
   EXPECT_EQ(lower(c, hopper).route, Route::fused);
