@@ -192,6 +192,26 @@ const std::vector<Form> forms = {
     {"deterministic, 1000 tokens", [](auto& r) { r.deterministic = true, length(r, 1000); }},
     {"deterministic, groups", [](auto& r) { r.deterministic = true, r.G = 4; }},
     {"deterministic, slopes", [](auto& r) { r.deterministic = r.slopes = true; }},
+    {"deterministic, a bias a head",
+     [](auto& r) {
+       r.deterministic = true;
+       r.biases = {form({1, H, T, T})};
+     }},
+    {"deterministic, two biases",
+     [](auto& r) {
+       r.deterministic = true;
+       r.biases = {form({1, H, T, T}), form({B, H, 1, T}, Type::fp32)};
+     }},
+    {"deterministic, a value a key, groups",
+     [](auto& r) {
+       r.deterministic = true, r.G = 4;
+       r.biases = {form({B, H, 1, T}, Type::fp32)};
+     }},
+    {"deterministic, 16384 tokens, a bias a head",
+     [](auto& r) {
+       r.deterministic = true, r.B = 4, length(r, 16384);
+       r.biases = {form({1, H, 16384, 16384})};
+     }},
     {"no mask", [](auto& r) { r.causal = false; }}};
 
 // Says what cuDNN answers, from a process of its own.

@@ -14,16 +14,6 @@ namespace {
 
 using ::testing::StartsWith;
 
-// |a - b| / |b|; 0 where b is nothing but rounding
-double relative(const Values& a, const Values& b) {
-  double apart = 0, size = 0;
-  for (std::size_t i = 0; i < b.data.size(); ++i) {
-    apart += std::pow(a.data[i] - b.data[i], 2);
-    size += std::pow(b.data[i], 2);
-  }
-  return std::sqrt(size > 1e-6 ? apart / size : apart);
-}
-
 void expect_equal_bits(const Result& a, const Result& b) {
   EXPECT_EQ(a.y.data, b.y.data);
   for (std::size_t i = 0; i < a.gradients.size(); ++i)

@@ -29,6 +29,12 @@ std::vector<float> some_slopes(std::int64_t rows) {
   return slopes;
 }
 
+void expect_composed(const AttentionCase& c, const char* reason, const DeviceFacts& on = hopper) {
+  const Lowering to = lower(c, on);
+  EXPECT_EQ(to.route, Route::composed);
+  EXPECT_THAT(to.reason, HasSubstr(reason));
+}
+
 TEST(Lowering, OfQAndKAloneIsFused) {
   const Lowering to = lower(training(), hopper);
   EXPECT_EQ(to.route, Route::fused);
@@ -200,13 +206,30 @@ TEST(Lowering, OfOneQueryAgainstAllKeysHasNoMask) {
   EXPECT_EQ(to.request.G, 4);
 }
 
-// ---------------------------------------------------------------------------------- composed
-
-void expect_composed(const AttentionCase& c, const char* reason, const DeviceFacts& on = hopper) {
-  const Lowering to = lower(c, on);
-  EXPECT_EQ(to.route, Route::composed);
-  EXPECT_THAT(to.reason, HasSubstr(reason));
+TEST(Lowering, TakesAsManyExamplesAtATimeAsThereIsMemoryFor) {
+  const DeviceFacts h200 = {90, std::int64_t{35} << 30};
+  AttentionCase c = training(8192);
+  c.deterministic = true;
+  Lowering to = lower(c, h200);
+  EXPECT_EQ(to.examples, B) << "12.9 GB";
+  EXPECT_EQ(to.reason, "the scores are those of q and k");
+  c = training(16384);
+  c.deterministic = true;
+  c.distance = Shape{H, 16384};
+  c.distance_gradient = true;
+  to = lower(c, h200);
+  EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
+  EXPECT_EQ(to.examples, 4) << "6.4 GB for the bias, 2 GB for copies, 6.4 GB for each example";
+  EXPECT_THAT(to.reason, HasSubstr(", 4 of 8 examples at a time"));
+  EXPECT_EQ(part_of(to.request, 4).biases[0].shape, (Shape{1, H, 16384, 16384}));
+  c = training(2001);
+  c.q = c.k = c.v = {B, 3, 2001, 64};
+  c.deterministic = true;
+  c.bias = Shape{B, 1, 1, 2001};
+  expect_composed(c, "GB are free", {90, 150'000'000});  // an example does not start at 16 bytes
 }
+
+// ---------------------------------------------------------------------------------- composed
 
 TEST(Composed, IsWhatRewritesScores) {
   AttentionCase c = training();
@@ -229,7 +252,7 @@ TEST(Composed, IsWhatTheDeviceHasNoRoomFor) {
   AttentionCase c = training(4096);
   c.deterministic = true;
   EXPECT_EQ(lower(c, hopper).route, Route::fused);
-  expect_composed(c, "GB are free", {90, std::int64_t{1} << 30});
+  expect_composed(c, "GB are free", {90, std::int64_t{1} << 29});
 }
 // Evaluation at 131072 tokens: of what is fused nothing grows with the square of the length.
 TEST(LongEvaluation, IsFusedWhereMemoryIsLinear) {

@@ -212,5 +212,23 @@ TEST(ScoreGradient, IsWhatLongTablesLearnFrom) {
   }
 }
 
+// The backward pass of examples of which some at a time have room.
+TEST(FusedBackward, GoesByParts) {
+  const std::vector<std::pair<AttentionExample, std::string>> cases = {
+      {{"keys", 4, 2, 2, 100, 16, 16, {0}, {4, 2, 1, 100}}, ", 2 of 4 examples at a time"},
+      {{"table", 4, 2, 2, 100, 16, 16, {2, 100}}, ", 1 of 4 examples at a time"},
+      {{"map", 4, 2, 1, 100, 16, 8, {0}, {4, 1, 100, 100}}, ", 1 of 4 examples at a time"}};
+  for (const auto& [c, reason] : cases) {
+    const auto backend = subject_with(400'000);
+    const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+    const Result actual = run(*backend, inputs(c), fused(c));
+    EXPECT_TRUE(backend->attention_route().ends_with(reason)) << backend->attention_route();
+    EXPECT_LT(relative(actual.y, wanted.y), 1e-2) << c.name;
+    for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+      EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2)
+          << c.name << ", input " << i;
+  }
+}
+
 }  // namespace
 }  // namespace pesuite::testing

@@ -65,6 +65,27 @@ DistanceShape distance_shape(const AttentionInput& a) {
   return {a.distance.shape[0], a.distance.shape[1], a.q.shape[2], a.k.shape[2], a.first};
 }
 
+// What is bound, from an example on. Scratch is the same for all of them.
+Bindings from_example(const Bindings& all, const AttentionRequest& r, Index first) {
+  Bindings b = all;
+  const auto move = [&](Slot s, Index bytes_of_example) {
+    if (b[s] != nullptr) b[s] = static_cast<char*>(b[s]) + first * bytes_of_example;
+  };
+  const Index half = bytes_of(r.io);
+  for (const Slot s : {Slot::q, Slot::dq}) move(s, r.H * r.T * r.D * half);
+  for (const Slot s : {Slot::k, Slot::dk}) move(s, r.G * r.S * r.D * half);
+  for (const Slot s : {Slot::v, Slot::dv}) move(s, r.G * r.S * r.E * half);
+  for (const Slot s : {Slot::y, Slot::dy}) move(s, r.T * r.H * r.E * half);
+  move(Slot::lse, r.H * r.T * bytes_of(Type::fp32));
+  for (std::size_t i = 0; i < r.biases.size(); ++i) {
+    const BiasForm& f = r.biases[i];
+    if (f.shape[0] > 1)
+      move(i == 0 ? Slot::bias_a : Slot::bias_b,
+           f.shape[1] * f.shape[2] * f.pitch * bytes_of(f.type));
+  }
+  return b;
+}
+
 }  // namespace
 
 class CudaBackend::FusedInput {
@@ -166,7 +187,8 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     if (to.route != Route::composed) {
       // A fused backward pass reads the log-sum-exp of a fused forward pass.
       std::string why = runner_->prepare(to.request, Pass::forward);
-      if (why.empty() && backward) why = runner_->prepare(to.request, Pass::backward);
+      if (why.empty() && backward)
+        why = runner_->prepare(part_of(to.request, to.examples), Pass::backward);
       if (!why.empty()) to.route = Route::composed, to.reason = why;
     }
   }
@@ -217,7 +239,9 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   bound[Slot::dq] = queries, bound[Slot::dk] = keys, bound[Slot::dv] = values;
   __nv_bfloat16* sums = nullptr;
   if (r.dbias) bound[Slot::dbias] = sums = input.take<__nv_bfloat16>(r.dbias->shape.count());
-  runner_->run(queue_, r, Pass::backward, bound);
+  const AttentionRequest part = part_of(r, to.examples);
+  for (Index first = 0; first < r.B; first += part.B)
+    runner_->run(queue_, part, Pass::backward, from_example(bound, r, first));
   widen(queue_, dq, queries, r.D);
   widen(queue_, dk, keys, r.D);
   widen(queue_, dv, values, r.E);

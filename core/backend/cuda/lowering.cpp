@@ -63,6 +63,31 @@ void lower_bias(Lowering& to, const AttentionCase& c) {
     r.dbias = gradient_of(r.dbias ? wider(r.dbias->shape, shape) : shape, c.type);
 }
 
+// cuDNN reads from addresses that are multiples of 16 bytes, also those of a further example.
+bool may_go_by_parts(const AttentionRequest& r) {
+  return !r.dbias && r.layout == Layout::by_head && r.H * r.T % 4 == 0 &&
+         std::all_of(r.biases.begin(), r.biases.end(), [](const BiasForm& b) {
+           return b.shape[0] == 1 || b.shape[1] * b.shape[2] * b.pitch * bytes_of(b.type) % 16 == 0;
+         });
+}
+// As many examples at a time as there is memory for in a backward pass: its workspace is theirs
+// alone. "" or why there is no such number.
+std::string divide_backward(Lowering& to, const DeviceFacts& device) {
+  const AttentionRequest& r = to.request;
+  to.examples = r.B;
+  std::string why = refusal(r, Pass::backward, device);
+  if (why.empty() || !may_go_by_parts(r)) return why;
+  const std::int64_t all = scratch_bytes(r, Pass::backward);
+  for (to.examples = r.B / 2; to.examples > 0; --to.examples) {
+    if (r.B % to.examples != 0) continue;
+    const AttentionRequest part = part_of(r, to.examples);
+    DeviceFacts rest = device;
+    rest.workspace -= all - scratch_bytes(part, Pass::backward);
+    if (refusal(part, Pass::backward, rest).empty()) return "";
+  }
+  return why;
+}
+
 std::string what_is_added(const Lowering& to) {
   std::string why;
   for (const BiasForm& b : to.request.biases)
@@ -75,8 +100,11 @@ std::string what_is_added(const Lowering& to) {
   return "the scores are those of q and k";
 }
 std::string why_fused(const Lowering& to) {
-  return what_is_added(to) +
-         (to.sums_scores ? ", and its gradient is summed over scores that are made again" : "");
+  std::string why = what_is_added(to);
+  if (to.sums_scores) why += ", and its gradient is summed over scores that are made again";
+  if (to.examples > 0 && to.examples < to.request.B)
+    why += fmt::format(", {} of {} examples at a time", to.examples, to.request.B);
+  return why;
 }
 
 }  // namespace
@@ -105,7 +133,7 @@ Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
       !why.empty())
     return composed(std::move(why));
   if (c.training)
-    if (std::string why = refusal(r, Pass::backward, device); !why.empty())
+    if (std::string why = divide_backward(to, device); !why.empty())
       return composed(std::move(why));
   const bool square = std::any_of(r.biases.begin(), r.biases.end(),
                                   [](const BiasForm& b) { return b.shape[2] > 1; });

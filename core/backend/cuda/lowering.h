@@ -46,6 +46,7 @@ struct Lowering {
   bool expand_distance = false;  // the table becomes request.biases.front()
   bool add_bias = false;         // the bias becomes request.biases.back()
   bool bias_is_idle = false;     // constant in each row: not added, and its gradient is 0
+  std::int64_t examples = 0;     // that the backward pass takes at a time; they divide B
   bool sums_scores = false;      // gradients of biases are summed by us (score_gradient.h)
 };
 

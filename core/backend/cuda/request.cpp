@@ -180,6 +180,17 @@ bool sums_in_order(const AttentionRequest& r) {
   return r.deterministic || r.dbias.has_value();
 }
 
+AttentionRequest part_of(const AttentionRequest& r, std::int64_t examples) {
+  AttentionRequest part = r;
+  part.B = examples;
+  const auto cut = [&](BiasForm& b) {
+    if (b.shape[0] > 1) b.shape = {examples, b.shape[1], b.shape[2], b.shape[3]};
+  };
+  for (BiasForm& b : part.biases) cut(b);
+  if (part.dbias) cut(*part.dbias);
+  return part;
+}
+
 std::int64_t scratch_bytes(const AttentionRequest& r, Pass pass) {
   const std::int64_t queries = r.B * r.H * r.T, keys = r.B * r.G * r.S;
   std::int64_t bytes = (queries + keys) * (r.D + r.E) * bytes_of(r.io);  // q, y, k, v

@@ -64,6 +64,9 @@ struct DeviceFacts {
 // "" where the fused path takes the request, else a sentence: what, why, and what would be taken.
 std::string refusal(const AttentionRequest&, Pass, const DeviceFacts&);
 
+// The same for some of the examples, of which there are B.
+AttentionRequest part_of(const AttentionRequest&, std::int64_t examples);
+
 // Bytes of what the backend makes for a pass beside its fp32 inputs and outputs: copies in 16 bits,
 // biases and the gradient of one, rows of sums. cuDNN's workspace comes on top.
 std::int64_t scratch_bytes(const AttentionRequest&, Pass);
