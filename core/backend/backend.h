@@ -55,6 +55,9 @@ struct AttentionInput {
   double scale = 1;        // factor of q.k
   std::int64_t first = 0;  // query i sees the keys j <= first + i
   Dropout dropout;         // of the probabilities
+  // [rows of distance]: where not empty, distance[h, d] is a constant of h less slopes[h] d but for
+  // rounding, so that a backend may add slopes[h] (j - i) instead.
+  std::span<const float> slopes = {};
 };
 
 struct AdamW {
@@ -76,6 +79,8 @@ class Backend {
   virtual std::size_t element_size() const = 0;  // bytes of a number
   // How the latest attention ran and why, "" where there is but one way.
   virtual std::string attention_route() const { return ""; }
+  // Whether to look which tables are lines, and say so in AttentionInput::slopes.
+  virtual bool takes_slopes() const { return false; }
   // Until all that was asked for is done: a device works on while the program goes on.
   virtual void wait() {}
 

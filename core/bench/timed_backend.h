@@ -40,6 +40,9 @@ class TimedBackend : public Backend {
   std::string attention_route() const override {
     return inner_->attention_route();
   }
+  bool takes_slopes() const override {
+    return inner_->takes_slopes();
+  }
   void wait() override {
     inner_->wait();
   }

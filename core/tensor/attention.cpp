@@ -38,8 +38,8 @@ std::string misfit(Tape& t, const Attention& a) {
 }
 
 AttentionInput kernel_input(Tape& t, const Attention& a) {
-  return {t.view(a.q),    t.view(a.k), t.view(a.v), t.view(a.distance),
-          t.view(a.bias), a.scale,     0,           a.dropout};
+  return {t.view(a.q), t.view(a.k), t.view(a.v), t.view(a.distance),  t.view(a.bias),
+          a.scale,     0,           a.dropout,   t.slopes(a.distance)};
 }
 
 Tensor fused(Tape& t, const Attention& a) {

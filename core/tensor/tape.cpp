@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "tensor/slopes.h"
 
 namespace pesuite {
 
@@ -21,16 +22,19 @@ Tensor Tape::leaf(Parameter& p) {
   return {static_cast<std::uint32_t>(slots_.size() - 1)};
 }
 
-Tensor Tape::constant(const Shape& shape, const double* data) {
+template <class Number>
+Tensor Tape::upload(const Shape& shape, const Number* data) {
   const Tensor t = make(shape, false);
   backend_.upload(out(t), data);
+  if (shape.rank() == 2 && backend_.takes_slopes())
+    slots_[t.id].slopes = linear_slopes(shape, data);
   return t;
 }
-
+Tensor Tape::constant(const Shape& shape, const double* data) {
+  return upload(shape, data);
+}
 Tensor Tape::constant(const Shape& shape, const float* data) {
-  const Tensor t = make(shape, false);
-  backend_.upload(out(t), data);
-  return t;
+  return upload(shape, data);
 }
 
 Tensor Tape::now(Tensor t) {

@@ -71,6 +71,9 @@ class Tape {
   Tensor now(Tensor t);
 
   Shape shape(Tensor t) const { return slots_[t.id].shape; }
+  // Of a constant [rows, N] that is a line by rows, the slopes [rows] (slopes.h), where the backend
+  // asks for them; else nothing. What ops make of a constant is another tensor, without slopes.
+  std::span<const float> slopes(Tensor t) const { return slots_[t.id].slopes; }
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
   View view(Tensor t) const {
     PES_CHECK(!t || (!slots_[root(t)].dropped && slots_[t.id].make == nullptr));
@@ -159,6 +162,7 @@ class Tape {
     Parameter* parameter = nullptr;
     Tensor (*make)(void*, Tape&) = nullptr;  // of a tensor that is made later
     void* closure = nullptr;
+    std::vector<float> slopes;
   };
   struct Node {
     void (*run)(void*, Tape&);
@@ -169,6 +173,8 @@ class Tape {
   std::uint32_t root(Tensor t) const {
     return slots_[t.id].alias_of ? slots_[t.id].alias_of : t.id;
   }
+  template <class Number>
+  Tensor upload(const Shape& shape, const Number* data);
   std::size_t bytes(const Shape& s) const {
     return static_cast<std::size_t>(s.count()) * backend_.element_size();
   }

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <sstream>
 
 #include "backend/cuda/attention_graph.h"
@@ -88,6 +90,17 @@ const std::vector<Form> forms = {
     {"192 tokens", [](auto& r) { length(r, 192); }},
     {"1000 tokens", [](auto& r) { length(r, 1000); }},
     {"16384 tokens", [](auto& r) { length(r, 16384); }},
+    {"32768 tokens", [](auto& r) { length(r, 32768), r.B = 1; }},
+    {"131072 tokens", [](auto& r) { length(r, 131072), r.B = 1; }},
+    {"131072 tokens, groups", [](auto& r) { length(r, 131072), r.B = 1, r.G = 4; }},
+    {"131072 tokens, 128 and 64", [](auto& r) { length(r, 131072), r.B = 1, sizes(r, 128, 64); }},
+    {"131072 tokens, slopes", [](auto& r) { length(r, 131072), r.B = 1, r.slopes = true; }},
+    {"131072 tokens, a value a key",
+     [](auto& r) {
+       length(r, 131072), r.B = 1;
+       r.biases = {form({1, H, 1, 131072}, Type::fp32)};
+     }},
+    {"131071 tokens", [](auto& r) { length(r, 131071), r.B = 1; }},
     {"groups", [](auto& r) { r.G = 4; }},
     {"one key head", [](auto& r) { r.G = 1; }},
     {"head size 8", [](auto& r) { sizes(r, 8, 8); }},
@@ -174,15 +187,31 @@ const std::vector<Form> forms = {
     {"dropout, 1000 tokens", [](auto& r) { r.dropout = 0.1, length(r, 1000); }},
     {"dropout, groups", [](auto& r) { r.dropout = 0.1, r.G = 4; }},
     {"dropout, slopes", [](auto& r) { r.dropout = 0.1, r.slopes = true; }},
-    {"dropout, gradient",
-     [](auto& r) {
-       r.dropout = 0.1, both(r, {1, H, T, T});
-     },
-     {100}},
+    {"dropout, gradient", [](auto& r) { r.dropout = 0.1, both(r, {1, H, T, T}); }, {100}},
     {"deterministic", [](auto& r) { r.deterministic = true; }},
     {"deterministic, 1000 tokens", [](auto& r) { r.deterministic = true, length(r, 1000); }},
     {"deterministic, groups", [](auto& r) { r.deterministic = true, r.G = 4; }},
     {"deterministic, slopes", [](auto& r) { r.deterministic = r.slopes = true; }},
+    {"deterministic, a bias a head",
+     [](auto& r) {
+       r.deterministic = true;
+       r.biases = {form({1, H, T, T})};
+     }},
+    {"deterministic, two biases",
+     [](auto& r) {
+       r.deterministic = true;
+       r.biases = {form({1, H, T, T}), form({B, H, 1, T}, Type::fp32)};
+     }},
+    {"deterministic, a value a key, groups",
+     [](auto& r) {
+       r.deterministic = true, r.G = 4;
+       r.biases = {form({B, H, 1, T}, Type::fp32)};
+     }},
+    {"deterministic, 16384 tokens, a bias a head",
+     [](auto& r) {
+       r.deterministic = true, r.B = 4, length(r, 16384);
+       r.biases = {form({1, H, 16384, 16384})};
+     }},
     {"no mask", [](auto& r) { r.causal = false; }}};
 
 // Says what cuDNN answers, from a process of its own.
@@ -214,7 +243,7 @@ std::string in_child(const std::function<std::string()>& ask) {
 
 std::string first_engine(const Machine& m, const AttentionRequest& r, Pass pass) {
   std::string why;
-  const OperationGraph graph(attention_graph(r, pass));
+  const OperationGraph graph(attention_graph(r, pass), pass != Pass::backward);
   const auto all = engines(graph, device_profile(m.profile()), m.facts().workspace, why);
   if (all.empty()) return "no engine: " + why;
   return fmt::format("workspace {}", all[0].workspace);
@@ -256,6 +285,12 @@ TEST_P(Acceptance, FindsAnEngineForOneQueryThatSeesAllKeys) {
   EXPECT_EQ(refusal(r, Pass::inference, m.facts()), "");
   EXPECT_THAT(in_child([&] { return first_engine(m, r, Pass::inference); }),
               HasSubstr("workspace"));
+  const std::string answer = in_child([&]() -> std::string {  // and as text grows
+    Plans plans(0, m.facts(), device_profile(m.profile()));
+    for (r.S = 700; r.S < 703; ++r.S) plans.get(r, Pass::forward);
+    return "compiled";
+  });
+  EXPECT_EQ(answer, "compiled");
 }
 
 TEST_P(Acceptance, CompilesPlansAndKeepsThem) {
@@ -275,6 +310,31 @@ TEST_P(Acceptance, CompilesPlansAndKeepsThem) {
     return "compiled";
   });
   EXPECT_EQ(answer, "compiled");
+}
+
+// Evaluation at many lengths compiles a few kernels: sm_100 and sm_120 have one for short or odd
+// lengths and sm_100 one for very long ones.
+TEST_P(Acceptance, SharesKernelsBetweenLengths) {
+  const Machine& m = GetParam();
+  const std::string answer = in_child([&]() -> std::string {
+    const Descriptor profile = device_profile(m.profile());
+    std::optional<Descriptor> kernels;
+    const auto seconds = [&](std::int64_t batch, std::int64_t tokens) {
+      AttentionRequest r = request();
+      length(r, tokens), r.B = batch;
+      const auto start = std::chrono::steady_clock::now();
+      const Plan plan(r, Pass::forward, profile, m.facts(), &kernels);
+      if (plan.workspace() != workspace_bytes(r, Pass::forward, m.facts()))
+        fail(Exit::device, "{} tokens want {} bytes", tokens, plan.workspace());
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    double first = 0, again = 0;  // each length once more, and then others beside it
+    for (const std::int64_t tokens : {64, 1000, 2048, 131072}) first += seconds(2, tokens);
+    for (const std::int64_t tokens : {72, 1008, 3072, 4096, 16384, 65536, 130048})
+      again += seconds(1, tokens);
+    return again < first / 2 ? "shared" : fmt::format("{} s, then {} s", first, again);
+  });
+  EXPECT_EQ(answer, "shared");
 }
 
 TEST_P(Acceptance, BindsWhatAPlanReadsAndSaysWhatIsMissing) {

@@ -2,6 +2,9 @@
 // all forms, forward and gradients.
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <functional>
+
 #include "tests/gpu/subject.h"
 #include "tests/tensor/attention_cases.h"
 #include "tests/tensor/op_cases.h"
@@ -10,16 +13,6 @@ namespace pesuite::testing {
 namespace {
 
 using ::testing::StartsWith;
-
-// |a - b| / |b|; 0 where b is nothing but rounding
-double relative(const Values& a, const Values& b) {
-  double apart = 0, size = 0;
-  for (std::size_t i = 0; i < b.data.size(); ++i) {
-    apart += std::pow(a.data[i] - b.data[i], 2);
-    size += std::pow(b.data[i], 2);
-  }
-  return std::sqrt(size > 1e-6 ? apart / size : apart);
-}
 
 void expect_equal_bits(const Result& a, const Result& b) {
   EXPECT_EQ(a.y.data, b.y.data);
@@ -120,8 +113,19 @@ TEST(AttentionRoutes, AreThoseOfTheSlots) {
        "fused backward: the bias has a value for each key only"},
       {{"rows", 2, 2, 2, 70, 8, 8, {0}, {70, 1}}, "fused backward: the bias is constant"},
       {{"both", 1, 2, 1, 80, 8, 8, {2, 80}, {2, 80, 80}}, "bias-tensor backward: "},
+      {{"long_table", 2, 4, 2, 130, 16, 8, {4, 140}},
+       "bias-tensor backward: a bias of [1, 4, 130, 130] is read, made from the table"},
+      {{"long_shared", 2, 2, 1, 90, 12, 8, {1, 90}, {2, 1, 1, 90}},
+       "bias-tensor backward: a bias of [1, 1, 90, 90] is read, made from the table"},
+      {{"long_keys", 2, 3, 3, 90, 8, 8, {0}, {3, 1, 90}},
+       "fused backward: the bias has a value for each key only"},
+      {{"long_map", 2, 2, 2, 90, 8, 8, {0}, {2, 90, 90}},
+       "bias-tensor backward: a bias of [1, 2, 90, 90] is read"},
       {{"odd_values", 1, 3, 3, 13, 8, 5}, "composed backward: head sizes 8"},
       {{"one", 1, 2, 2, 1, 8, 8}, "composed backward: a backward pass of one query"},
+      // Forward fused with a table less its largest entry, or without a bias: not so backward.
+      {{"wide", 1, 2, 2, 40, 200, 200, {2, 40}}, "composed backward: head sizes 200"},
+      {{"wide_rows", 1, 2, 2, 40, 200, 200, {0}, {40, 1}}, "composed backward: head sizes 200"},
       {{"drops", 2, 2, 2, 70, 8, 8, {0}, {0}, 0.25}, "composed backward: dropout"}};
   for (const auto& [c, route] : examples) {
     const auto backend = subject(Precision::bf16);
@@ -133,6 +137,74 @@ TEST(AttentionRoutes, AreThoseOfTheSlots) {
       EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2)
           << c.name << ", input " << i;
   }
+}
+
+// ---------------------------------------------------------------------- tables that are lines
+
+// -slope[h] d of H heads, slope[h] = 2^-(h + 1) but for `odd`, in units in the last place of one
+// entry.
+Values line_table(std::int64_t H, std::int64_t N, int odd = 0) {
+  Values table{{H, N}, {}};
+  for (std::int64_t h = 0; h < H; ++h)
+    for (std::int64_t d = 0; d < N; ++d)
+      table.data.push_back(-std::ldexp(static_cast<double>(d), -1 - static_cast<int>(h)));
+  auto& entry = table.data[static_cast<std::size_t>(N / 2)];
+  for (int i = 0; i < odd; ++i) entry = std::nextafter(static_cast<float>(entry), 0.0f);
+  return table;
+}
+
+// Attention over 70 tokens with a table that `make` makes of constants.
+void expect_route_of_table(const std::string& route, const std::function<Tensor(Tape&)>& make) {
+  const AttentionExample c = {"line", 2, 3, 3, 70, 8, 8};
+  const Build build = [&](Tape& t, const std::vector<Tensor>& x) {
+    Attention a = attention(c, x);
+    a.distance = make(t);
+    return attend(t, a);
+  };
+  const auto backend = subject(Precision::bf16);
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), build);
+  const Result actual = run(*backend, inputs(c), build);
+  EXPECT_THAT(backend->attention_route(), StartsWith(route));
+  EXPECT_LT(relative(actual.y, wanted.y), 1e-2);
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2) << "of input " << i;
+}
+
+TEST(LinearTables, AreSlopesWhereTheyAreConstants) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const std::string slope = "fused backward: the table is linear in the distance",
+                    tensor = "bias-tensor backward: a bias of [1, ";
+  const Values line = line_table(3, 70), near = line_table(3, 70, 2), off = line_table(3, 70, 3),
+               one = line_table(1, 90);
+  const auto constant = [](Tape& t, const Values& v) { return t.constant(v.shape, v.data.data()); };
+  expect_route_of_table(slope, [&](Tape& t) { return constant(t, line); });
+  expect_route_of_table(slope, [&](Tape& t) { return constant(t, near); });
+  expect_route_of_table(slope, [&](Tape& t) { return constant(t, one); });
+  expect_route_of_table(tensor, [&](Tape& t) { return constant(t, off); });
+  // A line bent by an op, and what an op makes of a line: nobody looks.
+  expect_route_of_table(tensor,
+                        [&](Tape& t) { return ops::unary(t, Unary::tanh, constant(t, line)); });
+  expect_route_of_table(tensor, [&](Tape& t) { return ops::affine(t, constant(t, line), 2, 0); });
+  // Memory of a line that holds something else by now.
+  expect_route_of_table(tensor, [&](Tape& t) {
+    const Tape::Pause pause(t);
+    const Tape::Mark mark = t.mark();
+    constant(t, line);
+    t.release_since(mark);
+    return constant(t, off);
+  });
+}
+
+TEST(LinearTables, ThatLearnStayTables) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const AttentionExample c = {"line", 2, 3, 3, 70, 8, 8, {3, 70}};
+  std::vector<Values> in = inputs(c);
+  in[3] = line_table(3, 70);
+  const auto backend = subject(Precision::bf16);
+  const Result wanted = run(*open_backend("reference", {}), in, fused(c));
+  const Result actual = run(*backend, in, fused(c));
+  EXPECT_THAT(backend->attention_route(), StartsWith("bias-tensor backward: "));
+  EXPECT_LT(relative(actual.gradients[3], wanted.gradients[3]), 2e-2);
 }
 
 }  // namespace

@@ -22,13 +22,17 @@ AttentionCase training(std::int64_t length = T, std::int64_t size = 64) {
 }
 const DeviceFacts hopper = {90, std::int64_t{100} << 30};
 
-// table[h, d] = -(h + 1) / 8 * d
-std::vector<float> linear(std::int64_t rows, std::int64_t n) {
-  std::vector<float> table;
-  for (std::int64_t h = 0; h < rows; ++h)
-    for (std::int64_t d = 0; d < n; ++d)
-      table.push_back(-static_cast<float>(h + 1) / 8 * static_cast<float>(d));
-  return table;
+// Of table[h, d] = -(h + 1) / 8 * d
+std::vector<float> some_slopes(std::int64_t rows) {
+  std::vector<float> slopes;
+  for (std::int64_t h = 0; h < rows; ++h) slopes.push_back(static_cast<float>(h + 1) / 8);
+  return slopes;
+}
+
+void expect_composed(const AttentionCase& c, const char* reason, const DeviceFacts& on = hopper) {
+  const Lowering to = lower(c, on);
+  EXPECT_EQ(to.route, Route::composed);
+  EXPECT_THAT(to.reason, HasSubstr(reason));
 }
 
 TEST(Lowering, OfQAndKAloneIsFused) {
@@ -61,10 +65,10 @@ TEST(Lowering, PadsQAndKToMultiplesOf8) {
 }
 
 TEST(Lowering, OfALinearTableIsASlopeAHead) {
-  const auto table = linear(H, T);
+  const auto slopes = some_slopes(H);
   AttentionCase c = training();
   c.distance = Shape{H, T};
-  c.table = table;
+  c.slopes = slopes;
   const Lowering to = lower(c, hopper);
   EXPECT_EQ(to.route, Route::fused) << to.reason;
   EXPECT_THAT(to.reason, HasSubstr("slope"));
@@ -73,30 +77,15 @@ TEST(Lowering, OfALinearTableIsASlopeAHead) {
   EXPECT_FLOAT_EQ(to.slopes[11], 12.0f / 8);
   EXPECT_TRUE(to.request.slopes);
   EXPECT_FALSE(to.expand_distance);
-}
-
-TEST(LinearSlopes, AreFoundUpToRoundingAndAConstant) {
-  // 0.1 d + 7, each entry rounded to fp32
-  std::vector<float> table;
-  for (int d = 0; d < 4096; ++d) table.push_back(static_cast<float>(0.1 * d + 7));
-  const auto found = linear_slopes(table, {1, 4096}, 3, 4096);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->size(), 3u) << "a table of one row is shared by the heads";
-  EXPECT_NEAR(found->at(2), -0.1, 1e-8);
-  table[1000] += 1e-3f;
-  EXPECT_FALSE(linear_slopes(table, {1, 4096}, 3, 4096));
-  EXPECT_TRUE(linear_slopes(table, {1, 4096}, 3, 900)) << "only distances that occur count";
-  table[5] = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(linear_slopes(table, {1, 4096}, 3, 900));
-  EXPECT_FALSE(linear_slopes({}, {1, 4096}, 3, 4096)) << "the values are not known";
+  c.distance = Shape{1, T};
+  c.slopes = std::span(slopes).first(1);
+  EXPECT_EQ(lower(c, hopper).slopes, std::vector<float>(static_cast<std::size_t>(H), 1.0f / 8))
+      << "a table of one row is shared by the heads";
 }
 
 TEST(Lowering, OfAnyOtherTableIsABiasTensor) {
-  auto table = linear(H, T);
-  table[700] = 3;
   AttentionCase c = training();
   c.distance = Shape{H, T};
-  c.table = table;
   Lowering to = lower(c, hopper);
   EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
   EXPECT_TRUE(to.expand_distance);
@@ -104,22 +93,43 @@ TEST(Lowering, OfAnyOtherTableIsABiasTensor) {
   EXPECT_EQ(to.request.biases[0], (BiasForm{{1, H, T, T}, Type::bf16, T}));
   EXPECT_FALSE(to.request.dbias) << "nothing learns from it";
   c.distance = Shape{1, T};
-  c.table = {};
   to = lower(c, hopper);
   EXPECT_EQ(to.request.biases.at(0).shape, (Shape{1, 1, T, T}));
 }
 
 TEST(Lowering, OfALearnedTableAsksForTheGradientOfItsBias) {
-  const auto table = linear(H, T);
+  const auto slopes = some_slopes(H);
   AttentionCase c = training();
   c.distance = Shape{H, T};
-  c.table = table;
+  c.slopes = slopes;
   c.distance_gradient = true;
   Lowering to = lower(c, hopper);
   EXPECT_EQ(to.route, Route::bias_tensor) << "a linear table that learns will not stay linear";
   EXPECT_EQ(to.request.dbias->shape, (Shape{1, H, T, T}));
   c.training = false;
   EXPECT_FALSE(lower(c, hopper).request.dbias);
+}
+
+TEST(Lowering, SumsTheGradientsOfLongTablesAndBiasesOverScoresMadeAgain) {
+  AttentionCase c = training(8192);
+  c.distance = Shape{H, 8192};
+  c.distance_gradient = true;
+  Lowering to = lower(c, hopper);
+  EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
+  EXPECT_TRUE(to.sums_scores);
+  EXPECT_FALSE(to.request.dbias);
+  EXPECT_THAT(to.reason, HasSubstr("scores that are made again"));
+  c.bias = Shape{B, H, 1, 8192};
+  c.bias_gradient = true;
+  EXPECT_TRUE(lower(c, hopper).sums_scores) << "of both";
+  c.distance_gradient = c.bias_gradient = false;
+  EXPECT_FALSE(lower(c, hopper).sums_scores) << "nothing learns";
+  c = training(4096);
+  c.distance = Shape{H, 4096};
+  c.distance_gradient = true;
+  to = lower(c, hopper);
+  EXPECT_FALSE(to.sums_scores) << "cuDNN's own does up to here";
+  EXPECT_TRUE(to.request.dbias);
 }
 
 TEST(Lowering, PadsTheRowsOfABias) {
@@ -196,13 +206,30 @@ TEST(Lowering, OfOneQueryAgainstAllKeysHasNoMask) {
   EXPECT_EQ(to.request.G, 4);
 }
 
-// ---------------------------------------------------------------------------------- composed
-
-void expect_composed(const AttentionCase& c, const char* reason, const DeviceFacts& on = hopper) {
-  const Lowering to = lower(c, on);
-  EXPECT_EQ(to.route, Route::composed);
-  EXPECT_THAT(to.reason, HasSubstr(reason));
+TEST(Lowering, TakesAsManyExamplesAtATimeAsThereIsMemoryFor) {
+  const DeviceFacts h200 = {90, std::int64_t{35} << 30};
+  AttentionCase c = training(8192);
+  c.deterministic = true;
+  Lowering to = lower(c, h200);
+  EXPECT_EQ(to.examples, B) << "12.9 GB";
+  EXPECT_EQ(to.reason, "the scores are those of q and k");
+  c = training(16384);
+  c.deterministic = true;
+  c.distance = Shape{H, 16384};
+  c.distance_gradient = true;
+  to = lower(c, h200);
+  EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
+  EXPECT_EQ(to.examples, 4) << "6.4 GB for the bias, 2 GB for copies, 6.4 GB for each example";
+  EXPECT_THAT(to.reason, HasSubstr(", 4 of 8 examples at a time"));
+  EXPECT_EQ(part_of(to.request, 4).biases[0].shape, (Shape{1, H, 16384, 16384}));
+  c = training(2001);
+  c.q = c.k = c.v = {B, 3, 2001, 64};
+  c.deterministic = true;
+  c.bias = Shape{B, 1, 1, 2001};
+  expect_composed(c, "GB are free", {90, 150'000'000});  // an example does not start at 16 bytes
 }
+
+// ---------------------------------------------------------------------------------- composed
 
 TEST(Composed, IsWhatRewritesScores) {
   AttentionCase c = training();
@@ -221,19 +248,48 @@ TEST(Composed, AreQueriesInTheMiddle) {
   c.first = 500;
   expect_composed(c, "start at position 500 of 777");
 }
-TEST(Composed, IsALearnedTableBeyondItsLength) {
-  AttentionCase c = training(8192);
-  c.distance = Shape{H, 8192};
-  EXPECT_EQ(lower(c, hopper).route, Route::bias_tensor);
-  c.distance_gradient = true;
-  expect_composed(c, "over 8192 tokens");
-}
 TEST(Composed, IsWhatTheDeviceHasNoRoomFor) {
   AttentionCase c = training(4096);
   c.deterministic = true;
   EXPECT_EQ(lower(c, hopper).route, Route::fused);
-  expect_composed(c, "GB are free", {90, std::int64_t{1} << 30});
+  expect_composed(c, "GB are free", {90, std::int64_t{1} << 29});
 }
+// Evaluation at 131072 tokens: of what is fused nothing grows with the square of the length.
+TEST(LongEvaluation, IsFusedWhereMemoryIsLinear) {
+  constexpr std::int64_t longest = 131072;
+  const DeviceFacts h200 = {90, std::int64_t{35} << 30};
+  const auto slopes = some_slopes(H);
+  AttentionCase plain = training(longest);
+  plain.training = false;
+  AttentionCase line = plain, keys = plain;
+  line.distance = Shape{H, longest};
+  line.slopes = slopes;
+  keys.bias = Shape{B, H, 1, longest};
+  for (const AttentionCase& c : {plain, line, keys}) {
+    const Lowering to = lower(c, h200);
+    EXPECT_EQ(to.route, Route::fused) << to.reason;
+    AttentionRequest half = to.request;
+    half.T = half.S = longest / 2;
+    for (BiasForm& b : half.biases)
+      b.shape = {b.shape[0], b.shape[1], b.shape[2], longest / 2}, b.pitch = longest / 2;
+    EXPECT_EQ(scratch_bytes(to.request, Pass::forward), 2 * scratch_bytes(half, Pass::forward));
+    EXPECT_EQ(workspace_bytes(to.request, Pass::forward, h200),
+              workspace_bytes(half, Pass::forward, h200));
+  }
+}
+
+TEST(LongEvaluation, IsComposedWhereABiasWouldNotFit) {
+  AttentionCase c = training(131072);
+  c.training = false;
+  c.distance = Shape{H, 131072};
+  expect_composed(c, "they grow with the square of the length", {90, std::int64_t{35} << 30});
+  c = training(16384);
+  c.training = false;
+  c.distance = Shape{H, 16384};
+  EXPECT_EQ(lower(c, {90, std::int64_t{35} << 30}).route, Route::bias_tensor) << "6.4 GB";
+  expect_composed(c, "GB are free", {90, std::int64_t{5} << 30});
+}
+
 TEST(Composed, IsAHeadSizeThatTrainsElsewhere) {
   const AttentionCase c = training(T, 192);
   EXPECT_EQ(lower(c, hopper).route, Route::fused);

@@ -71,7 +71,8 @@ using namespace cuda;
 
 class InterpretedGraphs final : public GraphRunner {
  public:
-  DeviceFacts facts() const override { return {90, std::int64_t{1} << 40}; }
+  explicit InterpretedGraphs(std::int64_t bytes) : bytes_(bytes) {}
+  DeviceFacts facts() const override { return {90, bytes_, 72}; }
   std::string prepare(const AttentionRequest& r, Pass pass) override {
     return refusal(r, pass, facts());
   }
@@ -109,19 +110,21 @@ class InterpretedGraphs final : public GraphRunner {
   }
 
  private:
+  std::int64_t bytes_;
   static void* at(const Bindings& b, const GraphTensor& t) {
     return b.memory[static_cast<std::size_t>(t.slot)];
   }
 };
 
-std::unique_ptr<Backend> on_host(Precision precision, int order) {
+std::unique_ptr<Backend> on_host(Precision precision, int order,
+                                 std::int64_t bytes = std::int64_t{1} << 40) {
   CudaSettings settings;
   settings.device = order;
   settings.precision = precision;
   settings.description = "kernels of the CUDA backend on the host";
   settings.block = 4096;  // so that small examples take several blocks too
   auto backend = std::make_unique<CudaBackend>(settings);
-  backend->use(std::make_unique<InterpretedGraphs>());
+  backend->use(std::make_unique<InterpretedGraphs>(bytes));
   return backend;
 }
 
@@ -135,6 +138,10 @@ std::unique_ptr<Backend> subject(Precision precision) {
 }
 std::unique_ptr<Backend> subject_backwards() {
   return on_host(Precision::fp32, 1);
+}
+
+std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention) {
+  return on_host(Precision::bf16, 0, bytes_for_attention);
 }
 
 }  // namespace pesuite::testing

@@ -358,6 +358,36 @@ INSTANTIATE_TEST_SUITE_P(Direct, OptionalOutputs, ::testing::ValuesIn(cases_that
 INSTANTIATE_TEST_SUITE_P(Direct, DirectOps, ::testing::ValuesIn(direct_cases()),
                          [](const auto& info) { return info.param.name; });
 
+// More tokens than one block sorts: all alike, all different, and some far more often than others.
+TEST(EmbedGradient, AgreesWithTheReference) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  constexpr std::int64_t N = 10000, W = 3;
+  const Values dy = random_values({N, W}, 1);
+  const auto gradient = [&](Backend& b, const std::vector<std::int32_t>& words) {
+    auto* const tokens = static_cast<std::int32_t*>(b.allocate(N * sizeof(std::int32_t)));
+    b.upload_tokens(tokens, words);
+    const Out from{b.allocate(dy.data.size() * b.element_size()), dy.shape};
+    const Out to{b.allocate(dy.data.size() * b.element_size()), dy.shape};
+    b.upload(from, dy.data.data());
+    b.embed_backward(to, from.view(), tokens);
+    Values all{dy.shape, std::vector<double>(dy.data.size())};
+    b.download(all.data.data(), to.view());
+    b.release(tokens), b.release(from.data), b.release(to.data);
+    return all;
+  };
+  pes::Random r(4, pes::purpose("tokens"), 0);
+  std::vector<std::int32_t> alike(N, 7), different(N), often(N);
+  for (std::int64_t n = 0; n < N; ++n) {
+    different[static_cast<std::size_t>(n)] = static_cast<std::int32_t>(n * 7919 % N);
+    often[static_cast<std::size_t>(n)] = static_cast<std::int32_t>(r.below(1 + r.below(N)));
+  }
+  for (const auto& words : {alike, different, often}) {
+    const Values actual = gradient(*subject(Precision::fp32), words);
+    expect_close(actual, gradient(*open_backend("reference", {}), words), 5e-6, "dtable");
+    EXPECT_EQ(actual.data, gradient(*subject_backwards(), words).data);
+  }
+}
+
 // A step of the optimiser after another one, over parameters of several sizes.
 std::vector<std::vector<double>> optimised(Backend& b, double clip, double poison) {
   const std::vector<Shape> shapes = {{3}, {40000}, {70, 33}};

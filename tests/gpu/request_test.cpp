@@ -117,7 +117,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"DropoutWithGradient", [](auto& r) { r.dropout = 0.1, r.dbias = map_of(1, 12); },
                 Pass::backward, 100, "no engine on sm_100"},
         Refused{"Workspace", [](auto& r) { r.T = r.S = 16384, r.deterministic = true; },
-                Pass::backward, 90, "51.54 GB is needed and 8.59 GB are free"}),
+                Pass::backward, 90,
+                "needed beside its inputs and outputs and 8.59 GB are free for them; they grow "
+                "with the"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Request, IsTakenEverywhereInItsOrdinaryForms) {
@@ -200,6 +202,36 @@ TEST(PlanKey, OfTheForwardPassIgnoresTheGradients) {
   const std::string key = plan_key(r, Pass::forward, 0);
   r.deterministic = true, r.dbias = map_of(1, 12);
   EXPECT_EQ(plan_key(r, Pass::forward, 0), key);
+}
+
+TEST(FormKey, IgnoresBatchAndLengthAlone) {
+  AttentionRequest r = request();
+  r.biases = {map_of(1, 12), {{8, 12, 1, 2048}, Type::fp32, 2048}};
+  AttentionRequest other = r;
+  other.B = 3, other.T = other.S = 999;
+  other.biases = {{{1, 12, 999, 999}, Type::bf16, 1000}, {{3, 12, 1, 999}, Type::fp32, 999}};
+  const std::string key = form_key(r, Pass::forward, 0);
+  EXPECT_EQ(form_key(other, Pass::forward, 0), key);
+  other.biases[0].shape = {3, 12, 999, 999};
+  EXPECT_NE(form_key(other, Pass::forward, 0), key) << "a bias of all examples";
+  other = r;
+  other.G = 4;
+  EXPECT_NE(form_key(other, Pass::forward, 0), key);
+  other = r;
+  other.T = 1, other.causal = false;
+  EXPECT_NE(form_key(other, Pass::forward, 0), key);
+}
+
+TEST(ScratchBytes, AreCopiesBiasesAndSums) {
+  AttentionRequest r = request();  // 8 x 12 x 2048 rows of 64
+  r.G = 4;
+  const std::int64_t rows = 8 * 12 * 2048, keys = rows / 3;
+  EXPECT_EQ(scratch_bytes(r, Pass::forward), (rows + keys) * 128 * 2);
+  EXPECT_EQ(scratch_bytes(r, Pass::backward), (rows + keys) * 128 * 4 + rows * 65 * 4);
+  const std::int64_t before = scratch_bytes(r, Pass::backward);
+  r.biases = {map_of(1, 12)};
+  r.dbias = map_of(8, 12);
+  EXPECT_EQ(scratch_bytes(r, Pass::backward) - before, (12 + 96) * 2048 * 2048 * 2);
 }
 
 }  // namespace

@@ -99,6 +99,13 @@ TEST_F(Steps, InBf16AreNear) {
                 course(*open_backend("reference", {}), name, 0), 1e-2, name);
 }
 
+TEST_F(Steps, WithFixedSlopesReadNoTable) {
+  const auto backend = subject(Precision::bf16);
+  course(*backend, "alibi", 0);
+  EXPECT_EQ(backend->attention_route(),
+            "fused backward: the table is linear in the distance and becomes a slope a head");
+}
+
 TEST_F(Steps, RepeatBitByBit) {
   for (const char* name : {"rope", "t5", "cope"}) {
     const Course one = course(*subject(Precision::fp32), name, 0.2),

@@ -2,17 +2,32 @@
 // kernels run on the host, in the other on a device.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <string>
 
 #include "backend/backend.h"
+#include "tests/support.h"
 
 namespace pesuite::testing {
+
+// |a - b| / |b|; 0 where b is nothing but rounding
+inline double relative(const Values& a, const Values& b) {
+  double apart = 0, size = 0;
+  for (std::size_t i = 0; i < b.data.size(); ++i) {
+    apart += std::pow(a.data[i] - b.data[i], 2);
+    size += std::pow(b.data[i], 2);
+  }
+  return std::sqrt(size > 1e-6 ? apart / size : apart);
+}
 
 // "", or why there is nothing to test.
 std::string absent();
 std::unique_ptr<Backend> subject(Precision);
 // Runs its threads in another order, where that can be asked for.
 std::unique_ptr<Backend> subject_backwards();
+
+// Products in bf16 and little memory for fused attention. On the host only.
+std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention);
 
 }  // namespace pesuite::testing

@@ -75,17 +75,19 @@ struct Probabilities {  // a block of threads a row: scores become probabilities
     });
   }
 };
-// scores become the probabilities that v was weighed with, dp the gradient of the scores.
+// scores become the probabilities that v was weighed with, dp the gradient of the scores. A forward
+// pass that was fused left out constants of a row, so its log-sum-exp is not that of these scores.
 struct ScoreGradients {
   float *scores, *dp;
-  const float* lse;
   ScoreBlock z;
   PESUITE_HD void operator()(Block& block) const {
     const ScoreBlock::Row r = z.row(block.index());
     float *const s = scores + block.index() * z.K, *const d = dp + block.index() * z.K;
-    const float total = lse[r.bh * z.T + r.i];
     const auto kept = [&](Index j) { return z.kept(r.bh * z.T + r.i, j); };
-    block.each(r.visible, [&](Index j) { s[j] = std::exp(s[j] + z.added(r, j) - total); });
+    block.each(r.visible, [&](Index j) { s[j] += z.added(r, j); });
+    const float top = block.max(r.visible, [&](Index j) { return s[j]; });
+    const float total = block.sum(r.visible, [&](Index j) { return std::exp(s[j] - top); });
+    block.each(r.visible, [&](Index j) { s[j] = std::exp(s[j] - top) / total; });
     const float delta = block.sum(r.visible, [&](Index j) { return s[j] * kept(j) * d[j]; });
     block.each(z.K, [&](Index j) {
       if (j >= r.visible) {
@@ -308,7 +310,7 @@ void CudaBackend::composed_forward(Out y, Out lse, const AttentionInput& a) {
 }
 
 void CudaBackend::composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
-                                    View lse, const AttentionInput& a) {
+                                    const AttentionInput& a) {
   const AttentionSizes z(a, settings_.block / 2);
   const Index most = z.B * z.H * z.rows * z.keys(a, z.T - z.rows, z.rows);
   const Scratch<float> scores(queue_, most), gradients(queue_, most);
@@ -323,9 +325,8 @@ void CudaBackend::composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
     const View p{scores.data(), block}, ds{gradients.data(), block};
     score_rows_forward({scores.data(), block}, a.q, a.k, first, a.scale);
     mix_rows_backward({gradients.data(), block}, {}, dy, p, a.v, first);
-    queue_.blocks(
-        z.B * z.H * R, K / 4,
-        ScoreGradients{scores.data(), gradients.data(), in(lse), score_block(a, first, R, K)});
+    queue_.blocks(z.B * z.H * R, K / 4,
+                  ScoreGradients{scores.data(), gradients.data(), score_block(a, first, R, K)});
     if (dv) mix_rows_backward({}, dv, dy, p, a.v, first);
     score_rows_backward(dq, dk, ds, a.q, a.k, first, a.scale);
     if (dbias) add_bias_gradient(queue_, dbias, gradients.data(), block, first);

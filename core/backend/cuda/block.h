@@ -19,6 +19,8 @@ namespace pesuite::cuda {
 using Index = std::int64_t;
 
 constexpr int warp_threads = 32, most_threads = 256;
+constexpr int tile_bytes =
+    42 * 1024;  // of shared memory for tiles; 48 KiB is what all devices have
 
 class Block {
  public:
@@ -98,6 +100,16 @@ class Block {
     return memory_.data();
 #endif
   }
+  // Of tile_bytes, aligned to 16; its contents are undefined at first.
+  template <class T>
+  PESUITE_HD T* tiles() {
+#ifdef __CUDA_ARCH__
+    __shared__ __align__(16) unsigned char shared[tile_bytes];
+    return reinterpret_cast<T*>(shared);
+#else
+    return reinterpret_cast<T*>(tiles_);
+#endif
+  }
 
  private:
   Index index_;
@@ -105,6 +117,7 @@ class Block {
   [[maybe_unused]] bool backwards_;
 #ifndef __CUDA_ARCH__
   std::array<float, most_threads> memory_{};
+  alignas(16) unsigned char tiles_[tile_bytes];
 #endif
 };
 

@@ -37,6 +37,7 @@ class CudaBackend final : public Backend {
   std::string description() const override { return settings_.description; }
   std::size_t element_size() const override { return sizeof(float); }
   std::string attention_route() const override { return route_; }
+  bool takes_slopes() const override { return runner_ != nullptr; }
   void wait() override { queue_.wait(); }
 
   void* allocate(std::size_t bytes) override;
@@ -108,7 +109,7 @@ class CudaBackend final : public Backend {
   void fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y, View lse,
                       const AttentionInput&, const Lowering&);
   void composed_forward(Out y, Out lse, const AttentionInput&);
-  void composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View lse,
+  void composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
                          const AttentionInput&);
   // What a fused attention reads, in the types of its request, and which slot each part is for.
   class FusedInput;

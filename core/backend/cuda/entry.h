@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PESUITE_CUDA_ABI 2
+#define PESUITE_CUDA_ABI 3
 #define PESUITE_CUDA_SYMBOL "pesuite_cuda_entry"
 
 typedef struct pesuite_cuda {

@@ -2,8 +2,12 @@
 // bf16, everything around them in fp32, so inputs are rounded and results widened.
 #include <cuda_bf16.h>
 
+#include <algorithm>
+#include <span>
+
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/distance.h"
+#include "backend/cuda/score_gradient.h"
 
 namespace pesuite::cuda {
 
@@ -40,8 +44,46 @@ Shape four_axes_of(const Shape& s) {
   return {s[-4], s[-3], s[-2], s[-1]};
 }
 
+// Numbers of the host go along with the launch: an upload would have to wait for earlier ones.
+struct FewNumbers {
+  static constexpr Index most = 64;
+  float* y;
+  float x[most];
+  PESUITE_HD void operator()(Index i) const { y[i] = x[i]; }
+};
+void put_numbers(Queue& queue, float* y, std::span<const float> x) {
+  for (; !x.empty(); y += FewNumbers::most) {
+    FewNumbers few{y, {}};
+    const std::span<const float> now = x.first(std::min<std::size_t>(x.size(), FewNumbers::most));
+    std::copy(now.begin(), now.end(), few.x);
+    queue.each(static_cast<Index>(now.size()), few);
+    x = x.subspan(now.size());
+  }
+}
+
 DistanceShape distance_shape(const AttentionInput& a) {
   return {a.distance.shape[0], a.distance.shape[1], a.q.shape[2], a.k.shape[2], a.first};
+}
+
+// What is bound, from an example on. Scratch is the same for all of them.
+Bindings from_example(const Bindings& all, const AttentionRequest& r, Index first) {
+  Bindings b = all;
+  const auto move = [&](Slot s, Index bytes_of_example) {
+    if (b[s] != nullptr) b[s] = static_cast<char*>(b[s]) + first * bytes_of_example;
+  };
+  const Index half = bytes_of(r.io);
+  for (const Slot s : {Slot::q, Slot::dq}) move(s, r.H * r.T * r.D * half);
+  for (const Slot s : {Slot::k, Slot::dk}) move(s, r.G * r.S * r.D * half);
+  for (const Slot s : {Slot::v, Slot::dv}) move(s, r.G * r.S * r.E * half);
+  for (const Slot s : {Slot::y, Slot::dy}) move(s, r.T * r.H * r.E * half);
+  move(Slot::lse, r.H * r.T * bytes_of(Type::fp32));
+  for (std::size_t i = 0; i < r.biases.size(); ++i) {
+    const BiasForm& f = r.biases[i];
+    if (f.shape[0] > 1)
+      move(i == 0 ? Slot::bias_a : Slot::bias_b,
+           f.shape[1] * f.shape[2] * f.pitch * bytes_of(f.type));
+  }
+  return b;
 }
 
 }  // namespace
@@ -54,6 +96,11 @@ class CudaBackend::FusedInput {
     bindings[Slot::k] = rounded(a.k, r.D);
     bindings[Slot::v] = rounded(a.v, r.E);
     bindings.scale = static_cast<float>(a.scale);
+    if (r.slopes) {
+      float* const slopes = take<float>(r.H);
+      put_numbers(queue, slopes, to.slopes);
+      bindings[Slot::slopes] = slopes;
+    }
     Slot next = Slot::bias_a;
     if (to.expand_distance) {
       const BiasForm& form = r.biases.front();
@@ -131,14 +178,17 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     if (a.distance) c.distance = a.distance.shape;
     if (a.bias) c.bias = a.bias.shape;
     c.distance_gradient = distance_gradient, c.bias_gradient = bias_gradient;
+    c.slopes = a.slopes;
     c.first = a.first;
     c.training = backward;
     c.deterministic = true;
     c.type = settings_.precision == Precision::bf16 ? Type::bf16 : Type::fp32;
     to = lower(c, runner_->facts());
     if (to.route != Route::composed) {
-      const std::string why =
-          runner_->prepare(to.request, backward ? Pass::backward : Pass::forward);
+      // A fused backward pass reads the log-sum-exp of a fused forward pass.
+      std::string why = runner_->prepare(to.request, Pass::forward);
+      if (why.empty() && backward)
+        why = runner_->prepare(part_of(to.request, to.examples), Pass::backward);
       if (!why.empty()) to.route = Route::composed, to.reason = why;
     }
   }
@@ -159,7 +209,7 @@ void CudaBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out 
                                      View y, View lse, const AttentionInput& a) {
   const Lowering to = choose(a, true, static_cast<bool>(ddistance), static_cast<bool>(dbias));
   if (to.route == Route::composed)
-    composed_backward(dq, dk, dv, ddistance, dbias, dy, lse, a);
+    composed_backward(dq, dk, dv, ddistance, dbias, dy, a);
   else
     fused_backward(dq, dk, dv, ddistance, dbias, dy, y, lse, a, to);
 }
@@ -189,17 +239,24 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   bound[Slot::dq] = queries, bound[Slot::dk] = keys, bound[Slot::dv] = values;
   __nv_bfloat16* sums = nullptr;
   if (r.dbias) bound[Slot::dbias] = sums = input.take<__nv_bfloat16>(r.dbias->shape.count());
-  runner_->run(queue_, r, Pass::backward, bound);
+  const AttentionRequest part = part_of(r, to.examples);
+  for (Index first = 0; first < r.B; first += part.B)
+    runner_->run(queue_, part, Pass::backward, from_example(bound, r, first));
   widen(queue_, dq, queries, r.D);
   widen(queue_, dk, keys, r.D);
   widen(queue_, dv, values, r.E);
-  if (ddistance) {
+  if (ddistance && to.sums_scores) {
+    sum_scores_by_distance(queue_, target(ddistance), ddistance.shape[0], ddistance.shape[1], r,
+                           bound);
+  } else if (ddistance) {
     const DistanceShape s = distance_shape(a);
     sum_distance(queue_, target(ddistance), sums, r.dbias->type, r.dbias->shape.span(0, 2) / s.rows,
                  s);
   }
   if (dbias && to.bias_is_idle) {
     if (!dbias.add) fill(dbias, 0);
+  } else if (dbias && to.sums_scores) {
+    sum_scores_to_bias(queue_, target(dbias), four_axes_of(dbias.shape), r, bound);
   } else if (dbias) {
     const Shape& from = r.dbias->shape;
     const GraphBiasTerm f{sums, parts<1>(from, four_axes_of(dbias.shape), {from}), from[2], from[3],

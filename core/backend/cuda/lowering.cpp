@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace pesuite::cuda {
 
@@ -39,12 +37,11 @@ Lowering composed(std::string reason) {
 
 void lower_distance(Lowering& to, const AttentionCase& c) {
   AttentionRequest& r = to.request;
-  if (!c.distance_gradient) {
-    if (auto slopes = linear_slopes(c.table, *c.distance, r.H, r.S)) {
-      to.slopes = std::move(*slopes);
-      r.slopes = true;
-      return;
-    }
+  if (!c.distance_gradient && !c.slopes.empty()) {
+    to.slopes.assign(c.slopes.begin(), c.slopes.end());
+    to.slopes.resize(static_cast<std::size_t>(r.H), to.slopes.front());  // one row: for all heads
+    r.slopes = true;
+    return;
   }
   const Shape expanded = {1, (*c.distance)[0], r.T, r.S};
   to.expand_distance = true;
@@ -66,7 +63,32 @@ void lower_bias(Lowering& to, const AttentionCase& c) {
     r.dbias = gradient_of(r.dbias ? wider(r.dbias->shape, shape) : shape, c.type);
 }
 
-std::string why_fused(const Lowering& to) {
+// cuDNN reads from addresses that are multiples of 16 bytes, also those of a further example.
+bool may_go_by_parts(const AttentionRequest& r) {
+  return !r.dbias && r.layout == Layout::by_head && r.H * r.T % 4 == 0 &&
+         std::all_of(r.biases.begin(), r.biases.end(), [](const BiasForm& b) {
+           return b.shape[0] == 1 || b.shape[1] * b.shape[2] * b.pitch * bytes_of(b.type) % 16 == 0;
+         });
+}
+// As many examples at a time as there is memory for in a backward pass: its workspace is theirs
+// alone. "" or why there is no such number.
+std::string divide_backward(Lowering& to, const DeviceFacts& device) {
+  const AttentionRequest& r = to.request;
+  to.examples = r.B;
+  std::string why = refusal(r, Pass::backward, device);
+  if (why.empty() || !may_go_by_parts(r)) return why;
+  const std::int64_t all = scratch_bytes(r, Pass::backward);
+  for (to.examples = r.B / 2; to.examples > 0; --to.examples) {
+    if (r.B % to.examples != 0) continue;
+    const AttentionRequest part = part_of(r, to.examples);
+    DeviceFacts rest = device;
+    rest.workspace -= all - scratch_bytes(part, Pass::backward);
+    if (refusal(part, Pass::backward, rest).empty()) return "";
+  }
+  return why;
+}
+
+std::string what_is_added(const Lowering& to) {
   std::string why;
   for (const BiasForm& b : to.request.biases)
     if (b.shape[2] > 1) why = fmt::format("a bias of {} is read", b.shape.text());
@@ -77,29 +99,15 @@ std::string why_fused(const Lowering& to) {
   if (to.bias_is_idle) return "the bias is constant in each row, which the softmax ignores";
   return "the scores are those of q and k";
 }
+std::string why_fused(const Lowering& to) {
+  std::string why = what_is_added(to);
+  if (to.sums_scores) why += ", and its gradient is summed over scores that are made again";
+  if (to.examples > 0 && to.examples < to.request.B)
+    why += fmt::format(", {} of {} examples at a time", to.examples, to.request.B);
+  return why;
+}
 
 }  // namespace
-
-std::optional<std::vector<float>> linear_slopes(std::span<const float> table, const Shape& shape,
-                                                std::int64_t heads, std::int64_t keys) {
-  if (table.empty()) return std::nullopt;
-  std::vector<float> slopes;
-  for (std::int64_t h = 0; h < shape[0]; ++h) {
-    const float* const row = table.data() + h * shape[1];
-    // From the far end, where rounding weighs least.
-    const double step =
-        keys > 1 ? (double{row[keys - 1]} - row[0]) / static_cast<double>(keys - 1) : 0;
-    for (std::int64_t d = 0; d < keys; ++d) {
-      const double off = std::abs(row[0] + static_cast<double>(d) * step - row[d]);
-      const double ulp = std::numeric_limits<float>::epsilon() *
-                         std::max(std::abs(double{row[d]}), std::abs(double{row[0]}));
-      if (!(off <= 2 * ulp) || std::isinf(row[d])) return std::nullopt;
-    }
-    slopes.push_back(static_cast<float>(-step));
-  }
-  slopes.resize(static_cast<std::size_t>(heads), slopes.front());  // a table of one row is shared
-  return slopes;
-}
 
 Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
   if (c.rewrite) return composed("the encoding rewrites the scores by content");
@@ -117,11 +125,15 @@ Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
         r.S));
   if (c.distance) lower_distance(to, c);
   if (c.bias) lower_bias(to, c);
+  if (r.dbias && r.causal && r.T > device.longest_dbias) {
+    to.sums_scores = true;
+    r.dbias.reset();
+  }
   if (std::string why = refusal(r, c.training ? Pass::forward : Pass::inference, device);
       !why.empty())
     return composed(std::move(why));
   if (c.training)
-    if (std::string why = refusal(r, Pass::backward, device); !why.empty())
+    if (std::string why = divide_backward(to, device); !why.empty())
       return composed(std::move(why));
   const bool square = std::any_of(r.biases.begin(), r.biases.end(),
                                   [](const BiasForm& b) { return b.shape[2] > 1; });

@@ -17,7 +17,7 @@ namespace pesuite::cuda {
 struct AttentionCase {
   Shape q, k, v;                  // [B, H, T, D], [B, G, S, D], [B, G, S, E]
   std::optional<Shape> distance;  // [H or 1, N], N at least S: adds distance[h, i - j]
-  std::span<const float> table;   // its values, where they are known on the host; else empty
+  std::span<const float> slopes;  // [rows of distance], where that is a line by rows; else empty
   bool distance_gradient = false;
   std::optional<Shape> bias;  // broadcasts to [B, H, T, S]
   bool bias_gradient = false;
@@ -42,19 +42,14 @@ struct Lowering {
   // The rest is of fused and bias_tensor.
   AttentionRequest request;
   std::int64_t padding = 0;      // zero features appended to q and k, and cut off dq and dk
-  std::vector<float> slopes;     // [H], of a table that is linear in the distance
+  std::vector<float> slopes;     // [H], in place of a table
   bool expand_distance = false;  // the table becomes request.biases.front()
   bool add_bias = false;         // the bias becomes request.biases.back()
   bool bias_is_idle = false;     // constant in each row: not added, and its gradient is 0
+  std::int64_t examples = 0;     // that the backward pass takes at a time; they divide B
+  bool sums_scores = false;      // gradients of biases are summed by us (score_gradient.h)
 };
 
 Lowering lower(const AttentionCase&, const DeviceFacts&);
-
-// The slopes of a table [rows, N] that falls or rises linearly over its first S distances, within
-// two units in the last place, or nothing. slope[h] is the change from a key to the next nearer
-// one, so that slope[h] (j - i) differs from the table by a constant of the head, which the softmax
-// ignores.
-std::optional<std::vector<float>> linear_slopes(std::span<const float> table, const Shape& shape,
-                                                std::int64_t heads, std::int64_t keys);
 
 }  // namespace pesuite::cuda

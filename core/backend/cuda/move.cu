@@ -112,51 +112,6 @@ struct HeadsBackward {
   }
 };
 
-struct EmbedForward {
-  Target y;
-  const float* table;
-  const std::int32_t* tokens;
-  Index W;
-  PESUITE_HD void operator()(Index i) const {
-    Index w;
-    const Index n = divide(i, W, w);
-    y.put(i, table[tokens[n] * W + w]);
-  }
-};
-// Tokens that are alike form a chain in the order in which they stand: for each, the place of the
-// next one, or N; and whether it is the first of its chain.
-struct Chain {
-  Index* next;
-  std::uint8_t* first;
-  const std::int32_t* tokens;
-  Index N;
-  PESUITE_HD void operator()(Index n) const {
-    const std::int32_t own = tokens[n];
-    Index after = n + 1, before = n;
-    while (after < N && tokens[after] != own) ++after;
-    while (before > 0 && tokens[before - 1] != own) --before;
-    next[n] = after;
-    first[n] = before == 0;
-  }
-};
-struct EmbedBackward {
-  Target dtable;
-  const float* dy;
-  const std::int32_t* tokens;
-  const Index* next;
-  const std::uint8_t* first;
-  Index N, W;
-  PESUITE_HD void operator()(Index i) const {
-    Index w;
-    Index n = divide(i, W, w);
-    if (first[n] == 0) return;
-    const Index row = tokens[n];
-    float sum = 0;
-    for (; n < N; n = next[n]) sum += dy[n * W + w];
-    dtable.put(row * W + w, sum);
-  }
-};
-
 HeadSizes head_sizes(const Shape& x, const Shape& q, const Shape& k) {
   return {x[1], q[3], q[1], k[1]};
 }
@@ -204,19 +159,6 @@ void CudaBackend::rows_backward(Out dx, View dy, View index) {
   const Index rows = dx.shape[0], width = dx.shape.count() / rows;
   reduce(queue_, target(dx), dx.shape.count(), index.shape.count(),
          RowsBackward{in(dy), in(index), rows, width});
-}
-
-void CudaBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
-  queue_.each(y.shape.count(), EmbedForward{target(y), in(table), tokens, table.shape[1]});
-}
-void CudaBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens) {
-  const Index W = dtable.shape[1], N = dy.shape.count() / W;
-  if (!dtable.add) fill(dtable, 0);
-  const Scratch<Index> next(queue_, N);
-  const Scratch<std::uint8_t> first(queue_, N);
-  queue_.each(N, Chain{next.data(), first.data(), tokens, N});
-  queue_.each(N * W,
-              EmbedBackward{target(dtable), in(dy), tokens, next.data(), first.data(), N, W});
 }
 
 void CudaBackend::heads_forward(Out q, Out k, Out v, View x) {

@@ -18,7 +18,8 @@ inline std::int64_t unique_id(Id tensor) {
 
 class OperationGraph {
  public:
-  explicit OperationGraph(const Graph&);  // Error (device)
+  // any_length: engines are wanted whose kernels serve other lengths as well. Error (device)
+  explicit OperationGraph(const Graph&, bool any_length = false);
   const Descriptor& descriptor() const { return graph_; }
 
  private:

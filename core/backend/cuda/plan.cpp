@@ -31,16 +31,24 @@ const void* address(const Bindings& b, Slot s) {
 }  // namespace
 
 Plan::Plan(const AttentionRequest& r, Pass pass, const Descriptor& profile,
-           const DeviceFacts& facts)
+           const DeviceFacts& facts, std::optional<Descriptor>* kernels)
     : plan_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "a plan") {
   if (const std::string why = refusal(r, pass, facts); !why.empty())
     fail(Exit::device, "fused attention refuses {}: {}", plan_key(r, pass, 0), why);
   graph_ = attention_graph(r, pass);
+  const OperationGraph operations(graph_, kernels != nullptr);
+  if (kernels != nullptr && !*kernels) {
+    Descriptor cache(CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR, "a store of kernels");
+    cache.set(CUDNN_ATTRIBUTE(KERNEL_CACHE_OPERATION_GRAPH), operations.descriptor());
+    cache.finalize();
+    *kernels = std::move(cache);
+  }
   std::string why;
-  std::vector<Engine> all = engines(OperationGraph(graph_), profile, facts.workspace, why);
+  std::vector<Engine> all = engines(operations, profile, facts.workspace, why);
   for (Engine& e : all) {
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "a plan");
     plan.set(CUDNN_ATTRIBUTE(EXECUTION_PLAN_ENGINE_CONFIG), e.configuration);
+    if (kernels != nullptr) plan.set(CUDNN_ATTRIBUTE(EXECUTION_PLAN_KERNEL_CACHE), **kernels);
     try {
       plan.finalize();
     } catch (const Error& error) {  // the next one may be compiled
@@ -83,7 +91,10 @@ void Plan::run(cudnnHandle_t handle, const Bindings& b, void* workspace) const {
 const Plan& Plans::get(const AttentionRequest& r, Pass pass) {
   const std::string key = plan_key(r, pass, device_);
   auto at = plans_.find(key);
-  if (at == plans_.end()) at = plans_.emplace(key, Plan(r, pass, profile_, facts_)).first;
+  if (at == plans_.end()) {
+    auto* const kernels = pass == Pass::backward ? nullptr : &kernels_[form_key(r, pass, device_)];
+    at = plans_.emplace(key, Plan(r, pass, profile_, facts_, kernels)).first;
+  }
   return at->second;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "backend/cuda/bindings.h"
@@ -14,8 +15,11 @@ namespace pesuite::cuda {
 class Plan {
  public:
   // Compiles the best engine that fits in the device's workspace: 0.3 to several seconds. Error
-  // (device) with the rule or cuDNN's reasons where there is none.
-  Plan(const AttentionRequest&, Pass, const Descriptor& profile, const DeviceFacts&);
+  // (device) with the rule or cuDNN's reasons where there is none. `kernels`: where plans keep the
+  // kernels that serve any length, so that a further length takes milliseconds; made by the first
+  // of them. Not for backward passes, which have no such kernels.
+  Plan(const AttentionRequest&, Pass, const Descriptor& profile, const DeviceFacts&,
+       std::optional<Descriptor>* kernels = nullptr);
 
   std::int64_t workspace() const { return workspace_; }  // bytes, on the device
   std::int64_t engine() const { return engine_; }
@@ -31,7 +35,8 @@ class Plan {
   std::int64_t workspace_ = 0, engine_ = 0;
 };
 
-// Of one device, for one thread.
+// Of one device, for one thread. Which kernel a plan has follows from its request alone, not from
+// what was asked for before: results must not depend on that.
 class Plans {
  public:
   Plans(int device, const DeviceFacts& facts, Descriptor profile)
@@ -42,6 +47,7 @@ class Plans {
   int device_;
   DeviceFacts facts_;
   Descriptor profile_;
+  std::map<std::string, std::optional<Descriptor>> kernels_;  // by form_key
   std::map<std::string, Plan> plans_;
 };
 

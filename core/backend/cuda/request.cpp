@@ -111,18 +111,16 @@ std::string biases(const AttentionRequest& r, Pass, const DeviceFacts&) {
   return "";
 }
 
-constexpr std::int64_t longest_dbias = 4096;
-
-std::string bias_gradient(const AttentionRequest& r, Pass, const DeviceFacts&) {
+std::string bias_gradient(const AttentionRequest& r, Pass, const DeviceFacts& d) {
   if (!r.dbias) return "";
   if (r.dbias->type != Type::fp16 && r.dbias->type != Type::bf16)
     return fmt::format("the gradient of the bias is {}: cuDNN sums it in fp16 or bf16 only",
                        name_of(r.dbias->type));
-  if (r.T > longest_dbias)
+  if (r.T > d.longest_dbias)
     return fmt::format(
         "the gradient of a bias over {} tokens: its workspace grows with the square of the length, "
         "and {} is where that stops being worth it",
-        r.T, longest_dbias);
+        r.T, d.longest_dbias);
   if (r.dbias->pitch != r.S)
     return fmt::format(
         "the gradient of the bias has a row every {} elements: cuDNN writes rows of {} without "
@@ -143,12 +141,15 @@ std::string dropping(const AttentionRequest& r, Pass pass, const DeviceFacts& d)
 }
 
 std::string memory(const AttentionRequest& r, Pass pass, const DeviceFacts& d) {
-  const std::int64_t bytes = workspace_bytes(r, pass, d);
+  const std::int64_t bytes = scratch_bytes(r, pass) + workspace_bytes(r, pass, d);
   if (bytes <= d.workspace) return "";
+  const bool square = std::any_of(r.biases.begin(), r.biases.end(),
+                                  [](const BiasForm& b) { return b.shape[2] > 1; }) ||
+                      (sums_in_order(r) && pass == Pass::backward);
   return fmt::format(
-      "a workspace of {:.2f} GB is needed and {:.2f} GB are free for it{}",
+      "{:.2f} GB are needed beside its inputs and outputs and {:.2f} GB are free for them{}",
       static_cast<double>(bytes) * 1e-9, static_cast<double>(d.workspace) * 1e-9,
-      sums_in_order(r) && pass == Pass::backward ? "; it grows with the square of the length" : "");
+      square ? "; they grow with the square of the length" : "");
 }
 
 std::string text_of(const BiasForm& b) {
@@ -177,6 +178,26 @@ std::string refusal(const AttentionRequest& r, Pass pass, const DeviceFacts& d) 
 
 bool sums_in_order(const AttentionRequest& r) {
   return r.deterministic || r.dbias.has_value();
+}
+
+AttentionRequest part_of(const AttentionRequest& r, std::int64_t examples) {
+  AttentionRequest part = r;
+  part.B = examples;
+  const auto cut = [&](BiasForm& b) {
+    if (b.shape[0] > 1) b.shape = {examples, b.shape[1], b.shape[2], b.shape[3]};
+  };
+  for (BiasForm& b : part.biases) cut(b);
+  if (part.dbias) cut(*part.dbias);
+  return part;
+}
+
+std::int64_t scratch_bytes(const AttentionRequest& r, Pass pass) {
+  const std::int64_t queries = r.B * r.H * r.T, keys = r.B * r.G * r.S;
+  std::int64_t bytes = (queries + keys) * (r.D + r.E) * bytes_of(r.io);  // q, y, k, v
+  if (pass == Pass::backward) bytes += bytes + queries * (1 + r.D) * 4;  // gradients, two sums
+  for (const BiasForm& b : r.biases) bytes += b.shape.span(0, 3) * b.pitch * bytes_of(b.type);
+  if (r.dbias && pass == Pass::backward) bytes += r.dbias->shape.count() * bytes_of(r.dbias->type);
+  return bytes;
 }
 
 std::int64_t workspace_bytes(const AttentionRequest& r, Pass pass, const DeviceFacts& d) {
@@ -215,6 +236,20 @@ std::string plan_key(const AttentionRequest& r, Pass pass, int device) {
   if (r.dbias) key += ", dbias " + text_of(*r.dbias);
   if (r.deterministic) key += ", deterministic";
   return key;
+}
+
+std::string form_key(const AttentionRequest& r, Pass pass, int device) {
+  constexpr std::int64_t many = 64;  // in place of any extent but 1
+  const auto any = [](std::int64_t n) { return n > 1 ? many : 1; };
+  AttentionRequest form = r;
+  form.B = any(r.B), form.T = any(r.T), form.S = r.S == r.T ? form.T : many + any(r.S);
+  const auto shapeless = [&](BiasForm& b) {
+    b.shape = {any(b.shape[0]), b.shape[1], any(b.shape[2]), form.S};
+    b.pitch = form.S;
+  };
+  for (BiasForm& b : form.biases) shapeless(b);
+  if (form.dbias) shapeless(*form.dbias);
+  return plan_key(form, pass, device);
 }
 
 }  // namespace pesuite::cuda

@@ -58,10 +58,18 @@ struct AttentionRequest {
 struct DeviceFacts {
   int sm = 90;                 // compute capability: 80, 89, 90, 100, 120
   std::int64_t workspace = 0;  // bytes that one attention may use beside its inputs and outputs
+  std::int64_t longest_dbias = 4096;  // tokens; tests take fewer
 };
 
 // "" where the fused path takes the request, else a sentence: what, why, and what would be taken.
 std::string refusal(const AttentionRequest&, Pass, const DeviceFacts&);
+
+// The same for some of the examples, of which there are B.
+AttentionRequest part_of(const AttentionRequest&, std::int64_t examples);
+
+// Bytes of what the backend makes for a pass beside its fp32 inputs and outputs: copies in 16 bits,
+// biases and the gradient of one, rows of sums. cuDNN's workspace comes on top.
+std::int64_t scratch_bytes(const AttentionRequest&, Pass);
 
 // The workspace in bytes that cuDNN 9.19 asks for on this device. Of requests that are not refused.
 std::int64_t workspace_bytes(const AttentionRequest&, Pass, const DeviceFacts&);
@@ -72,5 +80,7 @@ bool sums_in_order(const AttentionRequest&);
 
 // All that a plan depends on, in words: requests with the same text share one plan.
 std::string plan_key(const AttentionRequest&, Pass, int device);
+// The same for requests that differ in batch and length alone.
+std::string form_key(const AttentionRequest&, Pass, int device);
 
 }  // namespace pesuite::cuda
