@@ -77,11 +77,24 @@ class MpiGroup : public Group {
   void sum(std::span<float> values) override {
     mpi_.sum_float(values.data(), static_cast<std::int64_t>(values.size()));
   }
+  // The CPU has computed what it was asked for when it returns.
+  void begin_sum(Backend&, std::span<double> values) override {
+    begun_.push_back(mpi_.begin_double(values.data(), static_cast<std::int64_t>(values.size())));
+  }
+  void begin_sum(Backend&, std::span<float> values) override {
+    begun_.push_back(mpi_.begin_float(values.data(), static_cast<std::int64_t>(values.size())));
+  }
+  void advance() override { mpi_.advance(begun_.data(), begun_.size()); }
+  void finish_sums(Backend&) override {
+    mpi_.finish(begun_.data(), begun_.size());
+    begun_.clear();
+  }
   void wait() override { mpi_.wait(); }
 
  private:
   const pesuite_mpi& mpi_;
   std::int32_t rank_ = 0, size_ = 1;
+  std::vector<std::int64_t> begun_;
 };
 
 }  // namespace

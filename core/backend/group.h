@@ -10,6 +10,8 @@
 
 namespace pesuite {
 
+class Backend;
+
 class Group {
  public:
   Group() = default;
@@ -28,6 +30,15 @@ class Group {
   virtual void sum(std::span<double>) {}
   virtual void sum(std::span<float>) {}
   virtual void wait() {}  // until all are here
+
+  // The same for what stands in a backend's memory, while it computes: begin_sum() takes what it
+  // was asked to compute until then, and finish_sums() makes what it is asked for afterwards wait
+  // for all sums. Between them nobody touches the values. advance(), called now and then in
+  // between, lets sums go on that need the processor.
+  virtual void begin_sum(Backend&, std::span<double>) {}
+  virtual void begin_sum(Backend&, std::span<float>) {}
+  virtual void advance() {}
+  virtual void finish_sums(Backend&) {}
 
   // The value of each process, by rank.
   std::vector<double> gather(double own);
