@@ -1,5 +1,7 @@
 #include "model/gradient_sum.h"
 
+#include <algorithm>
+
 namespace pesuite {
 
 namespace {
@@ -51,11 +53,15 @@ void GradientSum::begin() {
   waiting_ = {};
 }
 
-void GradientSum::finish() {
+void GradientSum::finish(std::span<double> more) {
   begin();
+  const std::size_t parameters = model_.parameters().size();
+  have_.resize(parameters);
+  have_.insert(have_.end(), more.begin(), more.end());
   group_.sum(have_);
   group_.finish_sums(model_.backend());
-  for (std::size_t i = 0; i < have_.size(); ++i) model_.parameters()[i].has_grad = have_[i] > 0;
+  for (std::size_t i = 0; i < parameters; ++i) model_.parameters()[i].has_grad = have_[i] > 0;
+  std::copy(have_.begin() + static_cast<std::ptrdiff_t>(parameters), have_.end(), more.begin());
 }
 
 }  // namespace pesuite

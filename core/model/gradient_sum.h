@@ -16,8 +16,9 @@ class GradientSum {
   // order of Model::gradient_order(), which makes the same pieces in each, hence the same bits.
   void send(ParameterRange);
   // After all were sent: gradients are the sums over all processes, for what the backend is asked
-  // for afterwards. A parameter that got no contribution anywhere has no gradient.
-  void finish();
+  // for afterwards. A parameter that got no contribution anywhere has no gradient. `more` numbers
+  // are summed along with what is said about that.
+  void finish(std::span<double> more);
 
  private:
   std::size_t bytes(ParameterRange) const;  // of their gradients

@@ -185,9 +185,8 @@ class Run {
   void sum_over_processes(double& nats, double& correct) {
     const bool stop = watch_.stop != nullptr && watch_.stop->load();
     double found[] = {nats, correct, stop ? 1.0 : 0.0};
-    group_.sum(found);
+    gradients_.finish(found);
     nats = found[0], correct = found[1], stop_agreed_ = found[2] > 0;
-    gradients_.finish();
   }
 
   Observation& observe(const char* metric, const char* unit, const char* direction,

@@ -105,7 +105,9 @@ TEST(Gradients, AreAddedUpInFewPieces) {
     Mirror group(2);
     GradientSum sum(*together.model, group);
     together.model->learn(together.batch, together.info, 1, [&](ParameterRange r) { sum.send(r); });
-    sum.finish();
+    double more[] = {3};
+    sum.finish(more);
+    EXPECT_EQ(more[0], 6);
     EXPECT_TRUE(group.finished);
     EXPECT_GE(group.pieces.size(), 1u);
     EXPECT_LE(group.pieces.size(), 2u) << name << ": the model's, and the encoding's";
@@ -128,7 +130,7 @@ TEST(Gradients, OfALargeModelGoBeforeTheWalkEnds) {
   });
   EXPECT_GE(before_the_table, 1u);
   EXPECT_LT(before_the_table, p.model->parameters().size() / 4);
-  sum.finish();
+  sum.finish({});
 }
 
 TEST(Gradients, OfNoProcessAreNone) {
@@ -136,7 +138,7 @@ TEST(Gradients, OfNoProcessAreNone) {
   Mirror group(2);
   GradientSum sum(*p.model, group);
   for (const ParameterRange r : p.model->gradient_order()) sum.send(r);
-  sum.finish();
+  sum.finish({});
   for (const Parameter& q : p.model->parameters()) EXPECT_FALSE(q.has_grad) << q.name;
   for (const auto piece : group.pieces)
     for (const double v : piece) EXPECT_EQ(v, 0);
