@@ -35,6 +35,13 @@ void Queue::download(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 void Queue::wait() {}
+static long started = 0;
+void Queue::launched() {
+  ++started;
+}
+long launches_on_host() {
+  return started;
+}
 
 struct Products::Library {};
 Products::Products(Queue&, Precision precision) : precision_(precision) {}
@@ -135,6 +142,9 @@ std::unique_ptr<Backend> subject(Precision precision) {
 }
 std::unique_ptr<Backend> subject_backwards() {
   return on_host(Precision::fp32, 1);
+}
+long launches() {
+  return cuda::launches_on_host();
 }
 
 }  // namespace pesuite::testing

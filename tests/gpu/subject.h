@@ -14,5 +14,7 @@ std::string absent();
 std::unique_ptr<Backend> subject(Precision);
 // Runs its threads in another order, where that can be asked for.
 std::unique_ptr<Backend> subject_backwards();
+// Kernels started so far; -1 where nobody counts them.
+long launches();
 
 }  // namespace pesuite::testing

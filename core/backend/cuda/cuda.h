@@ -7,7 +7,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "backend/cuda/fused.h"
@@ -24,6 +26,15 @@ struct CudaSettings {
   std::string description;
   // Numbers in a block of scores, of composed attention and of the classifier.
   Index block = Index{1} << 26;
+};
+
+struct AdamRow {  // of a parameter, in the table that the optimiser's kernels read
+  float *value, *m, *v;
+  const float* grad;
+  Index count;
+  Index first;  // of its blocks, which follow each other
+  float weight_decay;
+  bool operator==(const AdamRow&) const = default;
 };
 
 class CudaBackend final : public Backend {
@@ -118,6 +129,8 @@ class CudaBackend final : public Backend {
   Products products_;
   std::unique_ptr<GraphRunner> runner_;
   std::string route_;
+  std::vector<AdamRow> adam_rows_;
+  std::optional<Scratch<AdamRow>> adam_table_;  // the same on the device
 };
 
 }  // namespace pesuite::cuda

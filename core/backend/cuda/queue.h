@@ -53,7 +53,7 @@ class Queue {
 
  private:
   struct Staging;   // memory from which a device reads uploads
-  void launched();  // Error where the kernel before was not
+  void launched();  // Error where the kernel before was not; on the host, counts
 
   int device_;
   CUstream_st* stream_ = nullptr;
@@ -102,6 +102,7 @@ void Queue::blocks(Index n, Index width, const F& f) {
 template <class F>
 void Queue::each(Index n, const F& f) {
   for (Index i = 0; i < n; ++i) f(device_ == 1 ? n - 1 - i : i);
+  launched();
 }
 template <class F>
 void Queue::blocks(Index n, Index width, const F& f) {
@@ -109,6 +110,7 @@ void Queue::blocks(Index n, Index width, const F& f) {
     Block block(device_ == 1 ? n - 1 - b : b, threads_for(width), device_ == 1);
     f(block);
   }
+  launched();
 }
 #endif
 
