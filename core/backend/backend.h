@@ -78,7 +78,6 @@ class Backend {
   virtual std::string attention_route() const { return ""; }
   // Until all that was asked for is done: a device works on while the program goes on.
   virtual void wait() {}
-
   // ---- memory. Contents of fresh memory are undefined. Throws std::bad_alloc.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
@@ -183,6 +182,7 @@ Precision parse_precision(std::string_view name);  // Error (usage)
 struct BackendOptions {
   int threads = 1;
   Precision precision = Precision::fp32;
+  int device = 0;  // of `cuda`: its number among those that this process sees
 };
 // "cpu" or "reference". Error (device) with what to do for anything else.
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions&);

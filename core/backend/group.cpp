@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <exception>
 
+#include "backend/factory.h"
+#include "backend/launch.h"
 #include "backend/mpi/entry.h"
 #include "backend/part.h"
 #include "base/error.h"
@@ -18,27 +20,6 @@ std::vector<double> Group::gather(double own) {
 
 namespace {
 
-// What a launcher sets in each process that it starts.
-struct Launcher {
-  const char *name, *variable;
-  bool mpi;  // it is one that MPI knows
-};
-constexpr Launcher launchers[] = {{"mpirun", "OMPI_COMM_WORLD_SIZE", true},
-                                  {"mpirun", "PMI_SIZE", true},
-                                  {"srun", "SLURM_STEP_NUM_TASKS", true},
-                                  {"torchrun", "WORLD_SIZE", false}};
-
-int processes(const Launcher& l) {
-  const char* text = std::getenv(l.variable);
-  return text == nullptr ? 0 : std::atoi(text);
-}
-
-const Launcher* launched_by() {
-  for (const Launcher& l : launchers)
-    if (processes(l) > 1) return &l;
-  return nullptr;
-}
-
 const pesuite_mpi& open_mpi_library() {
   return open_part<pesuite_mpi>(
       {.file = "pesuite_mpi.so",
@@ -51,14 +32,15 @@ const pesuite_mpi& open_mpi_library() {
 
 class MpiGroup : public Group {
  public:
-  explicit MpiGroup(const Launcher& launcher) : mpi_(open_mpi_library()) {
+  explicit MpiGroup(const Launch& launch) : mpi_(open_mpi_library()) {
     if (const int error = mpi_.join(&rank_, &size_))
       fail(Exit::device, "MPI does not start: error {}", error);
-    if (size_ != processes(launcher))
+    if (size_ != launch.processes)
       fail(Exit::device,
            "{} says that it started {} processes ({}), and MPI knows of {}; start them with the "
-           "mpirun of the MPI that this build has, or with 'srun --mpi=pmix'",
-           launcher.name, processes(launcher), launcher.variable, size_);
+           "mpirun of the MPI that this build has, with 'srun --mpi=pmix', or, on devices, with "
+           "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT in the environment of each",
+           launch.launcher, launch.processes, launch.variable, size_);
   }
   ~MpiGroup() override {
     // Who leaves because of an error would wait here for the others, who wait for it elsewhere.
@@ -90,6 +72,10 @@ class MpiGroup : public Group {
     begun_.clear();
   }
   void wait() override { mpi_.wait(); }
+  void share(DeviceGroupId& id) const {
+    mpi_.share(id.data(), static_cast<std::int32_t>(id.size()));
+  }
+  void local(std::int32_t& rank, std::int32_t& size) const { mpi_.local(&rank, &size); }
 
  private:
   const pesuite_mpi& mpi_;
@@ -97,22 +83,52 @@ class MpiGroup : public Group {
   std::vector<std::int64_t> begun_;
 };
 
+// The id is made in the process of rank 0 that then joins with it: NCCL listens there.
+std::unique_ptr<Group> on_devices(std::unique_ptr<MpiGroup> mpi) {
+  DeviceGroup g;
+  g.rank = mpi->rank(), g.size = mpi->size();
+  int here = 0;
+  mpi->local(g.device, here);
+  check_devices(g.device, here);
+  if (mpi->leads()) g.id = make_device_group_id();
+  mpi->share(g.id);
+  std::unique_ptr<Group> group = make_device_group(g);
+  group->keep(std::move(mpi));
+  return group;
+}
+
+// With NCCL_COMM_ID in the environment every process makes the same id by itself.
+std::unique_ptr<Group> on_devices(const Launch& launch, int ordinal) {
+  const Meeting meeting = read_meeting(ordinal);
+  check_devices(meeting.local_rank, meeting.local_rank + 1);
+  ::setenv("NCCL_COMM_ID", meeting.place.c_str(), 1);
+  return make_device_group(
+      {make_device_group_id(), launch.rank, launch.processes, meeting.local_rank});
+}
+
 }  // namespace
 
 int launched_processes() {
-  const Launcher* launcher = launched_by();
-  return launcher == nullptr ? 1 : processes(*launcher);
+  return read_launch().processes;
 }
 
-std::unique_ptr<Group> join_group() {
-  const Launcher* launcher = launched_by();
-  if (launcher == nullptr) return std::make_unique<Group>();
-  if (!launcher->mpi)
-    fail(Exit::device,
-         "{} says that {} processes were started together ({}); on the CPU they find each other "
-         "over MPI: start them with mpirun or srun",
-         launcher->name, processes(*launcher), launcher->variable);
-  return std::make_unique<MpiGroup>(*launcher);
+std::unique_ptr<Group> join_group(std::string_view backend, int ordinal) {
+  const Launch launch = read_launch();
+  switch (launch.way) {
+    case Launch::Way::alone: break;
+    case Launch::Way::mpi: {
+      auto mpi = std::make_unique<MpiGroup>(launch);
+      if (backend != "cuda") return mpi;
+      return on_devices(std::move(mpi));
+    }
+    case Launch::Way::environment:
+      if (backend == "cuda") return on_devices(launch, ordinal);
+      fail(Exit::device,
+           "{} says that {} processes were started together ({}); on the CPU they find each other "
+           "over MPI: start them with mpirun or srun",
+           launch.launcher, launch.processes, launch.variable);
+  }
+  return std::make_unique<Group>();
 }
 
 }  // namespace pesuite

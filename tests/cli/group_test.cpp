@@ -151,9 +151,14 @@ TEST_F(Processes, ThatCannotWorkTogetherSaySo) {
   EXPECT_NE(inside.err.find("--launch 'mpirun -n 2'"), std::string::npos) << inside.err;
   const Ended torch =
       pesuite({"train", "--encoding", "rope", "--model-size", "micro", "--max-steps", "2"},
-              {"WORLD_SIZE=2"});
+              {"RANK=0", "WORLD_SIZE=2"});
   EXPECT_EQ(torch.code, 6);
   EXPECT_NE(torch.err.find("start them with mpirun or srun"), std::string::npos) << torch.err;
+  const Ended half =
+      pesuite({"train", "--encoding", "rope", "--model-size", "micro", "--max-steps", "2"},
+              {"RANK=0"});
+  EXPECT_EQ(half.code, 6);
+  EXPECT_NE(half.err.find("RANK is set and WORLD_SIZE is not"), std::string::npos) << half.err;
   const Ended missing = pesuite({"run", s, "--launch", "no-such-launcher -n 2"});
   EXPECT_EQ(missing.code, 3);
   EXPECT_NE(reason_of("rope").find("'no-such-launcher -n 2' did not start it"), std::string::npos)

@@ -10,6 +10,7 @@
 #include "backend/cuda/block.h"
 
 struct CUstream_st;
+struct CUevent_st;
 
 namespace pesuite::cuda {
 
@@ -41,6 +42,8 @@ class Queue {
   void upload(void* to, const void* from, std::size_t bytes);
   void download(void* to, const void* from, std::size_t bytes);  // waits for it
   void wait();                                                   // until all is done
+  // What comes into this queue from now on waits for what is in `other` now.
+  void follow(const Queue& other);
 
   // f(i) for 0 .. n-1, a thread each.
   template <class F>
@@ -57,6 +60,7 @@ class Queue {
 
   int device_;
   CUstream_st* stream_ = nullptr;
+  CUevent_st* reached_ = nullptr;  // where another queue was
   std::unique_ptr<Staging> staging_;
 };
 

@@ -98,6 +98,19 @@ void finish(std::int64_t* begun, std::size_t count) {
   each(begun, count, [](MPI_Request& r) { MPI_Wait(&r, MPI_STATUS_IGNORE); });
 }
 
+void share(void* bytes, std::int32_t count) {
+  MPI_Bcast(bytes, count, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+void local(std::int32_t* rank, std::int32_t* size) {
+  MPI_Comm machine = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  int own = 0, all = 0;
+  MPI_Comm_rank(machine, &own);
+  MPI_Comm_size(machine, &all);
+  MPI_Comm_free(&machine);
+  *rank = own, *size = all;
+}
+
 void wait() {
   MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -107,6 +120,18 @@ void leave() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const pesuite_mpi pesuite_mpi_entry = {
-    PESUITE_MPI_ABI, sizeof(pesuite_mpi), version, join,   sum_double, sum_float,
-    begin_double,    begin_float,         advance, finish, wait,       leave};
+extern "C" __attribute__((visibility("default")))
+const pesuite_mpi pesuite_mpi_entry = {PESUITE_MPI_ABI,
+                                       sizeof(pesuite_mpi),
+                                       version,
+                                       join,
+                                       sum_double,
+                                       sum_float,
+                                       begin_double,
+                                       begin_float,
+                                       advance,
+                                       finish,
+                                       share,
+                                       local,
+                                       wait,
+                                       leave};

@@ -27,6 +27,9 @@ typedef struct pesuite_mpi {
   /* Sums go on while these are called: the first returns at once, the second when all are done. */
   void (*advance)(int64_t* begun, size_t count);
   void (*finish)(int64_t* begun, size_t count);
+  void (*share)(void* bytes, int32_t count); /* what the process of rank 0 has there */
+  /* Among the processes of this machine. */
+  void (*local)(int32_t* rank, int32_t* size);
   void (*wait)(void);
   void (*leave)(void); /* once, when all are done */
 } pesuite_mpi;
