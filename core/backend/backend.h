@@ -9,8 +9,10 @@
 // E head size of v, N rows, I inputs, O outputs, W width, V size of the output alphabet.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,6 +80,15 @@ class Backend {
   virtual std::string attention_route() const { return ""; }
   // Until all that was asked for is done: a device works on while the program goes on.
   virtual void wait() {}
+  // Seconds from the begin to the end of what `body` asks for, by the device's own clock where it
+  // has one. Waits for it.
+  virtual double elapsed(const std::function<void()>& body) {
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    wait();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
   // ---- memory. Contents of fresh memory are undefined. Throws std::bad_alloc.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;

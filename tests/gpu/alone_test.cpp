@@ -33,5 +33,23 @@ TEST(NcclOnADevice, AddsUpNothingToWhatThereIs) {
   backend->release(memory);
 }
 
+// Launches return at once; what they start takes time.
+TEST(Events, TimeTheWorkAndNotItsLaunch) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const auto backend = subject(Precision::fp32);
+  const Shape shape = {1 << 26};
+  void* const memory = backend->allocate((std::size_t{1} << 26) * sizeof(float));
+  const auto fill = [&](int times) {
+    return backend->elapsed([&] {
+      for (int i = 0; i < times; ++i) backend->fill({memory, shape}, i);
+    });
+  };
+  fill(1);
+  const double few = fill(4), many = fill(40);
+  EXPECT_GT(few, 4 * 256e6 / 20e12) << "faster than any memory";
+  EXPECT_NEAR(many / few, 10, 3);
+  backend->release(memory);
+}
+
 }  // namespace
 }  // namespace pesuite::testing

@@ -3,6 +3,7 @@
 #include <cuda_bf16.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -36,6 +37,11 @@ void Queue::download(void* to, const void* from, std::size_t bytes) {
 }
 void Queue::wait() {}
 void Queue::follow(const Queue&) {}
+double Queue::elapsed(const std::function<void()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 static long started = 0;
 void Queue::launched() {
   ++started;

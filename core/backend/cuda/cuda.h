@@ -49,6 +49,7 @@ class CudaBackend final : public Backend {
   std::size_t element_size() const override { return sizeof(float); }
   std::string attention_route() const override { return route_; }
   void wait() override { queue_.wait(); }
+  double elapsed(const std::function<void()>& body) override { return queue_.elapsed(body); }
 
   void* allocate(std::size_t bytes) override;
   void release(void* memory) noexcept override;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,6 +43,8 @@ class Queue {
   void upload(void* to, const void* from, std::size_t bytes);
   void download(void* to, const void* from, std::size_t bytes);  // waits for it
   void wait();                                                   // until all is done
+  // Seconds between the begin and the end of what `body` puts into the queue; waits for it.
+  double elapsed(const std::function<void()>& body);
   // What comes into this queue from now on waits for what is in `other` now.
   void follow(const Queue& other);
 
