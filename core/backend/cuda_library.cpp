@@ -64,17 +64,11 @@ std::unique_ptr<Group> make_device_group(const DeviceGroup& g) {
   return std::unique_ptr<Group>(static_cast<Group*>(group));
 }
 
-void check_devices(int device, int processes) {
-  if (const std::string why = why_no_driver(); !why.empty())
-    fail(Exit::device, "{}; use --device cpu", why);
+std::pair<int, std::string> count_devices() {
+  if (std::string why = why_no_driver(); !why.empty()) return {0, std::move(why)};
   char sentence[sentence_size] = {};
   const int found = open_cuda_library().devices(sentence, sizeof sentence);
-  if (found == 0) fail(Exit::device, "{}; use --device cpu", sentence);
-  if (device >= found || processes > found)
-    fail(Exit::device,
-         "{} processes were started on this machine, and each needs a device of its own; this one "
-         "sees {}: {}. Start as many as there are devices, and let each see all of them",
-         processes, found, sentence);
+  return {found, sentence};
 }
 
 }  // namespace pesuite

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "backend/backend.h"
 #include "backend/group.h"
@@ -30,7 +31,7 @@ struct DeviceGroup {
 };
 DeviceGroupId make_device_group_id();
 std::unique_ptr<Group> make_device_group(const DeviceGroup&);  // all of them at once
-// Error (device) where this machine has no device of its own for each of `processes`.
-void check_devices(int device, int processes);
+// How many devices this process sees, and which, or why there is none.
+std::pair<int, std::string> count_devices();
 
 }  // namespace pesuite

@@ -89,7 +89,8 @@ std::unique_ptr<Group> on_devices(std::unique_ptr<MpiGroup> mpi) {
   g.rank = mpi->rank(), g.size = mpi->size();
   int here = 0;
   mpi->local(g.device, here);
-  check_devices(g.device, here);
+  const auto [found, sentence] = count_devices();
+  check_share(g.device, here, found, sentence);
   if (mpi->leads()) g.id = make_device_group_id();
   mpi->share(g.id);
   std::unique_ptr<Group> group = make_device_group(g);
@@ -100,7 +101,8 @@ std::unique_ptr<Group> on_devices(std::unique_ptr<MpiGroup> mpi) {
 // With NCCL_COMM_ID in the environment every process makes the same id by itself.
 std::unique_ptr<Group> on_devices(const Launch& launch, int ordinal) {
   const Meeting meeting = read_meeting(ordinal);
-  check_devices(meeting.local_rank, meeting.local_rank + 1);
+  const auto [found, sentence] = count_devices();
+  check_share(meeting.local_rank, meeting.local_size, found, sentence);
   ::setenv("NCCL_COMM_ID", meeting.place.c_str(), 1);
   return make_device_group(
       {make_device_group_id(), launch.rank, launch.processes, meeting.local_rank});

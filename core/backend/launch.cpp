@@ -66,6 +66,9 @@ Launch read_launch(const Variables& of) {
 Meeting read_meeting(int ordinal, const Variables& of) {
   Meeting m;
   m.local_rank = number(of, "LOCAL_RANK", 0, number(of, "WORLD_SIZE", 1, 1 << 20) - 1);
+  m.local_size = of("LOCAL_WORLD_SIZE") != nullptr
+                     ? number(of, "LOCAL_WORLD_SIZE", m.local_rank + 1, 1 << 20)
+                     : m.local_rank + 1;  // at least
   const char* const address = of("MASTER_ADDR");
   if (address == nullptr || *address == 0)
     fail(Exit::device,
@@ -81,6 +84,15 @@ Meeting read_meeting(int ordinal, const Variables& of) {
   const bool numbers_and_colons = std::strchr(address, ':') != nullptr && address[0] != '[';
   m.place = fmt::format(fmt::runtime(numbers_and_colons ? "[{}]:{}" : "{}:{}"), address, port);
   return m;
+}
+
+void check_share(int local_rank, int local_size, int found, const std::string& sentence) {
+  if (found == 0) fail(Exit::device, "{}; use --device cpu", sentence);
+  if (local_size > found || local_rank >= found)
+    fail(Exit::device,
+         "{} processes were started on this machine, and each needs a device of its own; this one "
+         "sees {}: {}. Start as many as there are devices, and let each see all of them",
+         local_size, found, sentence);
 }
 
 }  // namespace pesuite

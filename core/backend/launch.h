@@ -17,8 +17,8 @@ struct Launch {
 
 // Where processes of the way `environment` meet, and which device this one is for.
 struct Meeting {
-  int local_rank = 0;
-  std::string place;  // ADDRESS:PORT, where rank 0 listens
+  int local_rank = 0, local_size = 1;  // among the processes of this machine
+  std::string place;                   // ADDRESS:PORT, where rank 0 listens
 };
 
 // A variable's value, or null.
@@ -32,5 +32,9 @@ Launch read_launch(const Variables& = own_variable);
 // that was just closed may not be free. Not MASTER_PORT itself, where torchrun listens. Error
 // (device).
 Meeting read_meeting(int ordinal, const Variables& = own_variable);
+
+// Error (device) where `found` devices, which `sentence` names, are too few for process
+// `local_rank` of `local_size`.
+void check_share(int local_rank, int local_size, int found, const std::string& sentence);
 
 }  // namespace pesuite

@@ -112,5 +112,34 @@ TEST(Launch, SaysWhatIsNoNumberOrOutOfRange) {
       std::string::npos);
 }
 
+TEST(Launch, CountsTheProcessesOfAMachine) {
+  EXPECT_EQ(read_meeting(0, of(torchrun)).local_size, 2) << "this one and another before it";
+  Said said = torchrun;
+  said["LOCAL_WORLD_SIZE"] = "4";
+  EXPECT_EQ(read_meeting(0, of(said)).local_size, 4);
+  said["LOCAL_WORLD_SIZE"] = "1";
+  EXPECT_NE(refusal(said), "") << "of which this is the second";
+}
+
+TEST(Launch, NeedsADeviceForEachProcess) {
+  const auto refused = [](int rank, int size, int found) -> std::string {
+    try {
+      check_share(rank, size, found, found == 0 ? "no CUDA device: none" : "0 A, 1 B");
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::device);
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refused(0, 2, 2), "");
+  EXPECT_EQ(refused(1, 2, 4), "");
+  for (const int rank : {0, 1, 2})  // all of them say so, not only those without
+    EXPECT_EQ(refused(rank, 3, 2),
+              "3 processes were started on this machine, and each needs a device of its own; this "
+              "one sees 2: 0 A, 1 B. Start as many as there are devices, and let each see all of "
+              "them");
+  EXPECT_EQ(refused(0, 1, 0), "no CUDA device: none; use --device cpu");
+}
+
 }  // namespace
 }  // namespace pesuite::testing
