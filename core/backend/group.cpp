@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <functional>
 
 #include "backend/factory.h"
 #include "backend/launch.h"
@@ -41,6 +42,8 @@ class MpiGroup : public Group {
            "mpirun of the MPI that this build has, with 'srun --mpi=pmix', or, on devices, with "
            "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT in the environment of each",
            launch.launcher, launch.processes, launch.variable, size_);
+    mpi_.local(&local_rank_, &local_size_);
+    overlaps_ = overlaps();
   }
   ~MpiGroup() override {
     // Who leaves because of an error would wait here for the others, who wait for it elsewhere.
@@ -51,7 +54,8 @@ class MpiGroup : public Group {
   std::string description() const override {
     char version[64];
     mpi_.version(version, sizeof version);
-    return fmt::format("{} processes over {}", size_, version);
+    return fmt::format("{} processes over {}{}", size_, version,
+                       overlaps_ ? ", adding up during the backward pass" : "");
   }
   void sum(std::span<double> values) override {
     mpi_.sum_double(values.data(), static_cast<std::int64_t>(values.size()));
@@ -60,14 +64,12 @@ class MpiGroup : public Group {
     mpi_.sum_float(values.data(), static_cast<std::int64_t>(values.size()));
   }
   // The CPU has computed what it was asked for when it returns.
-  void begin_sum(Backend&, std::span<double> values) override {
-    begun_.push_back(mpi_.begin_double(values.data(), static_cast<std::int64_t>(values.size())));
-  }
-  void begin_sum(Backend&, std::span<float> values) override {
-    begun_.push_back(mpi_.begin_float(values.data(), static_cast<std::int64_t>(values.size())));
-  }
+  void begin_sum(Backend&, std::span<double> values) override { begin(values, mpi_.begin_double); }
+  void begin_sum(Backend&, std::span<float> values) override { begin(values, mpi_.begin_float); }
   void advance() override { mpi_.advance(begun_.data(), begun_.size()); }
   void finish_sums(Backend&) override {
+    for (const auto& sum_now : later_) sum_now();
+    later_.clear();
     mpi_.finish(begun_.data(), begun_.size());
     begun_.clear();
   }
@@ -75,22 +77,37 @@ class MpiGroup : public Group {
   void share(DeviceGroupId& id) const {
     mpi_.share(id.data(), static_cast<std::int32_t>(id.size()));
   }
-  void local(std::int32_t& rank, std::int32_t& size) const { mpi_.local(&rank, &size); }
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
 
  private:
+  // Within one machine a message is work of the processes themselves, and takes longer in parts
+  // beside other work than at once.
+  bool overlaps() const {
+    const char* const wanted = own_variable("PESUITE_MPI_OVERLAP");
+    return wanted != nullptr ? std::string_view(wanted) == "1" : local_size_ < size_;
+  }
+  template <class T>
+  void begin(std::span<T> values, std::int64_t (*begin_now)(T*, std::int64_t)) {
+    if (overlaps_)
+      begun_.push_back(begin_now(values.data(), static_cast<std::int64_t>(values.size())));
+    else
+      later_.push_back([this, values] { sum(values); });
+  }
+
   const pesuite_mpi& mpi_;
-  std::int32_t rank_ = 0, size_ = 1;
+  std::int32_t rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  bool overlaps_ = false;
   std::vector<std::int64_t> begun_;
+  std::vector<std::function<void()>> later_;
 };
 
 // The id is made in the process of rank 0 that then joins with it: NCCL listens there.
 std::unique_ptr<Group> on_devices(std::unique_ptr<MpiGroup> mpi) {
   DeviceGroup g;
-  g.rank = mpi->rank(), g.size = mpi->size();
-  int here = 0;
-  mpi->local(g.device, here);
+  g.rank = mpi->rank(), g.size = mpi->size(), g.device = mpi->local_rank();
   const auto [found, sentence] = count_devices();
-  check_share(g.device, here, found, sentence);
+  check_share(g.device, mpi->local_size(), found, sentence);
   if (mpi->leads()) g.id = make_device_group_id();
   mpi->share(g.id);
   std::unique_ptr<Group> group = make_device_group(g);
