@@ -45,7 +45,6 @@ void add_up(const Shared& s, int size, void* to, std::size_t count) {
 struct Group {
   Shared* shared;
   int rank, size;
-  std::string file;
 
   bool meet() const {  // false after a minute
     const int turn = shared->turn;
@@ -92,8 +91,10 @@ int ncclCommInitRank(Group** out, int size, Id id, int rank) {
   void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);
   close(f);
   if (memory == MAP_FAILED) return invalid_argument;
-  *out = new Group{static_cast<Shared*>(memory), rank, size, file};
-  return (*out)->meet() ? success : invalid_usage;
+  *out = new Group{static_cast<Shared*>(memory), rank, size};
+  if (!(*out)->meet()) return invalid_usage;
+  if (rank == 0) unlink(file.c_str());  // all have it
+  return success;
 }
 int ncclAllReduce(const void* from, void* to, std::size_t count, int number, int operation,
                   Group* comm, void*) {
@@ -119,7 +120,6 @@ int ncclAllReduce(const void* from, void* to, std::size_t count, int number, int
 }
 int ncclCommDestroy(Group* comm) {
   comm->meet();
-  if (comm->rank == 0) unlink(comm->file.c_str());
   munmap(comm->shared, sizeof(Shared));
   delete comm;
   return success;
