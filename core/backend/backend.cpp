@@ -16,7 +16,7 @@ std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOption
   if (name == "cpu") return make_cpu_backend(options);
   if (name == "cuda") return make_cuda_backend(options);
   if (name == "reference") return make_reference_backend();
-  if (name == "auto") return open_backend(choose_backend(name, options).backend, options);
+  if (name == "auto") return open_backend(choose_backend(name, options.precision).backend, options);
   if (name.starts_with("cuda"))
     fail(Exit::device, "there is no backend '{}'; CUDA_VISIBLE_DEVICES says which device 'cuda' is",
          name);

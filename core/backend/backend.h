@@ -9,8 +9,10 @@
 // E head size of v, N rows, I inputs, O outputs, W width, V size of the output alphabet.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -83,6 +85,14 @@ class Backend {
   virtual bool takes_slopes() const { return false; }
   // Until all that was asked for is done: a device works on while the program goes on.
   virtual void wait() {}
+  // Seconds from the begin to the end of what `body` asks for, by the device's own clock where it
+  // has one. Waits for it.
+  virtual double elapsed(const std::function<void()>& body) {
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    wait();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
 
   // ---- memory. Contents of fresh memory are undefined. Throws std::bad_alloc.
   virtual void* allocate(std::size_t bytes) = 0;
@@ -188,6 +198,7 @@ Precision parse_precision(std::string_view name);  // Error (usage)
 struct BackendOptions {
   int threads = 1;
   Precision precision = Precision::fp32;
+  int device = 0;  // of `cuda`: its number among those that this process sees
 };
 // "cpu" or "reference". Error (device) with what to do for anything else.
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions&);

@@ -21,16 +21,21 @@ std::string why_no_cuda() {
 
 }  // namespace
 
-Choice choose_backend(std::string_view name, const BackendOptions& options) {
+Precision usual_precision(std::string_view backend) {
+  return backend == "cuda" ? Precision::bf16 : Precision::fp32;
+}
+
+Choice choose_backend(std::string_view name, std::optional<Precision> asked) {
+  std::string backend(name), note;
   if (name == "cuda" || name == "auto") {
     const std::string why = why_no_cuda();
-    if (why.empty()) return {"cuda", ""};
-    if (name == "cuda") fail(Exit::device, "{}; use --device cpu", why);
-    open_backend("cpu", options);
-    return {"cpu", "the CPU computes: " + why};
+    if (!why.empty() && name == "cuda") fail(Exit::device, "{}; use --device cpu", why);
+    backend = why.empty() ? "cuda" : "cpu";
+    if (!why.empty()) note = "the CPU computes: " + why;
   }
-  open_backend(name, options);
-  return {std::string(name), ""};
+  const Precision precision = asked.value_or(usual_precision(backend));
+  if (backend != "cuda") open_backend(backend, {.precision = precision});
+  return {backend, precision, note};
 }
 
 }  // namespace pesuite

@@ -42,10 +42,33 @@ std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
   if (const std::string why = why_no_driver(); !why.empty())
     fail(Exit::device, "{}; use --device cpu", why);
   char sentence[sentence_size] = {};
-  void* const backend = open_cuda_library().open(0, options.precision == Precision::bf16 ? 1 : 0,
-                                                 sentence, sizeof sentence);
+  void* const backend = open_cuda_library().open(
+      options.device, options.precision == Precision::bf16 ? 1 : 0, sentence, sizeof sentence);
   if (backend == nullptr) fail(Exit::device, "{}; use --device cpu", sentence);
   return std::unique_ptr<Backend>(static_cast<Backend*>(backend));
+}
+
+DeviceGroupId make_device_group_id() {
+  DeviceGroupId id{};
+  char sentence[sentence_size] = {};
+  if (open_cuda_library().group_id(id.data(), sentence, sizeof sentence) != 1)
+    fail(Exit::device, "{}", sentence);
+  return id;
+}
+
+std::unique_ptr<Group> make_device_group(const DeviceGroup& g) {
+  char sentence[sentence_size] = {};
+  void* const group =
+      open_cuda_library().join(g.id.data(), g.rank, g.size, g.device, sentence, sizeof sentence);
+  if (group == nullptr) fail(Exit::device, "{}", sentence);
+  return std::unique_ptr<Group>(static_cast<Group*>(group));
+}
+
+std::pair<int, std::string> count_devices() {
+  if (std::string why = why_no_driver(); !why.empty()) return {0, std::move(why)};
+  char sentence[sentence_size] = {};
+  const int found = open_cuda_library().devices(sentence, sizeof sentence);
+  return {found, sentence};
 }
 
 }  // namespace pesuite

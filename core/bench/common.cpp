@@ -176,7 +176,7 @@ class Peak {
 
 // Times the subjects in turn with a large product, which comes first in what is returned.
 Result finish(std::vector<Subject> subjects, Backend& backend, Plan plan) {
-  plan.wait = [&backend] { backend.wait(); };
+  plan.elapsed = [&backend](const std::function<void()>& body) { return backend.elapsed(body); };
   Result r;
   for (const Subject& s : subjects) s.run();
   r.memory = peak_memory();

@@ -25,8 +25,7 @@ class TimedBackend : public Backend {
 
 #define PESUITE_TIMED(signature, name, call) \
   signature override {                       \
-    const Scope scope(*this, name);          \
-    inner_->call;                            \
+    time(name, [&] { inner_->call; });       \
   }
   std::string_view name() const override {
     return inner_->name();
@@ -46,9 +45,13 @@ class TimedBackend : public Backend {
   void wait() override {
     inner_->wait();
   }
+  double elapsed(const std::function<void()>& body) override {
+    return inner_->elapsed(body);
+  }
   void* allocate(std::size_t bytes) override {
-    const Scope scope(*this, "allocate");
-    return inner_->allocate(bytes);
+    void* memory = nullptr;
+    time("allocate", [&] { memory = inner_->allocate(bytes); });
+    return memory;
   }
   void release(void* memory) noexcept override {
     inner_->release(memory);
@@ -143,23 +146,12 @@ class TimedBackend : public Backend {
 #undef PESUITE_TIMED
 
  private:
-  class Scope {
-   public:
-    Scope(TimedBackend& b, const char* name) : backend_(b), name_(name), start_(seconds_now()) {}
-    ~Scope() {
-      backend_.inner_->wait();
-      KernelTime& t = backend_.times_[name_];
-      ++t.calls;
-      t.seconds += seconds_now() - start_;
-    }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    TimedBackend& backend_;
-    const char* name_;
-    double start_;
-  };
+  void time(const char* name, const std::function<void()>& call) {
+    const double seconds = inner_->elapsed(call);
+    KernelTime& t = times_[name];
+    ++t.calls;
+    t.seconds += seconds;
+  }
 
   std::unique_ptr<Backend> inner_;
   std::map<std::string, KernelTime> times_;

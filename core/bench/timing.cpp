@@ -48,19 +48,18 @@ double Timing::tokens_per_second() const {
 
 std::vector<Timing> interleave(std::span<const Subject> subjects, const Plan& plan) {
   std::vector<Timing> out;
-  const auto wait = [&] {
-    if (plan.wait) plan.wait();
+  const auto elapsed = [&](const std::function<void()>& body) {
+    if (plan.elapsed) return plan.elapsed(body);
+    const double start = seconds_now();
+    body();
+    return seconds_now() - start;
   };
   for (const Subject& s : subjects) {
     if (plan.progress) plan.progress("warming up " + s.name);
-    s.run();  // makes its primitives, touches its memory
-    wait();
-    const double start = seconds_now();
-    s.run();
-    wait();
+    elapsed(s.run);  // makes its primitives, touches its memory
     Timing t;
     t.name = s.name, t.flops = s.flops, t.tokens = s.tokens;
-    t.iterations = std::max<std::int64_t>(1, std::llround(plan.window / (seconds_now() - start)));
+    t.iterations = std::max<std::int64_t>(1, std::llround(plan.window / elapsed(s.run)));
     out.push_back(std::move(t));
   }
   for (int repetition = 0; repetition < plan.repetitions; ++repetition) {
@@ -68,11 +67,12 @@ std::vector<Timing> interleave(std::span<const Subject> subjects, const Plan& pl
       plan.progress(fmt::format("repetition {} of {}", repetition + 1, plan.repetitions));
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       Timing& t = out[i];
-      const double start = seconds_now(), cpu_start = cpu_now();
-      for (std::int64_t k = 0; k < t.iterations; ++k) subjects[i].run();
-      wait();
+      const double cpu_start = cpu_now();
+      const double seconds = elapsed([&] {
+        for (std::int64_t k = 0; k < t.iterations; ++k) subjects[i].run();
+      });
       const auto n = static_cast<double>(t.iterations);
-      t.seconds.push_back((seconds_now() - start) / n);
+      t.seconds.push_back(seconds / n);
       t.cpu_seconds.push_back((cpu_now() - cpu_start) / n);
     }
   }

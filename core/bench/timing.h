@@ -47,7 +47,9 @@ struct Plan {
   int repetitions = 9;                               // windows of each subject
   double window = 0.3;                               // seconds, at least one iteration
   std::function<void(const std::string&)> progress;  // hears what goes on
-  std::function<void()> wait;  // until what a subject asked a device for is done
+  // Seconds that what a body asks for takes; missing: of the program's own clock, since the body
+  // returns when it is done.
+  std::function<double(const std::function<void()>& body)> elapsed;
 };
 
 // Warms every subject up and times it. The windows of one repetition follow each other directly.

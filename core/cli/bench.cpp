@@ -82,7 +82,7 @@ int bench_verb(const std::vector<std::string>& words) {
       "slots", po::value<std::vector<std::string>>()->composing(),
       "of attention: none, rotary, distance, bias, rewrite (default all)")(
       "device", po::value<std::string>()->default_value("cpu"), "cpu, cuda, auto or reference")(
-      "dtype", po::value<std::string>()->default_value("fp32"), "of products: fp32 or bf16")(
+      "dtype", po::value<std::string>(), "of products: fp32 or bf16 (default bf16 on cuda)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
       "window", po::value<double>()->default_value(0.3), "seconds of a window")(
@@ -96,9 +96,10 @@ int bench_verb(const std::vector<std::string>& words) {
 
   bench::Settings s;
   s.config = a.text("config");
-  s.precision = parse_precision(a.text("dtype"));
-  const Choice device = choose_backend(a.text("device"), {.precision = s.precision});
-  s.backend = device.backend;
+  std::optional<Precision> asked;
+  if (a.has("dtype")) asked = parse_precision(a.text("dtype"));
+  const Choice device = choose_backend(a.text("device"), asked);
+  s.backend = device.backend, s.precision = device.precision;
   if (!device.note.empty()) fmt::print(stderr, "note: {}\n", device.note);
   s.threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
   s.plan.repetitions = a.count("repetitions", 1);

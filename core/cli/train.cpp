@@ -113,7 +113,8 @@ int train_verb(const std::vector<std::string>& words) {
       "threads; 0: all cores, or one in each process where mpirun starts several")(
       "device", po::value<std::string>()->default_value("auto"),
       "cpu, cuda, or auto: cuda where a device answers")(
-      "dtype", po::value<std::string>()->default_value("fp32"), "of products: fp32 or bf16");
+      "dtype", po::value<std::string>(),
+      "of products: fp32 or bf16 (default: bf16 on cuda, else fp32)");
   if (!a.parse(words)) return 0;
   const std::string name = encoding_of(a);
   const std::string size = a.text("model-size", "tinystories-28m");
@@ -131,7 +132,7 @@ int train_verb(const std::vector<std::string>& words) {
   suite.models = {{size, size, p.config, length, "--model-size"}};
   suite.seeds = {a.get<std::uint64_t>("seed")};
   suite.backend = a.text("device");
-  suite.precision = parse_precision(a.text("dtype"));
+  if (a.has("dtype")) suite.precision = parse_precision(a.text("dtype"));
   OneOff o;
   o.plugin_path = a.plugin_path();
   o.out = a.text("output-dir");

@@ -114,6 +114,14 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
   head_ = c.tied ? table_ : add("head.weight", {c.outputs(), W}, true);
   head_bias_ = add_if(c.head_bias, "head.bias", {c.outputs()});
   encoding_first_ = parameters_.size();
+  // As the walk back leaves them behind; an encoding may have used its own from the beginning.
+  std::size_t end = encoding_first_;
+  for (std::size_t i = layers_.size() + 1; i-- > 0; end = gradient_order_.back().first)
+    gradient_order_.push_back({i < layers_.size()
+                                   ? static_cast<std::size_t>(layers_[i].attention_norm)
+                                   : static_cast<std::size_t>(norm_),
+                               end});
+  gradient_order_.push_back({0, end});
   for (const Encoding::ParameterSpec& p : encoding_.parameters()) {
     const auto at = static_cast<std::size_t>(add("encoding." + p.name, p.shape, p.decay));
     if (!p.bounded()) continue;
@@ -122,12 +130,15 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
     backend.upload({bounds_.back().low, {1}}, &p.low);
     backend.upload({bounds_.back().high, {1}}, &p.high);
   }
+  gradient_order_.push_back({encoding_first_, parameters_.size()});
+  allocate_gradients();
   restart(seed);
 }
 
 Model::~Model() {
   for (Parameter& p : parameters_)
-    for (void* memory : {p.value, p.grad, p.m, p.v}) backend_.release(memory);
+    for (void* memory : {p.value, p.m, p.v}) backend_.release(memory);
+  backend_.release(gradients_);
   for (const Bounds& b : bounds_)
     for (void* memory : {b.low, b.high}) backend_.release(memory);
 }
@@ -139,10 +150,27 @@ int Model::add(std::string name, const Shape& shape, bool decay) {
   p.decay = decay;
   const std::size_t bytes = static_cast<std::size_t>(shape.count()) * backend_.element_size();
   parameters_.push_back(p);
-  for (void** memory : {&parameters_.back().value, &parameters_.back().grad, &parameters_.back().m,
-                        &parameters_.back().v})
+  for (void** memory : {&parameters_.back().value, &parameters_.back().m, &parameters_.back().v})
     *memory = backend_.allocate(bytes);
   return static_cast<int>(parameters_.size()) - 1;
+}
+
+// In one piece, so that neighbours can be sent together. Each begins as an allocation would.
+void Model::allocate_gradients() {
+  constexpr std::size_t alignment = 256;
+  const auto room = [&](const Parameter& p) {
+    const std::size_t bytes = static_cast<std::size_t>(p.shape.count()) * backend_.element_size();
+    return (bytes + alignment - 1) / alignment * alignment;
+  };
+  std::size_t all = 0;
+  for (const Parameter& p : parameters_) all += room(p);
+  gradients_ = backend_.allocate(all);
+  backend_.fill({gradients_, {static_cast<std::int64_t>(all / backend_.element_size())}}, 0);
+  std::size_t used = 0;
+  for (Parameter& p : parameters_) {
+    p.grad = static_cast<std::byte*>(gradients_) + used;
+    used += room(p);
+  }
 }
 
 namespace {
@@ -305,8 +333,19 @@ void Model::with_encoding(const StepInfo& s,
   body(tape_, encoding_);
 }
 
+// Layer by layer: what only a layer uses is complete when the walk has left it.
+void Model::backward(const GradientsDone& done) {
+  for (std::size_t i = 0; i < gradient_order_.size(); ++i) {
+    if (i < marks_.size())
+      tape_.backward_to(marks_[marks_.size() - 1 - i]);
+    else
+      tape_.backward();
+    if (done) done(gradient_order_[i]);
+  }
+}
+
 Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool learn,
-                  const Inspection& look) {
+                  const Inspection& look, const GradientsDone& done) {
   PES_CHECK(batch.tokens.size() ==
             static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
   PES_CHECK(batch.positions.empty() || batch.positions.size() == batch.tokens.size());
@@ -324,9 +363,11 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   x = ops::dropout(tape_, x, dropout(pes::purpose("dropout.embedding"), s));
   const Tape::Mark mark = tape_.mark();
   if (look.residual) look.residual(0, tape_, x);
+  marks_.assign(1, mark);
   for (int i = 0; i < config_.layers; ++i) {
     x = layer(x, i, s, look);
     if (look.residual) look.residual(i + 1, tape_, x);
+    if (learn) marks_.push_back(tape_.mark());
     if (!learn) tape_.release_since(mark, x);
   }
 
@@ -357,7 +398,9 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
     backend_.download(scores.nats.data(), tape_.view(nats));
     backend_.download_tokens(scores.best, static_cast<std::int32_t*>(b.best));
     if (batch.candidates > 0 && !learn) rank(batch, h, scores);
-    if (learn) tape_.backward();
+    if (learn) backward(done);
+  } else if (done) {
+    for (const ParameterRange range : gradient_order_) done(range);
   }
   return scores;
 }
@@ -400,10 +443,11 @@ void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
 }
 
 Scores Model::score(const Batch& batch, const StepInfo& s, const Inspection& look) {
-  return run(batch, s, 0, false, look);
+  return run(batch, s, 0, false, look, {});
 }
-Scores Model::learn(const Batch& batch, const StepInfo& s, double weight) {
-  return run(batch, s, weight, true, {});
+Scores Model::learn(const Batch& batch, const StepInfo& s, double weight,
+                    const GradientsDone& done) {
+  return run(batch, s, weight, true, {}, done);
 }
 
 }  // namespace pesuite

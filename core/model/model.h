@@ -93,6 +93,11 @@ struct Inspection {
   std::function<void(int layer, Tape&, const Attention&)> attention = {};
 };
 
+struct ParameterRange {  // first .. last - 1 of a model's parameters
+  std::size_t first = 0, last = 0;
+};
+using GradientsDone = std::function<void(ParameterRange)>;
+
 class Model {
  public:
   // Start values follow from `seed` and the parameter's name alone.
@@ -116,7 +121,12 @@ class Model {
   // Forward only, in memory that does not grow with the number of layers.
   Scores score(const Batch&, const StepInfo&, const Inspection& = {});
   // Forward and backward: adds the gradient of weight * (sum of nats) to the parameters' gradients.
-  Scores learn(const Batch&, const StepInfo&, double weight);
+  // Calls `done` for parameters whose gradients this pass adds nothing more to, while it goes on
+  // with others: for the ranges of gradient_order(), in that order.
+  Scores learn(const Batch&, const StepInfo&, double weight, const GradientsDone& done = {});
+  // Every parameter once. Gradients of a range, gaps included, are one piece of memory, and a range
+  // may lie right below the one before it.
+  const std::vector<ParameterRange>& gradient_order() const { return gradient_order_; }
   // Lets `body` see the encoding as it is in such a step, with the model's parameters.
   void with_encoding(const StepInfo&, const std::function<void(Tape&, const Composition&)>& body);
 
@@ -127,7 +137,10 @@ class Model {
     std::uint32_t drop_attention, drop_out, drop_activation, drop_mlp;  // purposes
   };
   int add(std::string name, const Shape& shape, bool decay);
-  Scores run(const Batch&, const StepInfo&, double weight, bool learn, const Inspection&);
+  void allocate_gradients();
+  void backward(const GradientsDone&);
+  Scores run(const Batch&, const StepInfo&, double weight, bool learn, const Inspection&,
+             const GradientsDone&);
   void begin(StepInfo, bool recording, std::span<const std::int32_t> positions = {});
   void rank(const Batch&, Tensor h, Scores&);
   Tensor leaf(int parameter) {
@@ -154,7 +167,10 @@ class Model {
   std::vector<Layer> layers_;
   int table_ = -1, norm_ = -1, norm_bias_ = -1, head_ = -1, head_bias_ = -1;
   std::size_t encoding_first_ = 0;  // of its parameters
+  void* gradients_ = nullptr;       // of all parameters, in their order
+  std::vector<ParameterRange> gradient_order_;
   std::vector<Tensor> leaves_;
+  std::vector<Tape::Mark> marks_;  // before each layer, and after the last
   AttentionPath path_ = AttentionPath::fused;
   // device memory for tokens, targets and the classifier's answers, grown on demand
   struct Buffers;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/gradient_sum.h"
 #include "model/safetensors.h"
 #include "pesuite/random.hpp"
 
@@ -63,6 +64,7 @@ class Run {
         watch_(watch),
         state_(state),
         group_(group),
+        gradients_(model, group),
         optimizer_(model.backend(), config.optimizer) {}
 
   TrainOutcome go() {
@@ -135,14 +137,20 @@ class Run {
       fail(Exit::data, "task '{}' scores no target in examples {} .. {}", task_.text(),
            state_.cursor, state_.cursor + config_.batch - 1);
     double nats = 0, correct = 0;
+    GradientsDone send;  // sums over processes go on while the last pass of each does
+    if (group_.size() > 1) send = [&](ParameterRange range) { gradients_.send(range); };
     for (std::size_t i = rank(); i < passes.size(); i += processes()) {
       StepInfo s = step_info(true, passes[i]);
       s.seed = pes::mix64(s.seed, i);
       s.drops = config_.dropout_steps < 0 || state_.step < config_.dropout_steps;
-      const Scores scores = model_.learn(passes[i], s, 1 / static_cast<double>(scored));
+      const bool last = i + processes() >= passes.size();
+      const Scores scores = model_.learn(passes[i], s, 1 / static_cast<double>(scored),
+                                         last ? send : GradientsDone());
       nats += sum(scores.nats);
       correct += static_cast<double>(correct_answers(passes[i], scores));
     }
+    if (rank() >= passes.size() && send)
+      for (const ParameterRange range : model_.gradient_order()) send(range);
     if (group_.size() > 1) sum_over_processes(nats, correct);
     const double norm = optimizer_.update(model_.parameters(), rate_factor(state_.step),
                                           state_.step - config_.optimizer_start);
@@ -175,24 +183,10 @@ class Run {
 
   // What each process found on its passes, gradients too, becomes what all found.
   void sum_over_processes(double& nats, double& correct) {
-    std::vector<Parameter>& parameters = model_.parameters();
     const bool stop = watch_.stop != nullptr && watch_.stop->load();
-    std::vector<double> small = {nats, correct, stop ? 1.0 : 0.0};
-    for (const Parameter& p : parameters) small.push_back(p.has_grad ? 1 : 0);
-    group_.sum(small);
-    nats = small[0], correct = small[1], stop_agreed_ = small[2] > 0;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      Parameter& p = parameters[i];
-      if (small[3 + i] == 0) continue;
-      const auto count = static_cast<std::size_t>(p.shape.count());
-      // fewer passes than processes leave some without a gradient
-      if (!p.has_grad) model_.backend().fill({p.grad, p.shape}, 0);
-      p.has_grad = true;
-      if (model_.backend().element_size() == sizeof(double))
-        group_.sum(std::span(static_cast<double*>(p.grad), count));
-      else
-        group_.sum(std::span(static_cast<float*>(p.grad), count));
-    }
+    double found[] = {nats, correct, stop ? 1.0 : 0.0};
+    gradients_.finish(found);
+    nats = found[0], correct = found[1], stop_agreed_ = found[2] > 0;
   }
 
   Observation& observe(const char* metric, const char* unit, const char* direction,
@@ -318,6 +312,7 @@ class Run {
   const TrainWatch& watch_;
   TrainState& state_;
   Group& group_;
+  GradientSum gradients_;
   Optimizer optimizer_;
   bool stop_agreed_ = false;  // one of several processes was asked to stop
 };

@@ -69,8 +69,9 @@ class Session {
         catalog_(open_catalog(plugin_search_path(o.plugin_path))),
         task_(catalog_, parse_expression(o.cell.task, "task"), o.cell.train.length,
               o.cell.max_length),
-        backend_(
-            open_backend(o.cell.backend, {.threads = o.threads, .precision = o.cell.precision})) {
+        backend_(open_backend(
+            o.cell.backend,
+            {.threads = o.threads, .precision = o.cell.precision, .device = group.device()})) {
     stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
     while (!stages_.front().switches.empty())
       stages_.insert(stages_.begin(), trunk_of(stages_.front()));
@@ -260,7 +261,7 @@ int train_one(const OneOff& o) {
     stop = true;
   };
   for (const int s : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
-  const std::unique_ptr<Group> group = join_group();
+  const std::unique_ptr<Group> group = join_group(o.cell.backend);
   return Session(o, *group).go();
 }
 

@@ -65,10 +65,8 @@ class Planner {
     plan.problems = catalog_.problems;
     if (!problems_.empty()) check_names();
     problems_.throw_if_any();
-    const Choice device = choose_backend(
-        suite_.backend, {.precision = suite_.precision});  // refused now, not by every cell
-    backend_ = device.backend;
-    if (!device.note.empty()) plan.notes.push_back(device.note);
+    device_ = choose_backend(suite_.backend, suite_.precision);  // refused now, not by every cell
+    if (!device_.note.empty()) plan.notes.push_back(device_.note);
     std::map<std::string, Place> places;  // of cells, by id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)
@@ -346,8 +344,8 @@ class Planner {
       return false;
     }
     config.seed = c.seed;
-    config.backend = backend_;
-    config.precision = suite_.precision;
+    config.backend = device_.backend;
+    config.precision = device_.precision;
     c.parameters = static_cast<double>(parameter_count(model_of(config))) +
                    encoding.at("parameters").get<double>();
     c.encoding_parameters = encoding.at("parameters").get<double>();
@@ -517,7 +515,7 @@ class Planner {
   Catalog catalog_;
   Problems problems_;
   std::map<std::string, Json> answers_;
-  std::string backend_;  // that the suite's stands for on this machine
+  Choice device_;  // what the suite's backend and precision stand for on this machine
   std::set<std::string> noted_, checked_;
   std::set<int> switch_lengths_;  // tokens, of all encodings
 };

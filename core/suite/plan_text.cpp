@@ -37,6 +37,11 @@ std::string plan_table(const Plan& plan, int jobs) {
     out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
                        format_seconds(seconds / jobs), jobs, plan.rate / 1e9);
   out += fmt::format("\n{}", trainings_table(plan));
+  std::set<std::string> where;
+  for (const PlannedCell& c : plan.cells)
+    where.insert(fmt::format("computed on {} in {}\n", c.config.backend,
+                             precision_name(c.config.precision)));
+  for (const std::string& line : where) out += line;
   std::set<std::string> read;
   for (const PlannedCell& c : plan.cells)
     if (const std::string data = data_text(c.config); !data.empty())

@@ -230,6 +230,7 @@ class Runner {
     order.store = fs::absolute(store_.root());
     order.plugin_path = options_.plugin_path;
     order.divergence_fails = suite_.divergence_fails;
+    order.ordinal = started_++;
     const fs::path file = store_.cell(c.id) / "work.json";
     write_file_atomic(file, to_json(order).dump(1) + "\n");
 
@@ -471,6 +472,7 @@ class Runner {
   int jobs_;
   std::deque<std::size_t> queue_;
   std::vector<Process> running_;
+  int started_ = 0;  // workers so far
   std::map<std::string, int> attempts_;
   RunResult result_;
 };

@@ -337,8 +337,8 @@ double read_bytes(Reader& r, const std::string& key) {
 void read_defaults(Reader& r, Suite& s) {
   s.seeds = read_seeds(r, {42});
   s.backend = r.text("backend", s.backend);
-  s.precision = static_cast<Precision>(
-      r.choice("precision", {"fp32", "bf16"}, static_cast<std::size_t>(s.precision)));
+  if (r.has("precision"))
+    s.precision = static_cast<Precision>(r.choice("precision", {"fp32", "bf16"}, 0));
   const std::vector<std::string> levels = {"data", "run", "strict"};
   s.determinism = levels[r.choice("determinism", levels, 1)];
   s.threads = static_cast<int>(r.integer("threads_per_cell", s.threads, 1, 1024));

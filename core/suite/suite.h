@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -98,8 +99,8 @@ struct Suite {
   std::vector<Filter> exclude;  // and none of these
   std::vector<Filter> only;     // and all of these, from the command line
   std::string backend = "cpu", determinism = "run";
-  Precision precision = Precision::fp32;
-  int threads = 1;  // of a cell
+  std::optional<Precision> precision;  // of products; none: the backend's usual one
+  int threads = 1;                     // of a cell
   bool divergence_fails = false;
   double time_limit = 0;    // seconds of a cell; 0: none
   double memory_limit = 0;  // bytes of a cell; 0: none

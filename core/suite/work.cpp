@@ -51,8 +51,9 @@ class Work {
         task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length, cell_.max_length,
               work.reach),
         mixed_(make_mixed_tasks(catalog_, cell_)),
-        backend_(
-            open_backend(cell_.backend, {.threads = work.threads, .precision = cell_.precision})),
+        backend_(open_backend(
+            cell_.backend,
+            {.threads = work.threads, .precision = cell_.precision, .device = group.device()})),
         model_(make_model(encoding_of(cell_))) {
     if (!store_.trained(training_id_))
       train_work_ = 3 * forward_flops(model_of(cell_), train_.length) *

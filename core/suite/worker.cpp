@@ -28,7 +28,8 @@ Json to_json(const WorkerOrder& o) {
           {"threads", o.work.threads},
           {"store", o.store.string()},
           {"plugin_path", o.plugin_path},
-          {"divergence_fails", o.divergence_fails}};
+          {"divergence_fails", o.divergence_fails},
+          {"ordinal", o.ordinal}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
@@ -40,6 +41,7 @@ WorkerOrder order_from_json(const Json& j) {
   o.store = j.at("store").get<std::string>();
   o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
   o.divergence_fails = j.at("divergence_fails");
+  o.ordinal = j.at("ordinal");
   return o;
 }
 
@@ -61,7 +63,7 @@ int failed(const char* kind, const std::string& reason, Exit code) {
 
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
-  const std::unique_ptr<Group> group = join_group();
+  const std::unique_ptr<Group> group = join_group(order.work.cell.backend, order.ordinal);
   CellWatch watch;
   watch.stop = &stop_asked;
   if (group->leads()) watch.log = [](const std::string& line) { spdlog::info("{}", line); };

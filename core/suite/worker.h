@@ -10,6 +10,7 @@ struct WorkerOrder {
   fs::path store;
   std::vector<std::string> plugin_path;
   bool divergence_fails = false;
+  int ordinal = 0;  // of the workers that a run has started
 };
 Json to_json(const WorkerOrder&);
 WorkerOrder order_from_json(const Json&);

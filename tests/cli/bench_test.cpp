@@ -1,6 +1,9 @@
 // `pesuite bench` as a user and as a script meet it.
+#include <chrono>
 #include <set>
+#include <thread>
 
+#include "backend/backend.h"
 #include "base/json.h"
 #include "bench/timing.h"
 #include "tests/cli/command.h"
@@ -96,6 +99,30 @@ TEST(Timing, SubjectsTakeTurns) {
   const auto all = bench::interleave(subjects, plan);
   EXPECT_EQ(order, "aabbababab");
   EXPECT_EQ(all[1].seconds.size(), 3U);
+}
+
+TEST(Timing, BelievesTheClockOfWhatComputes) {
+  int runs = 0;
+  const std::vector<bench::Subject> subjects = {{"a", [&] { ++runs; }, 8, 0, {}}};
+  bench::Plan plan;
+  plan.repetitions = 2, plan.window = 10;
+  plan.elapsed = [&](const std::function<void()>& body) {  // a device takes 2 s for each
+    const int before = runs;
+    body();
+    return 2.0 * (runs - before);
+  };
+  const auto all = bench::interleave(subjects, plan);
+  EXPECT_EQ(all[0].iterations, 5);
+  EXPECT_EQ(all[0].seconds, (std::vector<double>{2, 2}));
+  EXPECT_EQ(all[0].rate(), 4);
+}
+
+TEST(Timing, OfABackendCoversWhatIsAskedFor) {
+  const auto backend = open_backend("cpu", {});
+  const double seconds =
+      backend->elapsed([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+  EXPECT_GE(seconds, 0.02);
+  EXPECT_LT(seconds, 10);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
+#include "backend/choice.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -54,6 +55,33 @@ TEST_F(Device, UnknownNamesAreRefused) {
   EXPECT_THAT(numbered.err, HasSubstr("CUDA_VISIBLE_DEVICES says which device 'cuda' is"));
   EXPECT_EQ(unknown.code, 6);
   EXPECT_THAT(unknown.err, HasSubstr("known are auto, cpu, cuda and reference"));
+}
+
+// Where nobody asked for a precision, what computes decides, before cells have an identity.
+TEST(UsualPrecision, IsBf16OnDevicesOnly) {
+  EXPECT_EQ(usual_precision("cuda"), Precision::bf16);
+  EXPECT_EQ(usual_precision("cpu"), Precision::fp32);
+  EXPECT_EQ(usual_precision("reference"), Precision::fp32);
+  for (const Precision asked : {Precision::fp32, Precision::bf16})
+    EXPECT_EQ(choose_backend("reference", asked).precision, asked);
+  EXPECT_EQ(choose_backend("reference", {}).precision, Precision::fp32);
+}
+
+class PlannedPrecision : public Run {};
+TEST_F(PlannedPrecision, IsPartOfACellWhetherAskedForOrNot) {
+  const auto plan = [&](const std::string& defaults) {
+    const Ended e = pesuite({"plan", suite({"none"}, 5, "", defaults).string(), "--json"});
+    EXPECT_EQ(e.code, 0) << e.err;
+    return Json::parse(e.out)["cells"][0];
+  };
+  const Json usual = plan(""), asked = plan("precision = \"fp32\"");
+  EXPECT_EQ(usual["config"]["precision"], "fp32");
+  EXPECT_EQ(usual["cell"], asked["cell"]);
+  const Json reference = plan("backend = \"reference\"\nprecision = \"bf16\"");
+  EXPECT_EQ(reference["config"]["precision"], "bf16");
+  EXPECT_NE(reference["cell"], plan("backend = \"reference\"")["cell"]);
+  EXPECT_THAT(pesuite({"plan", suite({"none"}, 5).string()}).out,
+              HasSubstr("computed on cpu in fp32\n"));
 }
 
 // --dtype reaches the products of a one-off training too.

@@ -40,11 +40,14 @@ class Processes : public Run {
       if (item.path().filename() == "log.txt") all += slurp(item.path());
     return all;
   }
-  void run_both(const fs::path& s, int batch) {
+  void run_both(const fs::path& s, int batch, const std::string& variable = "PESUITE=1") {
     const std::string set = fmt::format("train.batch={}", batch);
     const Ended one = pesuite({"run", s, "--out", "one", "--set", set});
     ASSERT_EQ(one.code, 0) << one.err;
-    const Ended both = pesuite({"run", s, "--out", "two", "--set", set, "--launch", two}, anywhere);
+    std::vector<std::string> environment = anywhere;
+    environment.push_back(variable);
+    const Ended both =
+        pesuite({"run", s, "--out", "two", "--set", set, "--launch", two}, environment);
     ASSERT_EQ(both.code, 0) << both.err << said_by_cells("two");
     EXPECT_NE(said_by_cells("two").find("| 2 processes over Open MPI"), std::string::npos)
         << said_by_cells("two");
@@ -56,6 +59,16 @@ TEST_F(Processes, TrainAndEvaluateAsOneDoes) {
   run_both(suite({"rope", "t5", "learned"}, 30, "[train.optimizer]\nlr = 3e-3\n"), 5);
   const Json env = Json::parse(slurp(run_folder("two") / "env.json"));
   EXPECT_EQ(env["launch"], two);
+}
+
+// As between machines: sums go on during the backward pass.
+TEST_F(Processes, AddUpWhileTheyCompute) {
+  const fs::path s = suite({"rope", "learned"}, 30, "[train.optimizer]\nlr = 3e-3\n");
+  run_both(s, 5, "PESUITE_MPI_OVERLAP=1");
+  EXPECT_NE(said_by_cells("two").find("adding up during the backward pass"), std::string::npos);
+}
+TEST_F(Processes, AddUpWhileTheyComputeOrHaveNothingToDo) {
+  run_both(suite({"t5"}, 20), 1, "PESUITE_MPI_OVERLAP=1");
 }
 
 TEST_F(Processes, ShareStepsOfDrawnLengths) {
@@ -151,9 +164,13 @@ TEST_F(Processes, ThatCannotWorkTogetherSaySo) {
   EXPECT_NE(inside.err.find("--launch 'mpirun -n 2'"), std::string::npos) << inside.err;
   const Ended torch =
       pesuite({"train", "--encoding", "rope", "--model-size", "micro", "--max-steps", "2"},
-              {"WORLD_SIZE=2"});
+              {"RANK=0", "WORLD_SIZE=2"});
   EXPECT_EQ(torch.code, 6);
   EXPECT_NE(torch.err.find("start them with mpirun or srun"), std::string::npos) << torch.err;
+  const Ended half = pesuite(
+      {"train", "--encoding", "rope", "--model-size", "micro", "--max-steps", "2"}, {"RANK=0"});
+  EXPECT_EQ(half.code, 6);
+  EXPECT_NE(half.err.find("RANK is set and WORLD_SIZE is not"), std::string::npos) << half.err;
   const Ended missing = pesuite({"run", s, "--launch", "no-such-launcher -n 2"});
   EXPECT_EQ(missing.code, 3);
   EXPECT_NE(reason_of("rope").find("'no-such-launcher -n 2' did not start it"), std::string::npos)

@@ -42,5 +42,16 @@ TEST(Library, SaysWhichDevicesThereAreOrWhyThereIsNone) {
   EXPECT_EQ(std::string(first), std::string(sentence).substr(0, 7)) << "cut, and ended";
 }
 
+TEST(Library, RefusesDevicesThatAreNotThere) {
+  const pesuite_cuda* const entry = open();
+  ASSERT_NE(entry, nullptr);
+  char sentence[512] = {};
+  const char id[128] = {};
+  EXPECT_EQ(entry->join(id, 0, 2, 1000, sentence, sizeof sentence), nullptr);
+  EXPECT_THAT(sentence, ::testing::ContainsRegex("no CUDA device"));
+  EXPECT_EQ(entry->open(1000, 0, sentence, sizeof sentence), nullptr);
+  EXPECT_THAT(sentence, ::testing::ContainsRegex("no CUDA device"));
+}
+
 }  // namespace
 }  // namespace pesuite::testing

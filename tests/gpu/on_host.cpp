@@ -3,6 +3,7 @@
 #include <cuda_bf16.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -35,6 +36,19 @@ void Queue::download(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 void Queue::wait() {}
+void Queue::follow(const Queue&) {}
+double Queue::elapsed(const std::function<void()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+static long started = 0;
+void Queue::launched() {
+  ++started;
+}
+long launches_on_host() {
+  return started;
+}
 
 struct Products::Library {};
 Products::Products(Queue&, Precision precision) : precision_(precision) {}
@@ -138,6 +152,9 @@ std::unique_ptr<Backend> subject(Precision precision) {
 }
 std::unique_ptr<Backend> subject_backwards() {
   return on_host(Precision::fp32, 1);
+}
+long launches() {
+  return cuda::launches_on_host();
 }
 
 std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention) {

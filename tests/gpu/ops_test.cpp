@@ -388,9 +388,10 @@ TEST(EmbedGradient, AgreesWithTheReference) {
   }
 }
 
-// A step of the optimiser after another one, over parameters of several sizes.
+// Steps of the optimiser one after the other, over parameters of several sizes; the last without
+// one of them.
 std::vector<std::vector<double>> optimised(Backend& b, double clip, double poison) {
-  const std::vector<Shape> shapes = {{3}, {40000}, {70, 33}};
+  const std::vector<Shape> shapes = {{3}, {40000}, {70, 33}, {4096}, {1}, {8193}};
   std::vector<void*> memory;
   std::vector<Update> updates;
   std::vector<Values> grads;
@@ -411,8 +412,9 @@ std::vector<std::vector<double>> optimised(Backend& b, double clip, double poiso
     updates.push_back(u);
   }
   const Out norm{make({{1}, {0}}), {1}};
-  for (int step = 1; step <= 2; ++step)
-    b.adamw(norm, updates, {.lr = 0.1, .clip = clip, .step = step});
+  for (int step = 1; step <= 3; ++step)
+    b.adamw(norm, std::span(updates).subspan(step == 3 ? 1 : 0),
+            {.lr = 0.1 / step, .clip = clip, .step = step});
   std::vector<std::vector<double>> all(1, std::vector<double>(1));
   b.download(all[0].data(), norm.view());
   for (const Update& u : updates)
@@ -434,6 +436,30 @@ TEST(Optimiser, AgreesWithTheReference) {
       expect_close({flat, actual[i]}, {flat, wanted[i]}, 3e-6, "part " + std::to_string(i));
     }
   }
+}
+
+TEST(Optimiser, StartsThreeKernelsForAllParameters) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const auto backend = subject(Precision::fp32);
+  if (launches() < 0) GTEST_SKIP() << "a device does not count them";
+  const Shape shape = {5000};
+  std::vector<void*> memory;
+  for (int i = 0; i < 41; ++i) memory.push_back(backend->allocate(5000 * sizeof(float)));
+  std::vector<Update> updates(10);
+  for (std::size_t i = 0; i < 10; ++i) {
+    Update& u = updates[i];
+    std::size_t part = 4 * i;
+    for (Out* o : {&u.value, &u.m, &u.v}) {
+      *o = {memory[part++], shape};
+      backend->fill(*o, 0.5);
+    }
+    u.grad = {memory[4 * i + 3], shape};
+    backend->fill({memory[4 * i + 3], shape}, 0.1);
+  }
+  const long before = launches();
+  for (int step = 1; step <= 2; ++step) backend->adamw({memory[40], {1}}, updates, {.step = step});
+  EXPECT_EQ(launches() - before, 6);
+  for (void* m : memory) backend->release(m);
 }
 
 TEST(Optimiser, UpdatesNothingWhereTheGradientIsNotFinite) {

@@ -26,6 +26,8 @@ std::string absent();
 std::unique_ptr<Backend> subject(Precision);
 // Runs its threads in another order, where that can be asked for.
 std::unique_ptr<Backend> subject_backwards();
+// Kernels started so far; -1 where nobody counts them.
+long launches();
 
 // Products in bf16 and little memory for fused attention. On the host only.
 std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention);

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "backend/cuda/fused.h"
@@ -26,6 +28,15 @@ struct CudaSettings {
   Index block = Index{1} << 26;
 };
 
+struct AdamRow {  // of a parameter, in the table that the optimiser's kernels read
+  float *value, *m, *v;
+  const float* grad;
+  Index count;
+  Index first;  // of its blocks, which follow each other
+  float weight_decay;
+  bool operator==(const AdamRow&) const = default;
+};
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const CudaSettings&);
@@ -39,6 +50,7 @@ class CudaBackend final : public Backend {
   std::string attention_route() const override { return route_; }
   bool takes_slopes() const override { return runner_ != nullptr; }
   void wait() override { queue_.wait(); }
+  double elapsed(const std::function<void()>& body) override { return queue_.elapsed(body); }
 
   void* allocate(std::size_t bytes) override;
   void release(void* memory) noexcept override;
@@ -119,6 +131,8 @@ class CudaBackend final : public Backend {
   Products products_;
   std::unique_ptr<GraphRunner> runner_;
   std::string route_;
+  std::vector<AdamRow> adam_rows_;
+  std::optional<Scratch<AdamRow>> adam_table_;  // the same on the device
 };
 
 }  // namespace pesuite::cuda

@@ -9,6 +9,8 @@
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/cudnn_runner.h"
 #include "backend/cuda/device.h"
+#include "backend/cuda/nccl_group.h"
+#include "base/error.h"
 
 namespace {
 
@@ -19,7 +21,16 @@ void write(const std::string& text, char* sentence, std::size_t capacity) {
   sentence[n] = 0;
 }
 
-// No exception leaves these two.
+// Error (device) where there is no such device.
+pesuite::cuda::Device usable(const pesuite::cuda::Devices& found, std::int32_t number) {
+  using pesuite::Exit, pesuite::fail;
+  if (found.all.empty()) fail(Exit::device, "{}", found.sentence);
+  if (number < 0 || number >= static_cast<std::int32_t>(found.all.size()))
+    fail(Exit::device, "there is no CUDA device {}; there are {}", number, found.sentence);
+  return found.all[static_cast<std::size_t>(number)];
+}
+
+// No exception leaves what follows.
 std::int32_t devices(char* sentence, std::size_t capacity) {
   try {
     const pesuite::cuda::Devices found = pesuite::cuda::find_devices();
@@ -35,14 +46,7 @@ void* open(std::int32_t number, std::int32_t bf16, char* sentence, std::size_t c
   using namespace pesuite;
   try {
     const cuda::Devices found = cuda::find_devices();
-    if (number < 0 || number >= static_cast<std::int32_t>(found.all.size())) {
-      write(found.all.empty()
-                ? found.sentence
-                : fmt::format("there is no CUDA device {}; there are {}", number, found.sentence),
-            sentence, capacity);
-      return nullptr;
-    }
-    const cuda::Device& device = found.all[static_cast<std::size_t>(number)];
+    const cuda::Device device = usable(found, number);
     cuda::CudaSettings settings;
     settings.device = device.ordinal;
     settings.precision = bf16 == 1 ? Precision::bf16 : Precision::fp32;
@@ -59,7 +63,35 @@ void* open(std::int32_t number, std::int32_t bf16, char* sentence, std::size_t c
   return nullptr;
 }
 
+std::int32_t group_id(char* id, char* sentence, std::size_t capacity) {
+  using namespace pesuite::cuda;
+  try {
+    const Nccl nccl;
+    const NcclId made = nccl.make_id();
+    std::copy(std::begin(made.bytes), std::end(made.bytes), id);
+    return 1;
+  } catch (const std::exception& e) {
+    write(e.what(), sentence, capacity);
+  }
+  return 0;
+}
+
+void* join(const char* id, std::int32_t rank, std::int32_t size, std::int32_t number,
+           char* sentence, std::size_t capacity) {
+  using namespace pesuite::cuda;
+  try {
+    const Device device = usable(find_devices(), number);
+    NcclId given;
+    std::copy_n(id, sizeof given.bytes, given.bytes);
+    return static_cast<pesuite::Group*>(
+        std::make_unique<NcclGroup>(Nccl(), given, rank, size, number, device.ordinal).release());
+  } catch (const std::exception& e) {
+    write(e.what(), sentence, capacity);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-extern "C" __attribute__((visibility("default")))
-const pesuite_cuda pesuite_cuda_entry = {PESUITE_CUDA_ABI, sizeof(pesuite_cuda), devices, open};
+extern "C" __attribute__((visibility("default"))) const pesuite_cuda pesuite_cuda_entry = {
+    PESUITE_CUDA_ABI, sizeof(pesuite_cuda), devices, open, group_id, join};

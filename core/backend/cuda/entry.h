@@ -22,6 +22,11 @@ typedef struct pesuite_cuda {
    * a sentence. The program and this library are built together: the class is that of the same
    * backend.h. bf16 is 1 where products round their inputs to bf16. */
   void* (*open)(int32_t device, int32_t bf16, char* sentence, size_t capacity);
+  /* Writes the 128 bytes by which processes find each other over NCCL. 1, or 0 with a sentence. */
+  int32_t (*group_id)(char* id, char* sentence, size_t capacity);
+  /* A pesuite::Group of `size` processes with a device each, or null with a sentence. As `open`. */
+  void* (*join)(const char* id, int32_t rank, int32_t size, int32_t device, char* sentence,
+                size_t capacity);
 } pesuite_cuda;
 
 #ifdef __cplusplus

@@ -7,17 +7,35 @@ namespace pesuite::cuda {
 
 namespace {
 
-constexpr Index square_chunk = 1 << 14;
+constexpr Index chunk = 4096;  // numbers of a block
 
-struct Squares {  // a block a chunk
-  float* part;
-  const float* x;
-  Index count;
+// A block's part of the one parameter that it belongs to.
+struct Part {
+  const AdamRow& row;
+  Index first, count;
+};
+struct Table {
+  const AdamRow* row;
+  Index rows;
+  PESUITE_HD Part part(Index block) const {
+    Index low = 0, high = rows;  // row[low].first <= block, and row[high].first is beyond it
+    while (high - low > 1) {
+      const Index middle = (low + high) / 2;
+      (row[middle].first <= block ? low : high) = middle;
+    }
+    const Index first = (block - row[low].first) * chunk, left = row[low].count - first;
+    return {row[low], first, left < chunk ? left : chunk};
+  }
+};
+
+struct Squares {
+  Table table;
+  float* sums;  // [blocks]
   PESUITE_HD void operator()(Block& block) const {
-    const Index first = block.index() * square_chunk;
-    const Index n = count - first < square_chunk ? count - first : square_chunk;
-    const float sum = block.sum(n, [&](Index i) { return x[first + i] * x[first + i]; });
-    block.each(1, [&](Index) { part[block.index()] = sum; });
+    const Part p = table.part(block.index());
+    const float* const x = p.row.grad + p.first;
+    const float sum = block.sum(p.count, [&](Index i) { return x[i] * x[i]; });
+    block.each(1, [&](Index) { sums[block.index()] = sum; });
   }
 };
 struct GlobalNorm {  // one block
@@ -33,50 +51,60 @@ struct GlobalNorm {  // one block
 };
 // The norm stays on the device: each thread works the factor out again.
 struct AdamUpdate {
-  float *value, *m, *v;
-  const float *grad, *norm;
-  float beta1, beta2, eps, clip, rate, root, decay;
-  PESUITE_HD void operator()(Index i) const {
+  Table table;
+  const float* norm;
+  float beta1, beta2, eps, clip, rate, root, lr;
+  PESUITE_HD void operator()(Block& block) const {
     const float total = *norm;
     if (!(total <= std::numeric_limits<float>::max())) return;
-    const float g = grad[i] * (clip > 0 && total > clip ? clip / total : 1);
-    const float mean = beta1 * m[i] + (1 - beta1) * g;
-    const float square = beta2 * v[i] + (1 - beta2) * g * g;
-    m[i] = mean;
-    v[i] = square;
-    value[i] -= rate * mean / (std::sqrt(square) * root + eps) + decay * value[i];
+    const float factor = clip > 0 && total > clip ? clip / total : 1;
+    const Part p = table.part(block.index());
+    const AdamRow& r = p.row;
+    const float decay = lr * r.weight_decay;
+    block.each(p.count, [&](Index k) {
+      const Index i = p.first + k;
+      const float g = r.grad[i] * factor;
+      const float mean = beta1 * r.m[i] + (1 - beta1) * g;
+      const float square = beta2 * r.v[i] + (1 - beta2) * g * g;
+      r.m[i] = mean;
+      r.v[i] = square;
+      r.value[i] -= rate * mean / (std::sqrt(square) * root + eps) + decay * r.value[i];
+    });
   }
 };
 
 }  // namespace
 
+// Three launches, however many parameters there are.
 void CudaBackend::adamw(Out norm, std::span<const Update> updates, const AdamW& o) {
-  const auto chunks = [](const Update& u) {
-    return (u.grad.shape.count() + square_chunk - 1) / square_chunk;
-  };
-  Index all = 0;
-  for (const Update& u : updates) all += chunks(u);
-  const Scratch<float> part(queue_, all);
-  Index done = 0;
+  std::vector<AdamRow> rows;
+  Index blocks = 0;
   for (const Update& u : updates) {
-    queue_.blocks(chunks(u), most_threads,
-                  Squares{part.data() + done, in(u.grad), u.grad.shape.count()});
-    done += chunks(u);
+    const Index count = u.grad.shape.count();
+    rows.push_back({target(u.value).data, target(u.m).data, target(u.v).data, in(u.grad), count,
+                    blocks, static_cast<float>(u.weight_decay)});
+    blocks += (count + chunk - 1) / chunk;
   }
-  queue_.blocks(1, most_threads, GlobalNorm{target(norm).data, part.data(), all});
+  if (rows != adam_rows_) {  // in most steps they are those of the step before
+    adam_table_.emplace(queue_, static_cast<Index>(rows.size()));
+    queue_.upload(adam_table_->data(), rows.data(), rows.size() * sizeof(AdamRow));
+    adam_rows_ = std::move(rows);
+  }
+  const Table table{adam_table_ ? adam_table_->data() : nullptr,
+                    static_cast<Index>(adam_rows_.size())};
+  const Scratch<float> sums(queue_, blocks);
+  float* const total = target(norm).data;
+  queue_.blocks(blocks, most_threads, Squares{table, sums.data()});
+  queue_.blocks(1, most_threads, GlobalNorm{total, sums.data(), blocks});
 
   AdamUpdate s{};
-  s.norm = target(norm).data;
+  s.table = table, s.norm = total;
   s.beta1 = static_cast<float>(o.beta1), s.beta2 = static_cast<float>(o.beta2);
   s.eps = static_cast<float>(o.eps), s.clip = static_cast<float>(o.clip);
   s.rate = static_cast<float>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step))));
   s.root = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))));
-  for (const Update& u : updates) {
-    s.value = target(u.value).data, s.m = target(u.m).data, s.v = target(u.v).data;
-    s.grad = in(u.grad);
-    s.decay = static_cast<float>(o.lr * u.weight_decay);
-    queue_.each(u.grad.shape.count(), s);
-  }
+  s.lr = static_cast<float>(o.lr);
+  queue_.blocks(blocks, most_threads, s);
 }
 
 }  // namespace pesuite::cuda

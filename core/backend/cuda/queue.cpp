@@ -55,12 +55,14 @@ Queue::Queue(int device) : device_(device) {
   std::uint64_t keep = ~std::uint64_t{0};
   check_call(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
              "setting up the memory pool");
+  check_call(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming), "making an event");
   staging_ = std::make_unique<Staging>();
 }
 
 Queue::~Queue() {
   cudaStreamSynchronize(stream_);
   staging_.reset();
+  cudaEventDestroy(reached_);
   cudaStreamDestroy(stream_);
 }
 
@@ -96,6 +98,27 @@ void Queue::download(void* to, const void* from, std::size_t bytes) {
 }
 void Queue::wait() {
   check_call(cudaStreamSynchronize(stream_), "work on the device");
+}
+double Queue::elapsed(const std::function<void()>& body) {
+  struct Event {
+    cudaEvent_t event = nullptr;
+    Event() { check_call(cudaEventCreate(&event), "making an event"); }
+    ~Event() { cudaEventDestroy(event); }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+  };
+  const Event begin, end;
+  check_call(cudaEventRecord(begin.event, stream_), "recording an event");
+  body();
+  check_call(cudaEventRecord(end.event, stream_), "recording an event");
+  check_call(cudaEventSynchronize(end.event), "work on the device");
+  float milliseconds = 0;
+  check_call(cudaEventElapsedTime(&milliseconds, begin.event, end.event), "timing");
+  return 1e-3 * double{milliseconds};
+}
+void Queue::follow(const Queue& other) {
+  check_call(cudaEventRecord(reached_, other.stream_), "recording an event");
+  check_call(cudaStreamWaitEvent(stream_, reached_, 0), "waiting for an event");
 }
 void Queue::launched() {
   check_call(cudaGetLastError(), "starting a kernel");

@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "backend/cuda/block.h"
 
 struct CUstream_st;
+struct CUevent_st;
 
 namespace pesuite::cuda {
 
@@ -41,6 +43,10 @@ class Queue {
   void upload(void* to, const void* from, std::size_t bytes);
   void download(void* to, const void* from, std::size_t bytes);  // waits for it
   void wait();                                                   // until all is done
+  // Seconds between the begin and the end of what `body` puts into the queue; waits for it.
+  double elapsed(const std::function<void()>& body);
+  // What comes into this queue from now on waits for what is in `other` now.
+  void follow(const Queue& other);
 
   // f(i) for 0 .. n-1, a thread each.
   template <class F>
@@ -53,10 +59,11 @@ class Queue {
 
  private:
   struct Staging;   // memory from which a device reads uploads
-  void launched();  // Error where the kernel before was not
+  void launched();  // Error where the kernel before was not; on the host, counts
 
   int device_;
   CUstream_st* stream_ = nullptr;
+  CUevent_st* reached_ = nullptr;  // where another queue was
   std::unique_ptr<Staging> staging_;
 };
 
@@ -102,6 +109,7 @@ void Queue::blocks(Index n, Index width, const F& f) {
 template <class F>
 void Queue::each(Index n, const F& f) {
   for (Index i = 0; i < n; ++i) f(device_ == 1 ? n - 1 - i : i);
+  launched();
 }
 template <class F>
 void Queue::blocks(Index n, Index width, const F& f) {
@@ -109,6 +117,7 @@ void Queue::blocks(Index n, Index width, const F& f) {
     Block block(device_ == 1 ? n - 1 - b : b, threads_for(width), device_ == 1);
     f(block);
   }
+  launched();
 }
 #endif
 
