@@ -3,7 +3,8 @@
 //
 // Every kernel writes to an Out, which either replaces or adds; so a gradient that several ops
 // contribute to needs no pass of its own. An Out or View without data means "not wanted" or "not
-// given" where a kernel says so. Outputs come first, then inputs, then settings.
+// given" where a kernel says so. Outputs come first, then inputs, then settings. dx of a unary op
+// and of the gate may stand where x does.
 //
 // Letters: B batch, H query heads, G key-value heads, T queries, S keys, D head size of q and k,
 // E head size of v, N rows, I inputs, O outputs, W width, V size of the output alphabet.

@@ -171,6 +171,7 @@ Tensor composed(Tape& t, const Attention& a) {
   t.release(packed_k);
   if (!done) return {};
   for (const Tensor x : {a.q, a.k, a.v, a.distance, a.bias}) t.keep(x);
+  t.keep_all();
   if (needs)
     t.record(y, [=](Tape& t) {
       t.set_recording(true);

@@ -30,7 +30,8 @@ Tensor unary(Tape& t, Unary op, Tensor x) {
   if (t.needs_grad(y)) {
     t.keep(x), t.keep(y);
     t.record(y, [=](Tape& t) {
-      t.backend().unary_backward(t.grad(x), t.grad_view(y), t.view(x), t.view(y), op);
+      const View values = t.view(x);
+      t.backend().unary_backward(t.grad_over(x), t.grad_view(y), values, t.view(y), op);
     });
   }
   return y;
@@ -345,7 +346,10 @@ Tensor gate(Tape& t, Tensor x) {
   t.backend().gate_forward(t.out(y), t.view(x));
   if (t.needs_grad(y)) {
     t.keep(x);
-    t.record(y, [=](Tape& t) { t.backend().gate_backward(t.grad(x), t.grad_view(y), t.view(x)); });
+    t.record(y, [=](Tape& t) {
+      const View values = t.view(x);
+      t.backend().gate_backward(t.grad_over(x), t.grad_view(y), values);
+    });
   }
   return y;
 }

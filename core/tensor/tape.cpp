@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 #include "tensor/slopes.h"
 
@@ -80,6 +82,17 @@ Out Tape::grad(Tensor t) {
   return {slot.grad, shape, false};
 }
 
+Out Tape::grad_over(Tensor t) {
+  if (!needs_grad(t)) return {};
+  Slot& slot = slots_[root(t)];
+  const bool last = slot.readers == 1 && readers_of_all_ == 0;
+  if (!last || !slot.owned || slot.grad != nullptr) return grad(t);
+  slot.grad = std::exchange(slot.data, nullptr);
+  slot.owned = false;
+  slot.dropped = true;
+  return {slot.grad, slots_[t.id].shape, false};
+}
+
 View Tape::grad_view(Tensor t) const {
   if (!t) return {};
   const Slot& slot = slots_[root(t)];
@@ -101,11 +114,25 @@ void Tape::pass_grad(Tensor from, Tensor to) {
 void Tape::drop(Tensor t) {
   if (!t) return;
   Slot& slot = slots_[root(t)];
-  if (slot.kept || !slot.owned) return;
+  if (slot.readers == 0 && slot.owned) give_back_values(slot);
+}
+
+void Tape::give_back_values(Slot& slot) {
   arena_.give_back(slot.data, bytes(slot.shape));
   slot.data = nullptr;
   slot.owned = false;
   slot.dropped = true;
+}
+
+// Of the latest node, which was taken from the list.
+void Tape::forget(const Node& node) {
+  readers_of_all_ -= node.reads_all ? 1 : 0;
+  const std::size_t first = nodes_.empty() ? 0 : nodes_.back().kept_end;
+  for (std::size_t i = first; i < node.kept_end; ++i) {
+    Slot& slot = slots_[kept_[i]];
+    if (--slot.readers == 0 && slot.owned && readers_of_all_ == 0) give_back_values(slot);
+  }
+  kept_.resize(first);
 }
 
 Out Tape::scratch(const Shape& shape) {
@@ -132,6 +159,7 @@ void Tape::backward_to(Mark mark) {
       const Pause pause(*this);
       node.run(node.closure, *this);
     }
+    forget(node);
     for (std::uint32_t i = node.first; i < node.last; ++i) free_slot(slots_[i]);
   }
   closures_used_ = mark.closure_bytes;
@@ -151,6 +179,9 @@ void Tape::release_since(Mark mark, Tensor kept) {
 void Tape::reset() {
   slots_.assign(1, Slot{});
   nodes_.clear();
+  kept_.clear();
+  readers_of_all_ = 0;
+  reads_all_ = false;
   closures_used_ = 0;
   failure_.clear();
   place_ = {};

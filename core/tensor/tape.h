@@ -2,8 +2,8 @@
 // model and the encodings of plugins.
 //
 // A tensor is a handle into its tape. Its gradient comes to exist when the first op contributes to
-// it, and both its values and its gradient are given back to the arena as soon as the op that made
-// it has run backwards, so that memory falls while the walk goes on.
+// it, and is given back to the arena as soon as the op that made it has run backwards; its values
+// are as soon as the last op that reads them has. So memory falls while the walk goes on.
 #pragma once
 
 #include <cstddef>
@@ -83,15 +83,23 @@ class Tape {
   // Where to put a contribution to t's gradient: replaces at the first call, adds afterwards.
   // Without data where t needs none.
   Out grad(Tensor t);
+  // grad(), in the place of t's values where nobody reads them any more: said by an op that has
+  // kept t and works element by element, after it asked for view(t).
+  Out grad_over(Tensor t);
   // The gradient collected so far; without data when nothing contributed.
   View grad_view(Tensor t) const;
   // Hands the whole gradient of `from` on to `to`, without a copy where nothing is there yet.
   // The last thing a backward does with `from`.
   void pass_grad(Tensor from, Tensor to);
-  // Said by an op whose backward reads t's values.
+  // Said by an op whose backward reads t's values, before it is recorded.
   void keep(Tensor t) {
-    if (t && recording_) slots_[root(t)].kept = true;
+    if (!t || !recording_) return;
+    ++slots_[root(t)].readers;
+    kept_.push_back(root(t));
   }
+  // The same of an op that cannot tell what its backward reads, because that asks an encoding
+  // again.
+  void keep_all() { reads_all_ = recording_; }
   // Said by who knows that no later op reads t's values: they are given back unless one was
   // recorded that keeps them. The gradient may still come.
   void drop(Tensor t);
@@ -109,7 +117,10 @@ class Tape {
     if (!recording_) return;
     void* memory = closure_memory(sizeof(F), alignof(F));
     nodes_.push_back({[](void* f, Tape& t) { (*static_cast<F*>(f))(t); }, new (memory) F(backward),
-                      made.id, static_cast<std::uint32_t>(slots_.size())});
+                      made.id, static_cast<std::uint32_t>(slots_.size()), kept_.size(),
+                      reads_all_});
+    readers_of_all_ += reads_all_ ? 1 : 0;
+    reads_all_ = false;
   }
   class Pause {  // no recording while it lives
    public:
@@ -155,8 +166,8 @@ class Tape {
     std::uint32_t alias_of = 0;
     bool needs_grad = false;
     bool owned = true;  // data belongs to the arena
-    bool kept = false;  // a backward reads the data
     bool dropped = false;
+    std::uint32_t readers = 0;  // recorded ops whose backward reads the data
     void* data = nullptr;
     void* grad = nullptr;
     Parameter* parameter = nullptr;
@@ -168,6 +179,8 @@ class Tape {
     void (*run)(void*, Tape&);
     void* closure;
     std::uint32_t first, last;  // tensors the op made
+    std::size_t kept_end;       // of what it reads, which follows the node's before in kept_
+    bool reads_all;
   };
 
   std::uint32_t root(Tensor t) const {
@@ -179,12 +192,17 @@ class Tape {
     return static_cast<std::size_t>(s.count()) * backend_.element_size();
   }
   void free_slot(Slot& slot);
+  void give_back_values(Slot& slot);
+  void forget(const Node&);  // what it read
   void* closure_memory(std::size_t size, std::size_t alignment);
 
   Backend& backend_;
   Arena arena_;
   std::vector<Slot> slots_;
   std::vector<Node> nodes_;
+  std::vector<std::uint32_t> kept_;                     // roots of tensors that nodes read
+  std::size_t readers_of_all_ = 0;                      // nodes that have yet to run
+  bool reads_all_ = false;                              // the op that is about to be recorded
   std::vector<std::unique_ptr<std::byte[]>> closures_;  // blocks of closure_block bytes
   std::size_t closures_used_ = 0;
   bool recording_ = true;

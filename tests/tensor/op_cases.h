@@ -188,6 +188,24 @@ inline std::vector<OpCase> op_cases() {
                              ops::binary(t, Binary::mul, h.k, h.v));
         });
   add("gate", {random_values({3, 2, 38}, 22)}, [](Tape& t, T x) { return ops::gate(t, x[0]); });
+  // what an op may write over, another one reads afterwards
+  add(
+      "gate_of_what_others_read", {random_values({3, 38}, 25)},
+      [](Tape& t, T x) {
+        const Tensor h = ops::affine(t, x[0], 2, 0);
+        const Tensor other = ops::unary(t, Unary::tanh, ops::slice(t, h, 1, 0, 19));
+        return ops::binary(t, Binary::mul, ops::binary(t, Binary::mul, other, ops::gate(t, h)),
+                           ops::unary(t, Unary::exp, ops::slice(t, h, 1, 19, 19)));
+      },
+      1e-5);
+  add(
+      "unary_of_what_others_read", {random_values({3, 38}, 26)},
+      [](Tape& t, T x) {
+        const Tensor h = ops::affine(t, x[0], 2, 0);
+        return ops::binary(t, Binary::mul, ops::unary(t, Unary::sin, h),
+                           ops::unary(t, Unary::cos, ops::unary(t, Unary::sin, h)));
+      },
+      1e-5);
   add("dropout", {random_values({3, 5, 37}, 23)}, [](Tape& t, T x) {
     return ops::dropout(t, x[0], {0.3, 7, 11});
   });

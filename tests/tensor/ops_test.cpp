@@ -122,5 +122,28 @@ TEST(Tape, DropsWhatNoBackwardReads) {
   backend->release(p.grad);
 }
 
+// A gate's gradient stands where its input stood, and its output is gone when its gradient is made:
+// so the walk needs no more than the values that the forward pass left.
+TEST(Tape, GradientsTakeThePlaceOfValuesThatNobodyReads) {
+  const auto backend = open_backend("cpu", {});
+  Tape tape(*backend);
+  constexpr std::int64_t rows = 256, width = 64;
+  constexpr std::size_t unit = rows * width * sizeof(float);
+  Parameter p;
+  p.shape = {rows, 2 * width};
+  p.value = backend->allocate(2 * unit);
+  p.grad = backend->allocate(2 * unit);
+  backend->fill({p.value, p.shape}, 0.5);
+  const Tensor x = ops::affine(tape, tape.leaf(p), 2, 0);  // 2 units
+  const Tensor y = ops::gate(tape, x);                     // 1
+  Tensor z = ops::unary(tape, Unary::exp, y);              // 1
+  backend->fill(tape.grad(z), 1);                          // 1
+  EXPECT_EQ(tape.memory(), 5 * unit);
+  tape.backward();
+  EXPECT_EQ(tape.memory(), 5 * unit);
+  backend->release(p.value);
+  backend->release(p.grad);
+}
+
 }  // namespace
 }  // namespace pesuite::testing
