@@ -155,21 +155,26 @@ int Model::add(std::string name, const Shape& shape, bool decay) {
   return static_cast<int>(parameters_.size()) - 1;
 }
 
-// In one piece, so that neighbours can be sent together. Each begins as an allocation would.
+// In one piece, so that neighbours can be sent together. Each begins as an allocation would. Only
+// the gaps are written: memory that nobody trains with costs nothing.
 void Model::allocate_gradients() {
   constexpr std::size_t alignment = 256;
+  const std::size_t number = backend_.element_size();
+  const auto size = [&](const Parameter& p) {
+    return static_cast<std::size_t>(p.shape.count()) * number;
+  };
   const auto room = [&](const Parameter& p) {
-    const std::size_t bytes = static_cast<std::size_t>(p.shape.count()) * backend_.element_size();
-    return (bytes + alignment - 1) / alignment * alignment;
+    return (size(p) + alignment - 1) / alignment * alignment;
   };
   std::size_t all = 0;
   for (const Parameter& p : parameters_) all += room(p);
   gradients_ = backend_.allocate(all);
-  backend_.fill({gradients_, {static_cast<std::int64_t>(all / backend_.element_size())}}, 0);
-  std::size_t used = 0;
+  auto* at = static_cast<std::byte*>(gradients_);
   for (Parameter& p : parameters_) {
-    p.grad = static_cast<std::byte*>(gradients_) + used;
-    used += room(p);
+    p.grad = at;
+    const auto gap = static_cast<std::int64_t>((room(p) - size(p)) / number);
+    if (gap > 0) backend_.fill({at + size(p), {gap}}, 0);
+    at += room(p);
   }
 }
 
