@@ -12,6 +12,10 @@ Precision parse_precision(std::string_view name) {
   fail(Exit::usage, "there is no precision '{}'; known are fp32 and bf16", name);
 }
 
+int usual_pass_tokens(std::string_view backend) {
+  return backend == "cuda" ? 32768 : 2048;
+}
+
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options) {
   if (name == "cpu") return make_cpu_backend(options);
   if (name == "cuda") return make_cuda_backend(options);

@@ -201,6 +201,11 @@ struct BackendOptions {
   Precision precision = Precision::fp32;
   int device = 0;  // of `cuda`: its number among those that this process sees
 };
+// Tokens that a pass of training reads where nobody says: on the CPU 2048 take half the memory of
+// 4096 at 2 % less speed, measured on 0.4 to 21 M parameters; a device is busy only with more. Its
+// number is not measured.
+int usual_pass_tokens(std::string_view backend);
+
 // "cpu" or "reference". Error (device) with what to do for anything else.
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions&);
 

@@ -112,6 +112,7 @@ void Trainee::train(const Batch& b) {
   s.training = true;
   TrainConfig config;  // splits a step into passes as training does
   config.batch = b.size, config.length = b.length;
+  config.pass_tokens = usual_pass_tokens(model_.backend().name());
   const int per = config.pass_size();
   for (int done = 0; done < b.size; done += per) {
     Batch part;

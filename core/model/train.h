@@ -18,8 +18,9 @@ namespace pesuite {
 struct TrainConfig {
   int length = 64;  // tokens of a training example, or of the longest
   LengthPlan lengths;
-  int batch = 64;       // examples of a step
-  int micro_batch = 0;  // examples of a pass, the gradient being accumulated; 0: by memory
+  int batch = 64;          // examples of a step
+  int micro_batch = 0;     // examples of a pass, the gradient being accumulated; 0: by tokens
+  int pass_tokens = 2048;  // of a pass then, usual_pass_tokens() of the backend
   std::int64_t steps = 1000;
   OptimizerConfig optimizer;
   Schedule schedule;

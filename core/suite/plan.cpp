@@ -329,6 +329,7 @@ class Planner {
     config.max_length = max_length;
     config.model = model;
     config.train = t.train.resolve(train_length, forward_flops(model, train_length));
+    config.train.pass_tokens = usual_pass_tokens(device_.backend);
     if (const auto chosen = suite_.rates.find({e.id, t.id, m.id}); chosen != suite_.rates.end())
       config.train.optimizer.lr = chosen->second;
     config.train.validation_examples =

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "backend/choice.h"
+#include "model/train.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -65,6 +66,18 @@ TEST(UsualPrecision, IsBf16OnDevicesOnly) {
   for (const Precision asked : {Precision::fp32, Precision::bf16})
     EXPECT_EQ(choose_backend("reference", asked).precision, asked);
   EXPECT_EQ(choose_backend("reference", {}).precision, Precision::fp32);
+}
+
+// A device is given more at a time, and a cell says how much.
+TEST(UsualPass, IsLongerOnDevices) {
+  TrainConfig c;
+  c.batch = 64, c.length = 512;
+  c.pass_tokens = usual_pass_tokens("cpu");
+  EXPECT_EQ(c.pass_size(), 4);
+  c.pass_tokens = usual_pass_tokens("cuda");
+  EXPECT_EQ(c.pass_size(), 64);
+  c.micro_batch = 8;
+  EXPECT_EQ(c.pass_size(), 8);
 }
 
 class PlannedPrecision : public Run {};
