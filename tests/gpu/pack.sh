@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Packs what device_report.sh --no-build needs, for a machine with a device and the CUDA toolkit but
+# without the packages to build with: programs, plugins, backends, and the shared libraries they
+# open but for those of the compiler, the system's C library, CUDA and cuDNN.
+#
+#   tests/gpu/pack.sh [--build FOLDER] FILE.tar.gz      there, in a checkout: tar xzf FILE.tar.gz
+set -euo pipefail
+build=build file=
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --build) build=$2; shift 2 ;;
+    -*) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) file=$1; shift ;;
+  esac
+done
+[ -n "$file" ] || { echo "where to? e.g. tests/gpu/pack.sh device.tar.gz" >&2; exit 2; }
+[ -x "$build/bin/gpu_device_test" ] || {
+  echo "$build has no bin/gpu_device_test; build with the CUDA toolkit first, or name the build by --build" >&2
+  exit 1
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/build/bin" "$work/build/lib"
+cp "$build/bin/pesuite" "$build/bin/gpu_device_test" "$work/build/bin/"
+cp -r "$build/backends" "$build/plugins" "$work/build/"
+find "$work/build" -name CMakeFiles -prune -exec rm -rf {} +
+find "$work/build" -type f \( -name '*.cmake' -o -name '*.a' -o -name '*.o' \) -delete
+ldd "$work"/build/bin/* "$work"/build/backends/*.so | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+  grep -vE '/(libc|libm|libstdc\+\+|libgcc_s|libdl|libpthread|librt|ld-linux[^/]*|libcuda|libcudnn|libcublas|libcublasLt|libnccl)[.-]' |
+  xargs -I{} cp -L {} "$work/build/lib/"
+strip --strip-unneeded "$work"/build/lib/* 2>/dev/null || true
+tar -C "$work" -czf "$file" build
+echo "$file: $(du -h "$file" | cut -f1)"
