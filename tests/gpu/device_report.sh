@@ -132,7 +132,7 @@ if [ "$device" = cpu ]; then
   sizes=(64 A 64 fp32 1) whole='A(batch=2)' peer=(128,2,4,384,16 64 2)
 fi
 torch_peer() { # NAME ARGUMENT...
-  stage "peer_$1" 60 bash -c 'python3 tests/gpu/torch_peer.py "${@:2}" >"$1"' - "$work/peer_$1.json" \
+  stage "peer_$1" 60 bash -c 'python3 tests/gpu/device_peer.py "${@:2}" >"$1"' - "$work/peer_$1.json" \
     "${@:2}" --device "$device"
 }
 for dtype in ${sizes[3]}; do

@@ -46,7 +46,7 @@ struct Operand {
   memory given, used;
   std::optional<dnnl::reorder> pack;
   Arguments pack_arguments;
-  std::size_t bytes = 0;   // of the packed form
+  std::size_t bytes = 0;   // of the other form; 0: used as given
   std::int64_t count = 0;  // of numbers that are only rounded to bf16; 0: not so
 };
 
@@ -83,10 +83,13 @@ struct Products::State {
     o.used = o.given;
     if (given != used) {
       o.used = memory(used, engine, DNNL_MEMORY_NONE);
-      o.pack.emplace(o.given, o.used);
-      o.pack_arguments = {{DNNL_ARG_FROM, o.given.get()}, {DNNL_ARG_TO, o.used.get()}};
       o.bytes = used.get_size();
-      if (rounds && used == rounded) o.count = static_cast<std::int64_t>(o.bytes / 2);
+      if (rounds && used == rounded) {
+        o.count = static_cast<std::int64_t>(o.bytes / 2);
+      } else {
+        o.pack.emplace(o.given, o.used);
+        o.pack_arguments = {{DNNL_ARG_FROM, o.given.get()}, {DNNL_ARG_TO, o.used.get()}};
+      }
     }
     return o;
   }
@@ -165,7 +168,7 @@ struct Products::State {
   void give(Operand& o, const float* data, Buffer& buffer) {
     // oneDNN's handles are void*, also of what it only reads
     o.given.set_data_handle(const_cast<float*>(data));
-    if (!o.pack) return;
+    if (o.bytes == 0) return;
     void* const packed = buffer.reserve(o.bytes);
     o.used.set_data_handle(packed);
     if (o.count > 0) return round(static_cast<std::uint16_t*>(packed), data, o.count);

@@ -178,8 +178,8 @@ struct PartSums {
   }
 };
 
-struct ByDistance {  // an owner: a row of the table and a diagonal of tiles, `band` below the main
-                     // one
+// An owner: a row of the table and a diagonal of tiles, `band` below the main one.
+struct ByDistance {
   static constexpr int width = diagonals;
   PartSums to;
   Index B, H, rows, bands;

@@ -1,7 +1,7 @@
 """What PyTorch needs for the same on the same device, for device_report.sh.
 
-    torch_peer.py attention --lengths 1024,4096 [--device cuda] [--dtype bf16]
-    torch_peer.py train --config WIDTH,LAYERS,HEADS,FF,VOCABULARY --length T --batch B [--compile]
+    device_peer.py attention --lengths 1024,4096 [--device cuda] [--dtype bf16]
+    device_peer.py train --config WIDTH,LAYERS,HEADS,FF,VOCABULARY --length T --batch B [--compile]
 
 attention: 8 heads of 64, causal, batch 1, as `pesuite bench attention`: its fused attention, and
 FlexAttention with a slope (ALiBi) and with a learned table by distance (T5) where this PyTorch has
@@ -11,12 +11,17 @@ Prints one JSON object. For comparison only: nothing of pesuite depends on it.
 """
 import argparse
 import json
+import pathlib
 import statistics
+import sys
 import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "bench"))
+from torch_peer import RmsNorm  # noqa: E402  the CPU's peer has the same norm
 
 HEADS, SIZE = 8, 64
 
@@ -107,15 +112,6 @@ def attention(a):
                     row["error"] = str(error)[:300]
                 found.append(row)
     return found
-
-
-class RmsNorm(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.gain = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * self.gain
 
 
 class Layer(nn.Module):
