@@ -23,17 +23,23 @@
 
 namespace pesuite {
 
+// How numbers lie in memory: as the backend's own, of element_size() bytes, or rounded to bf16.
+// Kernels take bf16 where their comment says so.
+enum class Storage : std::uint8_t { own, bf16 };
+
 struct View {  // values to read
   const void* data = nullptr;
   Shape shape;
+  Storage storage = Storage::own;
   explicit operator bool() const { return data != nullptr; }
 };
 struct Out {  // values to write, or to add to
   void* data = nullptr;
   Shape shape;
   bool add = false;
+  Storage storage = Storage::own;
   explicit operator bool() const { return data != nullptr; }
-  View view() const { return {data, shape}; }
+  View view() const { return {data, shape, storage}; }
 };
 
 enum class Unary { exp, log, sin, cos, tanh, sigmoid, softplus, relu, abs, sqrt, floor, gelu };
@@ -80,6 +86,9 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual std::string description() const = 0;   // device, instruction set, library, threads
   virtual std::size_t element_size() const = 0;  // bytes of a number
+  // Of activations that stand between a product and the op before or behind it: bf16 where products
+  // round what they read to bf16 anyway.
+  virtual Storage activations() const = 0;
   // How the latest attention ran and why, "" where there is but one way.
   virtual std::string attention_route() const { return ""; }
   // Whether to look which tables are lines, and say so in AttentionInput::slopes.
@@ -98,7 +107,7 @@ class Backend {
   // ---- memory. Contents of fresh memory are undefined. Throws std::bad_alloc.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
-  virtual void upload(Out to, const double* from) = 0;  // rounded once
+  virtual void upload(Out to, const double* from) = 0;  // rounded once; here any storage will do
   virtual void upload(Out to, const float* from) = 0;
   virtual void upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) = 0;
   virtual void download(float* to, View from) = 0;
@@ -106,7 +115,8 @@ class Backend {
   virtual void download_tokens(std::span<std::int32_t> to, const std::int32_t* from) = 0;
   virtual void fill(Out y, double value) = 0;
 
-  // ---- element by element
+  // ---- element by element. gelu and the gate: all or
+  // none in bf16; affine: either side.
   virtual void unary_forward(Out y, View x, Unary op) = 0;
   virtual void unary_backward(Out dx, View dy, View x, View y, Unary op) = 0;
   virtual void binary_forward(Out y, View a, View b, Binary op) = 0;  // broadcast
@@ -135,7 +145,8 @@ class Backend {
   // ---- products. c [.., M, N] = op(a) op(b); leading axes broadcast, and where c has fewer
   // than the products, they are summed.
   virtual void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) = 0;
-  // y [N, O] = x [N, I] w^T [O, I] + bias [O] + residual [N, O], the last two optional
+  // y [N, O] = x [N, I] w^T [O, I] + bias [O] + residual [N, O], the last two optional. x and y,
+  // and their gradients, may be bf16; y not together with a residual.
   virtual void linear_forward(Out y, View x, View w, View bias, View residual) = 0;
   virtual void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) = 0;
 
@@ -147,13 +158,14 @@ class Backend {
   virtual void heads_forward(Out q, Out k, Out v, View x) = 0;
   virtual void heads_backward(Out dx, View dq, View dk, View dv) = 0;  // missing ones are 0
   // y = (x - mean) rstd gain + bias over the last axis; rms has neither mean nor bias.
-  // gain and bias are optional. stats [N, 2]: mean (0 for rms) and rstd of each row.
+  // gain and bias are optional. stats [N, 2]: mean (0 for rms) and rstd of each row. y and dy may
+  // be bf16.
   virtual void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) = 0;
   virtual void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
                              Norm) = 0;
   // y [B, T, H E] = softmax(scale q.k + distance + bias, causal) v; lse [B, H, T] is the natural
-  // log of each row's sum of exponentials, kept for the backward pass. Memory beyond inputs and
-  // outputs is linear in T.
+  // log of each row's sum of exponentials, kept for the backward pass. y and dy may be bf16. Memory
+  // beyond inputs and outputs is linear in T.
   virtual void attention_forward(Out y, Out lse, const AttentionInput&) = 0;
   virtual void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
                                   View lse, const AttentionInput&) = 0;
@@ -188,8 +200,8 @@ class Backend {
   virtual void adamw(Out norm, std::span<const Update>, const AdamW&) = 0;
 };
 
-// Of matrix products. bf16 rounds what is multiplied to 8 bits of mantissa and sums in fp32; all
-// that is stored stays fp32.
+// Of matrix products. bf16 rounds what is multiplied to 8 bits of mantissa and sums in fp32;
+// activations that only products and the ops beside them read are stored so too.
 enum class Precision { fp32, bf16 };
 inline std::string_view precision_name(Precision p) {
   return p == Precision::bf16 ? "bf16" : "fp32";

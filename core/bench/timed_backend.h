@@ -39,6 +39,9 @@ class TimedBackend : public Backend {
   std::string attention_route() const override {
     return inner_->attention_route();
   }
+  Storage activations() const override {
+    return inner_->activations();
+  }
   bool takes_slopes() const override {
     return inner_->takes_slopes();
   }

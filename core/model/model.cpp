@@ -255,8 +255,8 @@ Dropout Model::dropout(std::uint32_t purpose, const StepInfo& s) const {
   return {s.training && s.drops ? config_.dropout : 0, s.seed, purpose};
 }
 
-Tensor Model::normed(Tensor x, int gain, int bias) {
-  return ops::norm(tape_, x, leaf(gain), leaf(bias), config_.norm, config_.norm_eps);
+Tensor Model::normed(Tensor x, int gain, int bias, Storage storage) {
+  return ops::norm(tape_, x, leaf(gain), leaf(bias), config_.norm, config_.norm_eps, storage);
 }
 
 Tensor Model::project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose,
@@ -268,16 +268,19 @@ Tensor Model::project(Tensor y, int w, int bias, Tensor residual, std::uint32_t 
 }
 
 Tensor Model::mlp(Tensor x, Tensor residual, const Layer& l, const StepInfo& s) {
-  Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias));  // [B, T, F or 2F]
+  const Dropout drop = dropout(l.drop_activation, s);
+  Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias), {},  // [B, T, F or 2F]
+                         drop.p > 0 ? Storage::own : backend_.activations());
   h = config_.activation == Activation::swiglu ? ops::gate(tape_, h)
                                                : ops::unary(tape_, Unary::gelu, h);
-  h = ops::dropout(tape_, h, dropout(l.drop_activation, s));  // [B, T, F]
+  h = ops::dropout(tape_, h, drop);  // [B, T, F]
   return project(h, l.down, l.down_bias, residual, l.drop_mlp, s);
 }
 
 Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& look) {
   const Layer& l = layers_[static_cast<std::size_t>(index)];
-  const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias);  // [B, T, W]
+  const Storage storage = backend_.activations();
+  const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
   const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias));
   const ops::Heads heads = ops::split_heads(tape_, qkv, config_.heads, config_.groups());
   tape_.drop(qkv);
@@ -291,7 +294,9 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   };
   if (config_.qk_norm == QkNorm::before) norm_q_and_k();
   const Tensor q = a.q, k = a.k;
-  if (!look.without_encoding) encoding_.attend(tape_, index, h, a);
+  const Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, h); });
+  if (!look.without_encoding) encoding_.attend(tape_, index, input, a);
+  if (a.rewrite) tape_.now(input);  // which may read it
   if (look.amend) look.amend(index, tape_, q, k, a);
   if (config_.qk_norm == QkNorm::after) {
     if (tape_.shape(a.q)[-1] != config_.head_dim())
@@ -306,7 +311,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   for (const Tensor t : {heads.q, heads.k, heads.v}) tape_.drop(t);  // an encoding has its own
   const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
   const Tensor read = config_.parallel ? x : y;
-  return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias), y, l, s);
+  return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias, storage), y, l, s);
 }
 
 // A step with its tape empty and the encoding's tables made.

@@ -148,7 +148,7 @@ class Model {
   }
   Tensor layer(Tensor x, int index, const StepInfo&, const Inspection&);
   Tensor mlp(Tensor x, Tensor residual, const Layer&, const StepInfo&);
-  Tensor normed(Tensor x, int gain, int bias);
+  Tensor normed(Tensor x, int gain, int bias, Storage = Storage::own);
   Dropout dropout(std::uint32_t purpose, const StepInfo&) const;
   // x + dropout(linear(y)), in one pass where nothing is dropped
   Tensor project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose,

@@ -46,7 +46,7 @@ Tensor fused(Tape& t, const Attention& a) {
   const Shape q = t.shape(a.q);
   const bool needs = t.needs_grad(a.q) || t.needs_grad(a.k) || t.needs_grad(a.v) ||
                      t.needs_grad(a.distance) || t.needs_grad(a.bias);
-  const Tensor y = t.make({q[0], q[2], q[1] * t.shape(a.v)[3]}, needs);
+  const Tensor y = t.make({q[0], q[2], q[1] * t.shape(a.v)[3]}, needs, t.backend().activations());
   const Tensor lse = t.make({q[0], q[1], q[2]}, false);
   t.backend().attention_forward(t.out(y), t.out(lse), kernel_input(t, a));
   if (t.needs_grad(y)) {

@@ -25,7 +25,7 @@ Shape with_last(Shape s, std::int64_t extent) {
 
 Tensor unary(Tape& t, Unary op, Tensor x) {
   if (!x) return {};
-  const Tensor y = t.make(t.shape(x), t.needs_grad(x) && op != Unary::floor);
+  const Tensor y = t.make(t.shape(x), t.needs_grad(x) && op != Unary::floor, t.storage(x));
   t.backend().unary_forward(t.out(y), t.view(x), op);
   if (t.needs_grad(y)) {
     t.keep(x), t.keep(y);
@@ -299,11 +299,11 @@ Heads split_heads(Tape& t, Tensor x, int heads, int kv_heads) {
   return {q, k, v};
 }
 
-Tensor norm(Tape& t, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps) {
+Tensor norm(Tape& t, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps, Storage storage) {
   if (!x) return {};
   const Shape shape = t.shape(x);
   const bool needs = t.needs_grad(x) || t.needs_grad(gain) || t.needs_grad(bias);
-  const Tensor y = t.make(shape, needs);
+  const Tensor y = t.make(shape, needs, storage);
   const Tensor stats = t.make({shape.span(0, shape.rank() - 1), 2}, false);
   t.backend().norm_forward(t.out(y), t.out(stats), t.view(x), t.view(gain), t.view(bias), kind,
                            eps);
@@ -317,7 +317,7 @@ Tensor norm(Tape& t, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps) 
   return y;
 }
 
-Tensor linear(Tape& t, Tensor x, Tensor w, Tensor bias, Tensor residual) {
+Tensor linear(Tape& t, Tensor x, Tensor w, Tensor bias, Tensor residual, Storage storage) {
   if (!x || !w) return {};
   const Shape sx = t.shape(x), sw = t.shape(w);
   if (sw.rank() != 2 || sx[-1] != sw[1])
@@ -327,7 +327,8 @@ Tensor linear(Tape& t, Tensor x, Tensor w, Tensor bias, Tensor residual) {
   if (residual && !(t.shape(residual) == shape))
     return t.fail(
         fmt::format("linear: the residual {} is not {}", t.shape(residual).text(), shape.text()));
-  const Tensor y = t.make(shape, t.needs_grad(x) || t.needs_grad(w) || t.needs_grad(residual));
+  const Tensor y =
+      t.make(shape, t.needs_grad(x) || t.needs_grad(w) || t.needs_grad(residual), storage);
   t.backend().linear_forward(t.out(y), t.view(x), t.view(w), t.view(bias), t.view(residual));
   if (t.needs_grad(y)) {
     t.keep(x), t.keep(w);
@@ -340,9 +341,17 @@ Tensor linear(Tape& t, Tensor x, Tensor w, Tensor bias, Tensor residual) {
   return y;
 }
 
+Tensor own(Tape& t, Tensor x) {
+  if (!x || t.storage(x) == Storage::own) return x;
+  const Tensor y = t.make(t.shape(x), t.needs_grad(x));
+  t.backend().affine(t.out(y), t.view(x), 1, 0);
+  if (t.needs_grad(y)) t.record(y, [=](Tape& t) { t.pass_grad(y, x); });
+  return y;
+}
+
 Tensor gate(Tape& t, Tensor x) {
   if (!x) return {};
-  const Tensor y = t.make(with_last(t.shape(x), t.shape(x)[-1] / 2), t.needs_grad(x));
+  const Tensor y = t.make(with_last(t.shape(x), t.shape(x)[-1] / 2), t.needs_grad(x), t.storage(x));
   t.backend().gate_forward(t.out(y), t.view(x));
   if (t.needs_grad(y)) {
     t.keep(x);

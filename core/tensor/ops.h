@@ -30,9 +30,14 @@ struct Heads {
   Tensor q, k, v;
 };
 Heads split_heads(Tape&, Tensor x, int heads, int kv_heads);
-Tensor norm(Tape&, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps);
+// Where a storage is given, the result is stored so.
+Tensor norm(Tape&, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps,
+            Storage = Storage::own);
 // x [.., I] w^T [O, I] (+ bias [O]) (+ residual [.., O]) -> [.., O]
-Tensor linear(Tape&, Tensor x, Tensor w, Tensor bias = {}, Tensor residual = {});
+Tensor linear(Tape&, Tensor x, Tensor w, Tensor bias = {}, Tensor residual = {},
+              Storage = Storage::own);
+// x in the backend's own storage: itself where it is stored so.
+Tensor own(Tape&, Tensor x);
 Tensor gate(Tape&, Tensor x);  // [.., 2F] -> [.., F]
 Tensor dropout(Tape&, Tensor x, const Dropout&);
 Tensor softmax(Tape&, Tensor scores, std::int64_t first);

@@ -49,11 +49,12 @@ Tensor Tape::now(Tensor t) {
   return t;
 }
 
-Tensor Tape::make(const Shape& shape, bool needs_grad) {
+Tensor Tape::make(const Shape& shape, bool needs_grad, Storage storage) {
   Slot slot;
   slot.shape = shape;
+  slot.storage = storage;
   slot.needs_grad = needs_grad && recording_;
-  slot.data = arena_.take(bytes(shape));
+  slot.data = arena_.take(bytes(slot));
   slots_.push_back(slot);
   return {static_cast<std::uint32_t>(slots_.size() - 1)};
 }
@@ -77,9 +78,9 @@ Out Tape::grad(Tensor t) {
     slot.parameter->has_grad = true;
     return {slot.parameter->grad, shape, add};
   }
-  if (slot.grad != nullptr) return {slot.grad, shape, true};
-  slot.grad = arena_.take(bytes(shape));
-  return {slot.grad, shape, false};
+  if (slot.grad != nullptr) return {slot.grad, shape, true, slot.storage};
+  slot.grad = arena_.take(bytes(slot));
+  return {slot.grad, shape, false, slot.storage};
 }
 
 Out Tape::grad_over(Tensor t) {
@@ -90,7 +91,7 @@ Out Tape::grad_over(Tensor t) {
   slot.grad = std::exchange(slot.data, nullptr);
   slot.owned = false;
   slot.dropped = true;
-  return {slot.grad, slots_[t.id].shape, false};
+  return {slot.grad, slots_[t.id].shape, false, slot.storage};
 }
 
 View Tape::grad_view(Tensor t) const {
@@ -98,13 +99,13 @@ View Tape::grad_view(Tensor t) const {
   const Slot& slot = slots_[root(t)];
   if (slot.parameter != nullptr)
     return slot.parameter->has_grad ? View{slot.parameter->grad, slots_[t.id].shape} : View{};
-  return slot.grad != nullptr ? View{slot.grad, slots_[t.id].shape} : View{};
+  return slot.grad != nullptr ? View{slot.grad, slots_[t.id].shape, slot.storage} : View{};
 }
 
 void Tape::pass_grad(Tensor from, Tensor to) {
   if (!needs_grad(to)) return;
   Slot &source = slots_[root(from)], &target = slots_[root(to)];
-  if (target.parameter == nullptr && target.grad == nullptr) {
+  if (target.parameter == nullptr && target.grad == nullptr && target.storage == source.storage) {
     std::swap(target.grad, source.grad);
   } else {
     backend_.affine(grad(to), grad_view(from), 1, 0);
@@ -118,7 +119,7 @@ void Tape::drop(Tensor t) {
 }
 
 void Tape::give_back_values(Slot& slot) {
-  arena_.give_back(slot.data, bytes(slot.shape));
+  arena_.give_back(slot.data, bytes(slot));
   slot.data = nullptr;
   slot.owned = false;
   slot.dropped = true;
@@ -136,15 +137,15 @@ void Tape::forget(const Node& node) {
 }
 
 Out Tape::scratch(const Shape& shape) {
-  return {arena_.take(bytes(shape)), shape, false};
+  return {arena_.take(bytes(shape, Storage::own)), shape, false};
 }
 void Tape::release(Out scratch) {
-  arena_.give_back(scratch.data, bytes(scratch.shape));
+  arena_.give_back(scratch.data, bytes(scratch.shape, scratch.storage));
 }
 
 void Tape::free_slot(Slot& slot) {
-  if (slot.owned && slot.data != nullptr) arena_.give_back(slot.data, bytes(slot.shape));
-  if (slot.grad != nullptr) arena_.give_back(slot.grad, bytes(slot.shape));
+  if (slot.owned && slot.data != nullptr) arena_.give_back(slot.data, bytes(slot));
+  if (slot.grad != nullptr) arena_.give_back(slot.grad, bytes(slot));
   slot.data = slot.grad = nullptr;
   slot.owned = false;
 }

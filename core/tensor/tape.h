@@ -50,8 +50,8 @@ class Tape {
   Tensor leaf(Parameter& p);
   Tensor constant(const Shape& shape, const double* data);
   Tensor constant(const Shape& shape, const float* data);
-  // Uninitialised, to be written by the op that makes it.
-  Tensor make(const Shape& shape, bool needs_grad);
+  // Uninitialised, to be written by the op that makes it. Its gradient is stored as it is.
+  Tensor make(const Shape& shape, bool needs_grad, Storage storage = Storage::own);
   // The same values under another shape of equal count.
   Tensor alias(Tensor t, const Shape& shape);
 
@@ -74,12 +74,13 @@ class Tape {
   // Of a constant [rows, N] that is a line by rows, the slopes [rows] (slopes.h), where the backend
   // asks for them; else nothing. What ops make of a constant is another tensor, without slopes.
   std::span<const float> slopes(Tensor t) const { return slots_[t.id].slopes; }
+  Storage storage(Tensor t) const { return slots_[root(t)].storage; }
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
   View view(Tensor t) const {
     PES_CHECK(!t || (!slots_[root(t)].dropped && slots_[t.id].make == nullptr));
-    return t ? View{slots_[root(t)].data, slots_[t.id].shape} : View{};
+    return t ? View{slots_[root(t)].data, slots_[t.id].shape, storage(t)} : View{};
   }
-  Out out(Tensor t) { return {slots_[root(t)].data, slots_[t.id].shape, false}; }
+  Out out(Tensor t) { return {slots_[root(t)].data, slots_[t.id].shape, false, storage(t)}; }
   // Where to put a contribution to t's gradient: replaces at the first call, adds afterwards.
   // Without data where t needs none.
   Out grad(Tensor t);
@@ -164,6 +165,7 @@ class Tape {
   struct Slot {
     Shape shape;
     std::uint32_t alias_of = 0;
+    Storage storage = Storage::own;  // of data and grad
     bool needs_grad = false;
     bool owned = true;  // data belongs to the arena
     bool dropped = false;
@@ -188,9 +190,11 @@ class Tape {
   }
   template <class Number>
   Tensor upload(const Shape& shape, const Number* data);
-  std::size_t bytes(const Shape& s) const {
-    return static_cast<std::size_t>(s.count()) * backend_.element_size();
+  std::size_t bytes(const Shape& s, Storage storage) const {
+    return static_cast<std::size_t>(s.count()) *
+           (storage == Storage::bf16 ? sizeof(std::uint16_t) : backend_.element_size());
   }
+  std::size_t bytes(const Slot& s) const { return bytes(s.shape, s.storage); }
   void free_slot(Slot& slot);
   void give_back_values(Slot& slot);
   void forget(const Node&);  // what it read

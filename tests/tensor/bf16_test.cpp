@@ -3,14 +3,17 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "backend/cpu/bf16.h"
 #include "backend/cpu/outer_bf16.h"
+#include "backend/cpu/panels.h"
 #include "base/error.h"
 #include "pesuite/random.hpp"
 #include "tensor/ops.h"
+#include "tests/support.h"
 
 namespace pesuite {
 namespace {
@@ -27,6 +30,12 @@ double rounded(float x) {
   return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
 }
 
+std::vector<Bf16> in_bf16(const std::vector<float>& x) {
+  std::vector<Bf16> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) store(out[i], x[i]);
+  return out;
+}
+
 TEST(OuterBf16, SumsProductsOfRoundedInputs) {
   if (!outer_bf16_available()) GTEST_SKIP() << "no AVX512-BF16 here";
   const struct {
@@ -40,9 +49,16 @@ TEST(OuterBf16, SumsProductsOfRoundedInputs) {
       const auto b = values(static_cast<std::size_t>(K * N), 2);
       const auto before = values(static_cast<std::size_t>(M * N), 3);
       auto one = before, three = before;
-      outer_bf16(one.data(), a.data(), b.data(), M, N, K, add, panels.first(1));
-      outer_bf16(three.data(), a.data(), b.data(), M, N, K, add, panels);
+      outer_bf16(one.data(), {a.data(), true}, {b.data(), false}, M, N, K, add, panels.first(1));
+      outer_bf16(three.data(), {a.data(), true}, {b.data(), false}, M, N, K, add, panels);
       EXPECT_EQ(one, three) << "threads change nothing";
+      const auto a16 = in_bf16(a), b16 = in_bf16(b);
+      auto half = before, stored = before;
+      const Matrix left{a16.data(), true, Storage::bf16}, right{b16.data(), false, Storage::bf16};
+      outer_bf16(half.data(), {a.data(), true}, right, M, N, K, add, panels);
+      outer_bf16(stored.data(), left, right, M, N, K, add, panels);
+      EXPECT_EQ(one, half) << "rounded here or there";
+      EXPECT_EQ(one, stored);
       for (std::int64_t m = 0; m < M; ++m)
         for (std::int64_t n = 0; n < N; n += 5) {
           const auto at = static_cast<std::size_t>(m * N + n);
@@ -54,6 +70,45 @@ TEST(OuterBf16, SumsProductsOfRoundedInputs) {
               << M << " " << N << " " << K << ", place " << m << " " << n;
         }
     }
+}
+
+// As oneDNN's reorder makes them, which the tests of linear layers check besides.
+TEST(Panels, HoldTheColumnsOfTheOperand) {
+  if (!panels::available()) GTEST_SKIP() << "no AVX-512 here";
+  const bool halves = bf16::best_kernel() != bf16::Kernel::none;
+  const struct {
+    std::int64_t K, N;
+  } sizes[] = {{32, 64}, {64, 1}, {96, 80}, {32, 200}, {704, 130}};
+  for (const auto& [K, N] : sizes) {
+    const auto b = values(static_cast<std::size_t>(K * N), 1);  // [K, N]
+    auto transposed = b;                                        // [N, K]
+    for (std::int64_t k = 0; k < K; ++k)
+      for (std::int64_t n = 0; n < N; ++n)
+        transposed[static_cast<std::size_t>(n * K + k)] = b[static_cast<std::size_t>(k * N + n)];
+    const auto count = static_cast<std::size_t>((N + 63) / 64 * 64 * K);
+    const auto element = [&](std::int64_t k, std::int64_t n) {
+      return n < N ? b[static_cast<std::size_t>(k * N + n)] : 0.0f;
+    };
+    for (const int threads : {1, 2}) {
+      std::vector<float> whole(count, -1);
+      panels::pack(whole.data(), transposed.data(), K, N, threads);
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i)
+        ASSERT_EQ(whole[static_cast<std::size_t>(i)], element(i / 64 % K, i / 64 / K * 64 + i % 64))
+            << K << " " << N << ", place " << i;
+      if (!halves) continue;
+      std::vector<bf16::Word> rows(count / 2, 1), columns(count / 2, 2);
+      panels::pack(rows.data(), b.data(), false, K, N, threads);
+      panels::pack(columns.data(), transposed.data(), true, K, N, threads);
+      EXPECT_EQ(rows, columns) << K << " " << N;
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(count / 2); ++i) {
+        const std::int64_t k = i / 64 % (K / 2), n = i / 64 / (K / 2) * 64 + i % 64;
+        const bf16::Word wanted = round_to_bf16(element(2 * k, n)).bits |
+                                  static_cast<bf16::Word>(round_to_bf16(element(2 * k + 1, n)).bits)
+                                      << 16;
+        ASSERT_EQ(rows[static_cast<std::size_t>(i)], wanted) << K << " " << N << ", word " << i;
+      }
+    }
+  }
 }
 
 // Both kernels on the same words: exact products, sums in fp32.
@@ -134,6 +189,91 @@ TEST(PrecisionBf16, LinearLayersAreNearFp32) {
   const double relative = std::sqrt(difference / size);
   EXPECT_LT(relative, 0.006) << "two roundings to 8 bits";
   EXPECT_GT(relative, 1e-5) << "it is another precision";
+}
+
+// A layer's MLP whose activations are stored as the backend wants them, beside the reference, which
+// stores all of them whole. x [2, 9, 40]; two products and a reader of the numbers themselves share
+// the normalized x, so that its gradient is added to in bf16.
+class StoredActivations : public ::testing::TestWithParam<Unary> {};
+
+TEST_P(StoredActivations, AreNearTheReference) {
+  if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
+  constexpr std::int64_t W = 40, F = 72;
+  const bool gelu = GetParam() == Unary::gelu;
+  const auto values = [](const Shape& shape, std::uint64_t seed, double scale) {
+    return testing::random_values(shape, seed, scale);
+  };
+  const std::vector<testing::Values> in = {values({2, 9, W}, 1, 1),
+                                           values({W}, 2, 1),
+                                           values({2 * F, W}, 3, 0.2),
+                                           values({2 * F}, 4, 0.2),
+                                           values({W, gelu ? 2 * F : F}, 5, 0.2),
+                                           values({W, W}, 6, 0.2)};
+  Storage seen{};
+  const testing::Build build = [&](Tape& t, const std::vector<Tensor>& x) {
+    const Storage stored = t.backend().activations();
+    const Tensor h = ops::norm(t, x[0], x[1], {}, Norm::rms, 1e-6, stored);
+    const Tensor up = ops::linear(t, h, x[2], x[3], {}, stored);
+    const Tensor inner = gelu ? ops::unary(t, Unary::gelu, up) : ops::gate(t, up);
+    seen = t.storage(inner);
+    const Tensor side = ops::unary(t, Unary::tanh, ops::own(t, h));
+    const Tensor sum = ops::binary(t, Binary::add, ops::linear(t, h, x[5]), side);
+    return ops::linear(t, inner, x[4], {}, sum);
+  };
+  const testing::Result wanted = run(*open_backend("reference", {}), in, build);
+  EXPECT_EQ(seen, Storage::own);
+  const auto in_bf16 = [&](int threads) {
+    return run(*open_backend("cpu", {.threads = threads, .precision = Precision::bf16}), in, build);
+  };
+  const testing::Result one = in_bf16(1), two = in_bf16(2);
+  EXPECT_EQ(seen, Storage::bf16);
+  ASSERT_EQ(one.failure, "");
+  const auto apart = [](const testing::Values& a, const testing::Values& b) {
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < b.data.size(); ++i) {
+      difference += std::pow(a.data[i] - b.data[i], 2);
+      size += std::pow(b.data[i], 2);
+    }
+    return std::sqrt(difference / size);
+  };
+  EXPECT_LT(apart(one.y, wanted.y), 0.01);
+  EXPECT_EQ(one.y.data, two.y.data) << "threads change nothing";
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    EXPECT_LT(apart(one.gradients[i], wanted.gradients[i]), 0.015) << "of input " << i;
+    EXPECT_GT(apart(one.gradients[i], wanted.gradients[i]), 1e-5) << "it is another precision";
+    EXPECT_EQ(one.gradients[i].data, two.gradients[i].data) << "of input " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Mlp, StoredActivations, ::testing::Values(Unary::gelu, Unary::sigmoid),
+                         [](const auto& info) {
+                           return info.param == Unary::gelu ? "gelu" : "swiglu";
+                         });
+
+TEST(StoredActivations, KeepWhatIsNoNumber) {
+  if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
+  const auto backend = open_backend("cpu", {.threads = 1, .precision = Precision::bf16});
+  Tape tape(*backend);
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> in = {1.0f,
+                                 std::bit_cast<float>(0x7fffffffu),
+                                 infinity,
+                                 -infinity,
+                                 std::bit_cast<float>(0x3f808000u),
+                                 std::bit_cast<float>(0x3f818000u),
+                                 std::bit_cast<float>(0x7f7fffffu)};
+  const Shape shape = {static_cast<std::int64_t>(in.size())};
+  const Tensor x = tape.constant(shape, in.data()), y = tape.make(shape, false, Storage::bf16);
+  backend->affine(tape.out(y), tape.view(x), 1, 0);
+  std::vector<float> out(in.size());
+  backend->download(out.data(), tape.view(ops::own(tape, y)));
+  EXPECT_EQ(out[0], 1.0f);
+  EXPECT_TRUE(std::isnan(out[1]));
+  EXPECT_EQ(out[2], infinity);
+  EXPECT_EQ(out[3], -infinity);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(out[4]), 0x3f800000u) << "ties go to even";
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(out[5]), 0x3f820000u);
+  EXPECT_EQ(out[6], infinity) << "rounded up";
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ HWY_INLINE void DropoutFactors(const HeadBlocks& h, I i, I j0, float* keep) {
 }
 
 // y [E] = sum over e of a b, for delta.
-HWY_MAYBE_UNUSED inline float Dot(const float* a, const float* b, I n) {
+template <class T>
+HWY_INLINE float DotOf(const T* a, const T* b, I n) {
   const F32 d;
   V32 s = hn::Zero(d);
   for (I i = 0; i < n; i += kLanes) {
@@ -58,6 +59,9 @@ HWY_MAYBE_UNUSED inline float Dot(const float* a, const float* b, I n) {
     s = hn::MulAdd(Load(d, a + i, m), Load(d, b + i, m), s);
   }
   return SumOf(d, s);
+}
+HWY_MAYBE_UNUSED inline float Dot(const float* a, const float* b, I n) {
+  return DotOf(a, b, n);
 }
 
 // y [width] (+)= scale x

@@ -42,10 +42,10 @@ HWY_INLINE void FetchQuarter(const bf16::Word* next, I words, I quarter) {
     hwy::Prefetch(next + at);
 }
 
-// Rows first_row .. first_row + rows - 1 (at most 64): y [rows, y_stride] and lse.
-// work: 16 * 64 + 16 * 32 + 64 * EP floats.
-void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows, float* y,
-                    I y_stride, bool add, float* lse, float* work) {
+// Rows first_row .. first_row + rows - 1 (at most 64): y [rows, y_stride], stored as `storage`
+// says, and lse. work: 16 * 64 + 16 * 32 + 64 * EP floats.
+void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows, void* y,
+                    Storage storage, I y_stride, bool add, float* lse, float* work) {
   const F32 d;
   constexpr float none = -std::numeric_limits<float>::infinity();
   const bf16::Multiplier multiplier(bf16::best_kernel());
@@ -111,9 +111,11 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
   for (I r = 0; r < rows; ++r) {
     lse[r] = top[r] + std::log(total[r]);
     const V32 scale = hn::Set(d, 1.0f / total[r]);
-    for (I e = 0; e < h.E; e += kLanes)
-      Put(d, hn::Mul(hn::LoadU(d, o + r * w.EP + e), scale), y + r * y_stride + e,
-          static_cast<std::size_t>(h.E - e), add);
+    as_stored(y, storage, [&](auto* to) HWY_ATTR {
+      for (I e = 0; e < h.E; e += kLanes)
+        Put(d, hn::Mul(hn::LoadU(d, o + r * w.EP + e), scale), to + r * y_stride + e,
+            static_cast<std::size_t>(h.E - e), add);
+    });
   }
 }
 
@@ -192,6 +194,13 @@ void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row,
                      dk, kBlock, true);
 }
 
+// Sum of a b [n], both stored alike.
+float StoredDot(const void* a, const void* b, Storage storage, I n) {
+  return as_stored(a, storage, [&]<class T>(const T* first) HWY_ATTR {
+    return DotOf(first, static_cast<const T*>(b), n);
+  });
+}
+
 }  // namespace pesuite::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -202,7 +211,7 @@ namespace pesuite {
 HWY_EXPORT(ForwardBlock16);
 HWY_EXPORT(BackwardBlock16);
 HWY_EXPORT(TransposeBlocks);
-HWY_EXPORT(Dot);
+HWY_EXPORT(StoredDot);
 HWY_EXPORT(PutScaled);
 
 namespace {
@@ -284,8 +293,8 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
                       static_cast<float>(a.scale));
       const auto rows = [&](Index i0, float* work) {
         HWY_DYNAMIC_DISPATCH(ForwardBlock16)
-        (w, n, i0, std::min(block, z.T - i0), out(y) + (b * z.T + i0) * z.H * z.E + h * z.E,
-         z.H * z.E, y.add, out(lse) + (b * z.H + h) * z.T + i0, work);
+        (w, n, i0, std::min(block, z.T - i0), at(y, (b * z.T + i0) * z.H * z.E + h * z.E),
+         y.storage, z.H * z.E, y.add, out(lse) + (b * z.H + h) * z.T + i0, work);
       };
       if (few) {
         const Index chunks = (z.T + block - 1) / block;
@@ -309,6 +318,7 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
 
 void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
                                          View y, View lse, const AttentionInput& a) {
+  PES_CHECK(dy.storage == y.storage);
   const Sizes16 z(a);
   const Index length = a.first + z.T;  // of the distance table
   const Index table = a.distance ? length + 3 * block : 0;
@@ -357,8 +367,8 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
     thread_local std::vector<HeadWords> operands;
     heads.clear(), operands.clear();
     for (Index n = 0; n < z.group; ++n) {
-      const Index h = g * z.group + n, at = b * z.T * z.H * z.E + h * z.E;
-      const float *q = queries(a, z, b, h), *dy_head = in(dy) + at;
+      const Index h = g * z.group + n, start = b * z.T * z.H * z.E + h * z.E, row = z.H * z.E;
+      const float* q = queries(a, z, b, h);
       const auto scale = static_cast<float>(a.scale);
       HeadBlocks w = head_of(a, z, b, h, m.distances + n * table);
       HeadWords o{};
@@ -369,18 +379,24 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
       Word* const q_columns = words(m.q_columns) + n * pairs * z.DP;
       Word* const dy_columns = words(m.dy_columns) + n * pairs * z.EP;
       bf16::pack_rows(packed_q, z.DW, q, z.D, z.D, z.T, scale);
-      bf16::pack_rows(packed_dy, z.EW, dy_head, z.H * z.E, z.E, z.T, 1);
       bf16::pack_pairs(words(m.pairs), pairs, z.DP, q, z.D, z.D, z.T);
       transpose(q_columns, words(m.pairs), z.DP, pairs);
-      bf16::pack_pairs(words(m.pairs), pairs, z.EP, dy_head, z.H * z.E, z.E, z.T);
+      if (dy.storage == Storage::bf16) {
+        const auto* of_head = static_cast<const Bf16*>(at(dy, start));
+        bf16::pack_rows(packed_dy, z.EW, of_head, row, z.E, z.T);
+        bf16::pack_pairs(words(m.pairs), pairs, z.EP, of_head, row, z.E, z.T);
+      } else {
+        bf16::pack_rows(packed_dy, z.EW, in(dy) + start, row, z.E, z.T, 1);
+        bf16::pack_pairs(words(m.pairs), pairs, z.EP, in(dy) + start, row, z.E, z.T);
+      }
       transpose(dy_columns, words(m.pairs), z.EP, pairs);
       o.q = packed_q, o.dy = packed_dy, o.q_columns = q_columns, o.dy_columns = dy_columns;
       o.dq = m.dq + n * z.rows * z.DP;
       w.lse = in(lse) + (b * z.H + h) * z.T;
       w.delta = m.delta + n * z.T;
       for (Index i = 0; i < z.T; ++i)
-        m.delta[n * z.T + i] =
-            HWY_DYNAMIC_DISPATCH(Dot)(dy_head + i * z.H * z.E, in(y) + at + i * z.H * z.E, z.E);
+        m.delta[n * z.T + i] = HWY_DYNAMIC_DISPATCH(StoredDot)(
+            at(dy, start + i * row), at(y, start + i * row), y.storage, z.E);
       if (ddistance) w.dreversed = m.ddistances + n * table + length + block;
       set_dbias(w, dbias, z, b, h);
       heads.push_back(w);

@@ -147,6 +147,16 @@ PESUITE_BF16 void pack_rows(Word* to, Index words, const float* from, Index stri
     }
 }
 
+PESUITE_BF16 void pack_rows(Word* to, Index words, const Bf16* from, Index stride, Index width,
+                            Index rows) {
+  for (Index r = 0; r < rows; ++r)
+    for (Index w = 0; w < words; w += 8) {
+      const __mmask16 here = first_lanes(width - 2 * w);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + r * words + w),
+                          _mm256_maskz_loadu_epi16(here, from + r * stride + 2 * w));
+    }
+}
+
 PESUITE_BF16 void round(std::uint16_t* to, const float* from, Index count) {
   Index i = 0;
   for (; i + 32 <= count; i += 32) {
@@ -162,10 +172,32 @@ PESUITE_BF16 void round(std::uint16_t* to, const float* from, Index count) {
   }
 }
 
-PESUITE_BF16 void pack_pairs(Word* to, Index pairs, Index columns, const float* from, Index stride,
-                             Index width, Index rows) {
+namespace {
+
+// Of 16 numbers of one row and 16 of the next.
+PESUITE_BF16 inline __m512i zipped(__m512i both) {
   const __m512i zip = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
                                        23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(zip, both);
+}
+
+}  // namespace
+
+PESUITE_BF16 void pack_pairs(Word* to, Index pairs, Index columns, const Bf16* from, Index stride,
+                             Index width, Index rows) {
+  for (Index p = 0; p < pairs; ++p)
+    for (Index c = 0; c < columns; c += 16) {
+      const __mmask16 here = first_lanes(width - c);
+      const Bf16* at = from + 2 * p * stride + c;
+      const __m256i lower = _mm256_maskz_loadu_epi16(2 * p < rows ? here : 0, at),
+                    upper = _mm256_maskz_loadu_epi16(2 * p + 1 < rows ? here : 0, at + stride);
+      _mm512_storeu_si512(to + p * columns + c,
+                          zipped(_mm512_inserti64x4(_mm512_castsi256_si512(lower), upper, 1)));
+    }
+}
+
+PESUITE_BF16 void pack_pairs(Word* to, Index pairs, Index columns, const float* from, Index stride,
+                             Index width, Index rows) {
   for (Index p = 0; p < pairs; ++p)
     for (Index c = 0; c < columns; c += 16) {
       const __mmask16 here = first_lanes(width - c);
@@ -173,7 +205,7 @@ PESUITE_BF16 void pack_pairs(Word* to, Index pairs, Index columns, const float* 
       const __m512 lower = _mm512_maskz_loadu_ps(2 * p < rows ? here : 0, at),
                    upper = _mm512_maskz_loadu_ps(2 * p + 1 < rows ? here : 0, at + stride);
       const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(upper, lower));
-      _mm512_storeu_si512(to + p * columns + c, _mm512_permutexvar_epi16(zip, both));
+      _mm512_storeu_si512(to + p * columns + c, zipped(both));
     }
 }
 
@@ -234,6 +266,8 @@ Kernel best_kernel() {
   return Kernel::none;
 }
 void pack_rows(Word*, Index, const float*, Index, Index, Index, float) {}
+void pack_rows(Word*, Index, const Bf16*, Index, Index, Index) {}
+void pack_pairs(Word*, Index, Index, const Bf16*, Index, Index, Index) {}
 void round(std::uint16_t*, const float*, Index) {}
 void pack_pairs(Word*, Index, Index, const float*, Index, Index, Index) {}
 Multiplier::Multiplier(Kernel) : tiles_(false) {}

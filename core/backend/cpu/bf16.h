@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "backend/cpu/stored.h"
+
 namespace pesuite::bf16 {
 
 using Index = std::int64_t;
@@ -22,11 +24,14 @@ constexpr Index grain = 16;
 // `width` is 0.
 void pack_rows(Word* to, Index words, const float* from, Index stride, Index width, Index rows,
                float scale);
+void pack_rows(Word* to, Index words, const Bf16* from, Index stride, Index width, Index rows);
 // to [count]: from [count], rounded to the nearest.
 void round(std::uint16_t* to, const float* from, Index count);
 // to [pairs, columns]: rows 2r and 2r + 1 of from [rows, width] in a word; what is behind `rows` or
 // `width` is 0.
 void pack_pairs(Word* to, Index pairs, Index columns, const float* from, Index stride, Index width,
+                Index rows);
+void pack_pairs(Word* to, Index pairs, Index columns, const Bf16* from, Index stride, Index width,
                 Index rows);
 
 // Products of one thread, between construction and destruction: tiles are set up by thread.

@@ -13,16 +13,20 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/stored.h"
 #include "backend/factory.h"
+#include "base/error.h"
 
 namespace pesuite {
 
 using Index = std::int64_t;
 
 inline const float* in(View v) {
+  PES_CHECK(v.storage == Storage::own);
   return static_cast<const float*>(v.data);
 }
 inline float* out(Out o) {
+  PES_CHECK(o.storage == Storage::own);
   return static_cast<float*>(o.data);
 }
 
@@ -36,6 +40,7 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::string description() const override;
   std::size_t element_size() const override { return sizeof(float); }
+  Storage activations() const override { return bf16_ ? Storage::bf16 : Storage::own; }
 
   void* allocate(std::size_t bytes) override;
   void release(void* memory) noexcept override;

@@ -18,8 +18,8 @@ namespace pesuite::HWY_NAMESPACE {
 using Index = std::int64_t;
 
 // y[i] (+)= f(x[i]) in vectors.
-template <class F>
-HWY_INLINE void Map(float* y, const float* x, std::size_t n, bool add, F f) {
+template <class T, class F>
+HWY_INLINE void Map(T* y, const T* x, std::size_t n, bool add, F f) {
   const F32 d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d))
     Put(d, f(d, Load(d, x + i, n - i)), y + i, n - i, add);
@@ -28,6 +28,11 @@ HWY_INLINE void Map(float* y, const float* x, std::size_t n, bool add, F f) {
 template <class F>
 HWY_INLINE void MapScalar(float* y, const float* x, std::size_t n, bool add, F f) {
   for (std::size_t i = 0; i < n; ++i) y[i] = f(x[i]) + (add ? y[i] : 0.0f);
+}
+
+template <class T>
+HWY_INLINE void GeluForward(T* y, const T* x, std::size_t n, bool add) {
+  Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return hn::Mul(v, NormalCdf(d, v)); });
 }
 
 void UnaryForward(float* y, const float* x, std::size_t n, bool add, Unary op) {
@@ -42,8 +47,7 @@ void UnaryForward(float* y, const float* x, std::size_t n, bool add, Unary op) {
     case Unary::abs: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Abs(v); });
     case Unary::sqrt: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Sqrt(v); });
     case Unary::floor: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Floor(v); });
-    case Unary::gelu:
-      return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return hn::Mul(v, NormalCdf(d, v)); });
+    case Unary::gelu: return GeluForward(y, x, n, add);
     case Unary::log: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Log(d, v); });
     case Unary::tanh: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Tanh(d, v); });
     case Unary::softplus:
@@ -54,15 +58,24 @@ void UnaryForward(float* y, const float* x, std::size_t n, bool add, Unary op) {
 }
 
 // dx (+)= dy * f(x, y)
-template <class F>
-HWY_INLINE void MapBackward(float* dx, const float* dy, const float* x, const float* y,
-                            std::size_t n, bool add, F f) {
+template <class T, class F>
+HWY_INLINE void MapBackward(T* dx, const T* dy, const T* x, const T* y, std::size_t n, bool add,
+                            F f) {
   const F32 d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     const std::size_t m = n - i;
     const V32 slope = f(d, Load(d, x + i, m), Load(d, y + i, m));
     Put(d, hn::Mul(Load(d, dy + i, m), slope), dx + i, m, add);
   }
+}
+
+template <class T>
+HWY_INLINE void GeluBackward(T* dx, const T* dy, const T* x, std::size_t n, bool add) {
+  MapBackward(dx, dy, x, x, n, add, [](F32 d, V32 v, V32) HWY_ATTR {
+    const V32 density =
+        hn::Mul(Exp(d, hn::Mul(hn::Mul(v, v), hn::Set(d, -0.5f))), hn::Set(d, 0.3989422804014327f));
+    return hn::MulAdd(v, density, NormalCdf(d, v));
+  });
 }
 
 void UnaryBackward(float* dx, const float* dy, const float* x, const float* y, std::size_t n,
@@ -91,12 +104,7 @@ void UnaryBackward(float* dx, const float* dy, const float* x, const float* y, s
         return hn::IfThenElseZero(hn::Gt(vy, hn::Zero(d)), hn::Div(hn::Set(d, 0.5f), vy));
       });
     case Unary::floor: return run([](F32 d, V32, V32) HWY_ATTR { return hn::Zero(d); });
-    case Unary::gelu:
-      return run([](F32 d, V32 vx, V32) HWY_ATTR {
-        const V32 density = hn::Mul(Exp(d, hn::Mul(hn::Mul(vx, vx), hn::Set(d, -0.5f))),
-                                    hn::Set(d, 0.3989422804014327f));
-        return hn::MulAdd(vx, density, NormalCdf(d, vx));
-      });
+    case Unary::gelu: return GeluBackward(dx, dy, x, n, add);
     case Unary::sin:
     case Unary::cos:
       for (std::size_t i = 0; i < n; ++i) {
@@ -169,13 +177,21 @@ float Sum(const float* x, std::size_t n) {
   return SumOf(d, s);
 }
 
-void Affine(float* y, const float* x, Index sx, std::size_t n, bool add, float scale, float shift) {
+template <class Y, class X>
+HWY_INLINE void AffineOf(Y* y, const X* x, Index sx, std::size_t n, bool add, float scale,
+                         float shift) {
   const F32 d;
   const V32 s = hn::Set(d, scale), c = hn::Set(d, shift);
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     const V32 v = sx == 0 ? hn::Set(d, *x) : Load(d, x + i, n - i);
     Put(d, hn::MulAdd(v, s, c), y + i, n - i, add);
   }
+}
+void Affine(void* y, Storage to, const void* x, Storage from, Index sx, std::size_t n, bool add,
+            float scale, float shift) {
+  as_stored(y, to, [&](auto* out) HWY_ATTR {
+    as_stored(x, from, [&](auto* in) HWY_ATTR { AffineOf(out, in, sx, n, add, scale, shift); });
+  });
 }
 
 // Columns first .. first + n - 1 of row 0; first a multiple of 64.
@@ -196,14 +212,16 @@ void DropoutRow(float* y, const float* x, std::size_t first, std::size_t n, bool
 }
 
 // One row: y [F] = silu(g) u, x = [g, u] [2F].
-void GateForward(float* y, const float* x, std::size_t F, bool add) {
+template <class T>
+HWY_INLINE void GateRow(T* y, const T* x, std::size_t F, bool add) {
   const F32 d;
   for (std::size_t i = 0; i < F; i += hn::Lanes(d)) {
     const V32 g = Load(d, x + i, F - i), u = Load(d, x + F + i, F - i);
     Put(d, hn::Mul(hn::Mul(g, Sigmoid(d, g)), u), y + i, F - i, add);
   }
 }
-void GateBackward(float* dx, const float* dy, const float* x, std::size_t F, bool add) {
+template <class T>
+HWY_INLINE void GateRowBackward(T* dx, const T* dy, const T* x, std::size_t F, bool add) {
   const F32 d;
   const V32 one = hn::Set(d, 1.0f);
   for (std::size_t i = 0; i < F; i += hn::Lanes(d)) {
@@ -214,6 +232,25 @@ void GateBackward(float* dx, const float* dy, const float* x, std::size_t F, boo
     Put(d, hn::Mul(hn::Mul(dv, u), slope), dx + i, m, add);
     Put(d, hn::Mul(hn::Mul(dv, g), s), dx + F + i, m, add);
   }
+}
+
+void GeluForward16(void* y, const void* x, std::size_t n, bool add) {
+  GeluForward(static_cast<Bf16*>(y), static_cast<const Bf16*>(x), n, add);
+}
+void GeluBackward16(void* dx, const void* dy, const void* x, std::size_t n, bool add) {
+  GeluBackward(static_cast<Bf16*>(dx), static_cast<const Bf16*>(dy), static_cast<const Bf16*>(x), n,
+               add);
+}
+
+void GateForward(void* y, const void* x, Storage storage, std::size_t F, bool add) {
+  as_stored(y, storage,
+            [&]<class T>(T* to) HWY_ATTR { GateRow(to, static_cast<const T*>(x), F, add); });
+}
+void GateBackward(void* dx, const void* dy, const void* x, Storage storage, std::size_t F,
+                  bool add) {
+  as_stored(dx, storage, [&]<class T>(T* to) HWY_ATTR {
+    GateRowBackward(to, static_cast<const T*>(dy), static_cast<const T*>(x), F, add);
+  });
 }
 
 }  // namespace pesuite::HWY_NAMESPACE
@@ -230,6 +267,8 @@ HWY_EXPORT(BinarySlope);
 HWY_EXPORT(Sum);
 HWY_EXPORT(Affine);
 HWY_EXPORT(DropoutRow);
+HWY_EXPORT(GeluForward16);
+HWY_EXPORT(GeluBackward16);
 HWY_EXPORT(GateForward);
 HWY_EXPORT(GateBackward);
 
@@ -287,13 +326,25 @@ struct Runs {
 }  // namespace
 
 void CpuBackend::unary_forward(Out y, View x, Unary op) {
+  const bool half = op == Unary::gelu && y.storage == Storage::bf16 && x.storage == y.storage;
   parallel(x.shape.count(), grain, [&](Index first, Index last) {
+    if (half) {
+      HWY_DYNAMIC_DISPATCH(GeluForward16)(at(y, first), at(x, first), size(last - first), y.add);
+      return;
+    }
     HWY_DYNAMIC_DISPATCH(UnaryForward)
     (out(y) + first, in(x) + first, size(last - first), y.add, op);
   });
 }
 void CpuBackend::unary_backward(Out dx, View dy, View x, View y, Unary op) {
+  const bool half = op == Unary::gelu && dx.storage == Storage::bf16 && dy.storage == dx.storage &&
+                    x.storage == dx.storage;
   parallel(x.shape.count(), grain, [&](Index first, Index last) {
+    if (half) {
+      HWY_DYNAMIC_DISPATCH(GeluBackward16)
+      (at(dx, first), at(dy, first), at(x, first), size(last - first), dx.add);
+      return;
+    }
     HWY_DYNAMIC_DISPATCH(UnaryBackward)
     (out(dx) + first, in(dy) + first, in(x) + first, in(y) + first, size(last - first), dx.add, op);
   });
@@ -375,8 +426,8 @@ void CpuBackend::affine(Out y, View x, double scale, double shift) {
   const Runs runs(y.shape, x.shape, {});
   each_run(y.shape, x.shape, {}, [&](Index o, Index ox, Index, Index n) {
     HWY_DYNAMIC_DISPATCH(Affine)
-    (out(y) + o, in(x) + ox, runs.step_a, size(n), y.add, static_cast<float>(scale),
-     static_cast<float>(shift));
+    (at(y, o), y.storage, at(x, ox), x.storage, runs.step_a, size(n), y.add,
+     static_cast<float>(scale), static_cast<float>(shift));
   });
 }
 void CpuBackend::dropout(Out y, View x, const Dropout& d) {
@@ -386,17 +437,19 @@ void CpuBackend::dropout(Out y, View x, const Dropout& d) {
   });
 }
 void CpuBackend::gate_forward(Out y, View x) {
+  PES_CHECK(y.storage == x.storage);
   const Index F = y.shape[-1];
   parallel(y.shape.count() / F, 16, [&](Index first, Index last) {
-    for (Index n = first; n < last; ++n)
-      HWY_DYNAMIC_DISPATCH(GateForward)(out(y) + n * F, in(x) + n * 2 * F, size(F), y.add);
+    for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(GateForward)
+    (at(y, n * F), at(x, n * 2 * F), y.storage, size(F), y.add);
   });
 }
 void CpuBackend::gate_backward(Out dx, View dy, View x) {
+  PES_CHECK(dx.storage == x.storage && dy.storage == x.storage);
   const Index F = dy.shape[-1];
   parallel(dy.shape.count() / F, 16, [&](Index first, Index last) {
     for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(GateBackward)
-    (out(dx) + n * 2 * F, in(dy) + n * F, in(x) + n * 2 * F, size(F), dx.add);
+    (at(dx, n * 2 * F), at(dy, n * F), at(x, n * 2 * F), x.storage, size(F), dx.add);
   });
 }
 

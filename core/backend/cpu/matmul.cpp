@@ -76,11 +76,12 @@ void CpuBackend::linear_forward(Out y, View x, View w, View bias, View residual)
   products_->run({.M = N,
                   .N = O,
                   .K = I,
-                  .a = {in(x), false},
+                  .a = {x.data, false, x.storage},
                   .b = {in(w), true},
                   .bias = in(bias),
                   .plus = in(residual),
-                  .c = out(y)});
+                  .c = y.data,
+                  .storage = y.storage});
 }
 
 void CpuBackend::linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) {
@@ -89,22 +90,25 @@ void CpuBackend::linear_backward(Out dx, Out dw, Out dbias, View dy, View x, Vie
     products_->run({.M = N,
                     .N = I,
                     .K = O,
-                    .a = {in(dy), false},
+                    .a = {dy.data, false, dy.storage},
                     .b = {in(w), false},
-                    .c = out(dx),
+                    .c = dx.data,
+                    .storage = dx.storage,
                     .add = dx.add});
   if (dw)
     products_->run({.M = O,
                     .N = I,
                     .K = N,
-                    .a = {in(dy), true},
-                    .b = {in(x), false},
+                    .a = {dy.data, true, dy.storage},
+                    .b = {x.data, false, x.storage},
                     .c = out(dw),
                     .add = dw.add});
   if (dbias)
     sum_columns(dbias, N, O, [&](Index first, Index last, float* partial) {
-      for (Index n = first; n < last; ++n)
-        for (Index o = 0; o < O; ++o) partial[o] += in(dy)[n * O + o];
+      as_stored(dy.data, dy.storage, [&](auto* from) {
+        for (Index n = first; n < last; ++n)
+          for (Index o = 0; o < O; ++o) partial[o] += from[n * O + o];
+      });
     });
 }
 

@@ -58,19 +58,25 @@ float* CpuBackend::workspace(int thread, std::size_t floats) {
 }
 
 void CpuBackend::upload(Out to, const double* from) {
-  for (Index i = 0; i < to.shape.count(); ++i) out(to)[i] = static_cast<float>(from[i]);
+  as_stored(to.data, to.storage, [&](auto* number) {
+    for (Index i = 0; i < to.shape.count(); ++i) store(number[i], static_cast<float>(from[i]));
+  });
 }
 void CpuBackend::upload(Out to, const float* from) {
-  std::copy_n(from, to.shape.count(), out(to));
+  as_stored(to.data, to.storage, [&](auto* number) {
+    for (Index i = 0; i < to.shape.count(); ++i) store(number[i], from[i]);
+  });
 }
 void CpuBackend::upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) {
   std::copy(from.begin(), from.end(), to);
 }
 void CpuBackend::download(float* to, View from) {
-  std::copy_n(in(from), from.shape.count(), to);
+  as_stored(from.data, from.storage,
+            [&](auto* number) { std::copy_n(number, from.shape.count(), to); });
 }
 void CpuBackend::download(double* to, View from) {
-  std::copy_n(in(from), from.shape.count(), to);
+  as_stored(from.data, from.storage,
+            [&](auto* number) { std::copy_n(number, from.shape.count(), to); });
 }
 void CpuBackend::download_tokens(std::span<std::int32_t> to, const std::int32_t* from) {
   std::copy_n(from, to.size(), to.begin());

@@ -15,8 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace pesuite::HWY_NAMESPACE {
 
 // y [W], stats [2]: mean and 1 / standard deviation. gain and bias may be null.
-void NormRow(float* y, float* stats, const float* x, const float* gain, const float* bias,
-             std::size_t W, bool add, Norm kind, float eps) {
+template <class Y>
+HWY_INLINE void NormRowTo(Y* y, float* stats, const float* x, const float* gain, const float* bias,
+                          std::size_t W, bool add, Norm kind, float eps) {
   const F32 d;
   const float scale = 1.0f / static_cast<float>(W);
   float mean = 0;
@@ -42,9 +43,16 @@ void NormRow(float* y, float* stats, const float* x, const float* gain, const fl
   }
 }
 
+void NormRow(void* y, Storage storage, float* stats, const float* x, const float* gain,
+             const float* bias, std::size_t W, bool add, Norm kind, float eps) {
+  as_stored(y, storage,
+            [&](auto* to) HWY_ATTR { NormRowTo(to, stats, x, gain, bias, W, add, kind, eps); });
+}
+
 // dx = rstd (g - mean(g) - z mean(g z)), g = dy gain, z the normalized input; rms has no mean(g).
-void NormRowBackward(float* dx, const float* dy, const float* x, const float* gain,
-                     const float* stats, std::size_t W, bool add, Norm kind) {
+template <class Y>
+HWY_INLINE void NormRowBackwardFrom(float* dx, const Y* dy, const float* x, const float* gain,
+                                    const float* stats, std::size_t W, bool add, Norm kind) {
   const F32 d;
   const V32 mean = hn::Set(d, stats[0]), rstd = hn::Set(d, stats[1]);
   V32 sum_g = hn::Zero(d), sum_gz = hn::Zero(d);
@@ -66,9 +74,17 @@ void NormRowBackward(float* dx, const float* dy, const float* x, const float* ga
   }
 }
 
+void NormRowBackward(float* dx, const void* dy, Storage storage, const float* x, const float* gain,
+                     const float* stats, std::size_t W, bool add, Norm kind) {
+  as_stored(dy, storage, [&](auto* from) HWY_ATTR {
+    NormRowBackwardFrom(dx, from, x, gain, stats, W, add, kind);
+  });
+}
+
 // dgain += dy z, dbias += dy; either may be null.
-void NormParameters(float* dgain, float* dbias, const float* dy, const float* x, const float* stats,
-                    std::size_t W) {
+template <class Y>
+HWY_INLINE void NormParametersFrom(float* dgain, float* dbias, const Y* dy, const float* x,
+                                   const float* stats, std::size_t W) {
   const F32 d;
   const V32 mean = hn::Set(d, stats[0]), rstd = hn::Set(d, stats[1]);
   for (std::size_t i = 0; i < W; i += hn::Lanes(d)) {
@@ -77,6 +93,12 @@ void NormParameters(float* dgain, float* dbias, const float* dy, const float* x,
     if (dgain != nullptr) Put(d, hn::Mul(g, z), dgain + i, W - i, true);
     if (dbias != nullptr) Put(d, g, dbias + i, W - i, true);
   }
+}
+
+void NormParameters(float* dgain, float* dbias, const void* dy, Storage storage, const float* x,
+                    const float* stats, std::size_t W) {
+  as_stored(dy, storage,
+            [&](auto* from) HWY_ATTR { NormParametersFrom(dgain, dbias, from, x, stats, W); });
 }
 
 }  // namespace pesuite::HWY_NAMESPACE
@@ -95,7 +117,7 @@ void CpuBackend::norm_forward(Out y, Out stats, View x, View gain, View bias, No
   const Index W = x.shape[-1];
   parallel(x.shape.count() / W, 64, [&](Index first, Index last) {
     for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(NormRow)
-    (out(y) + n * W, out(stats) + 2 * n, in(x) + n * W, in(gain), in(bias),
+    (at(y, n * W), y.storage, out(stats) + 2 * n, in(x) + n * W, in(gain), in(bias),
      static_cast<std::size_t>(W), y.add, kind, static_cast<float>(eps));
   });
 }
@@ -105,15 +127,15 @@ void CpuBackend::norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, Vi
   if (dx)
     parallel(N, 64, [&](Index first, Index last) {
       for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(NormRowBackward)
-      (out(dx) + n * W, in(dy) + n * W, in(x) + n * W, in(gain), in(stats) + 2 * n,
+      (out(dx) + n * W, at(dy, n * W), dy.storage, in(x) + n * W, in(gain), in(stats) + 2 * n,
        static_cast<std::size_t>(W), dx.add, kind);
     });
   const auto parameter = [&](Out g, bool is_bias) {
     if (g)
       sum_columns(g, N, W, [&](Index first, Index last, float* partial) {
         for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(NormParameters)
-        (is_bias ? nullptr : partial, is_bias ? partial : nullptr, in(dy) + n * W, in(x) + n * W,
-         in(stats) + 2 * n, static_cast<std::size_t>(W));
+        (is_bias ? nullptr : partial, is_bias ? partial : nullptr, at(dy, n * W), dy.storage,
+         in(x) + n * W, in(stats) + 2 * n, static_cast<std::size_t>(W));
       });
   };
   parameter(dgain, false);

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "backend/cpu/stored.h"
+
 // The kernel is compiled for processors that may not be this one; who calls it has asked.
 #define PESUITE_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
@@ -18,23 +20,33 @@ constexpr Index a_panel = 48, b_panel = 64;  // columns that stand together
 constexpr Index tile = 6;                    // rows of c in registers, by 4 vectors
 constexpr Index depth = 64;                  // pairs of rows between two visits to c
 
+// 16 numbers of each row in bf16, those of the first in the lower half.
+PESUITE_BF16 inline __m512i two_rows(const float* first, const float* second, __mmask16 of_first,
+                                     __mmask16 of_second) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(of_second, second),
+                                                       _mm512_maskz_loadu_ps(of_first, first)));
+}
+PESUITE_BF16 inline __m512i two_rows(const Bf16* first, const Bf16* second, __mmask16 of_first,
+                                     __mmask16 of_second) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_maskz_loadu_epi16(of_first, first)),
+                            _mm256_maskz_loadu_epi16(of_second, second), 1);
+}
+
 // Rows 2k and 2k + 1 of x [K, columns] as pairs of bf16, for `pairs` pairs from `first` on, in
 // panels of P columns: to[panel][k][P]. Columns and rows that are not there are 0.
-template <Index P>
-PESUITE_BF16 void pack(std::uint32_t* to, const float* x, Index columns, Index K, Index first,
+template <Index P, class X>
+PESUITE_BF16 void pack(std::uint32_t* to, const X* x, Index columns, Index K, Index first,
                        Index pairs, Index panel) {
   const __m512i zip = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
                                        23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   for (Index k = 0; k < pairs; ++k) {
-    const float* row = x + 2 * (first + k) * columns;
+    const X* row = x + 2 * (first + k) * columns;
     const bool two = 2 * (first + k) + 1 < K;
     for (Index c = 0; c < P; c += 16) {
       const Index left = std::clamp<Index>(columns - panel * P - c, 0, 16);
       const auto mask = static_cast<__mmask16>((1u << left) - 1);
-      const float* at = row + panel * P + c;
-      const __m512 upper = _mm512_maskz_loadu_ps(mask, at);
-      const __m512 lower = two ? _mm512_maskz_loadu_ps(mask, at + columns) : _mm512_setzero_ps();
-      const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(lower, upper));
+      const X* at = row + panel * P + c;
+      const __m512i both = two_rows(at, at + columns, mask, two ? mask : 0);
       _mm512_storeu_si512(to + k * P + c, _mm512_permutexvar_epi16(zip, both));
     }
   }
@@ -45,7 +57,9 @@ PESUITE_BF16 void pack(std::uint32_t* to, const float* x, Index columns, Index K
 class Ahead {
  public:
   // Columns first .. last - 1 of `rows` rows of x [.., columns].
-  void add(const float* x, Index columns, Index first, Index last, Index rows) {
+  template <class X>
+  void add(const X* x, Index columns, Index first, Index last, Index rows) {
+    constexpr Index size = sizeof(X);
     last = std::min(last, columns);
     if (rows <= 0 || first >= last) return;
     parts_[count_++] = {reinterpret_cast<const char*>(x + first), columns * size,
@@ -65,7 +79,7 @@ class Ahead {
   }
 
  private:
-  static constexpr Index line = 64, size = sizeof(float);
+  static constexpr Index line = 64;
   struct Part {
     const char* data;
     Index stride, width, rows;  // bytes, but for rows
@@ -138,8 +152,11 @@ bool outer_bf16_available() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512bw") != 0;
 }
 
-void outer_bf16(float* c, const float* a, const float* b, Index M, Index N, Index K, bool add,
-                std::span<Buffer> panels) {
+namespace {
+
+template <class A, class B>
+void outer_of(float* c, const A* a, const B* b, Index M, Index N, Index K, bool add,
+              std::span<Buffer> panels) {
   const auto threads = static_cast<Index>(panels.size());
   for (Index t = 0; t < threads; ++t) {  // here, where running out of memory can be said
     const Share s(M, N, t, threads);
@@ -178,6 +195,15 @@ void outer_bf16(float* c, const float* a, const float* b, Index M, Index N, Inde
   }
 }
 
+}  // namespace
+
+void outer_bf16(float* c, const Matrix& a, const Matrix& b, Index M, Index N, Index K, bool add,
+                std::span<Buffer> panels) {
+  as_stored(a.data, a.storage, [&](auto* x) {
+    as_stored(b.data, b.storage, [&](auto* y) { outer_of(c, x, y, M, N, K, add, panels); });
+  });
+}
+
 }  // namespace pesuite
 
 #else
@@ -186,8 +212,8 @@ namespace pesuite {
 bool outer_bf16_available() {
   return false;
 }
-void outer_bf16(float*, const float*, const float*, std::int64_t, std::int64_t, std::int64_t, bool,
-                std::span<Buffer>) {}
+void outer_bf16(float*, const Matrix&, const Matrix&, std::int64_t, std::int64_t, std::int64_t,
+                bool, std::span<Buffer>) {}
 }  // namespace pesuite
 
 #endif

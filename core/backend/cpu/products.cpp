@@ -12,6 +12,7 @@
 #include "backend/cpu/bf16.h"
 #include "backend/cpu/buffer.h"
 #include "backend/cpu/outer_bf16.h"
+#include "backend/cpu/panels.h"
 #include "base/error.h"
 
 namespace pesuite {
@@ -42,12 +43,13 @@ void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, const
 
 // One operand: as it is given, and, where the product wants another layout or precision, how it
 // gets there.
+enum class Way { as_given, rounded, panels, reordered };
 struct Operand {
   memory given, used;
-  std::optional<dnnl::reorder> pack;
-  Arguments pack_arguments;
-  std::size_t bytes = 0;   // of the other form; 0: used as given
-  std::int64_t count = 0;  // of numbers that are only rounded to bf16; 0: not so
+  Way way = Way::as_given;
+  std::optional<dnnl::reorder> reorder;
+  Arguments reorder_arguments;
+  std::size_t bytes = 0;  // of `used`
 };
 
 struct Product {
@@ -65,33 +67,45 @@ struct Products::State {
         outer(p == Precision::bf16 && outer_bf16_available() &&
               dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_bf16),
         rounds(bf16::best_kernel() != bf16::Kernel::none),
-        panels(static_cast<std::size_t>(threads)) {}
+        threads(threads),
+        work(static_cast<std::size_t>(threads)) {}
 
   Precision precision;
   bool outer;   // outer_bf16() is faster than oneDNN, and may be used
-  bool rounds;  // and bf16::round() is faster than its reorder
+  bool rounds;  // and bf16::round() and panels::pack() are faster than its reorder
+  int threads;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::unordered_map<Key, Product, KeyHash> products;
-  Buffer packed_a, packed_b;   // shared by all products: no two run at once
-  std::vector<Buffer> panels;  // of outer_bf16(), one a thread
+  Buffer packed_a, packed_b;  // shared by all products: no two run at once
+  std::vector<Buffer> work;   // of outer_bf16(), one a thread
 
-  // `rounded`: the same layout in bf16.
+  // `rounded`: the same layout in bf16, which `given` is or is rounded to.
   Operand operand(const memory::desc& given, const memory::desc& used,
                   const memory::desc& rounded) {
-    Operand o{memory(given, engine, DNNL_MEMORY_NONE), {}, {}, {}, 0, 0};
-    o.used = o.given;
-    if (given != used) {
-      o.used = memory(used, engine, DNNL_MEMORY_NONE);
-      o.bytes = used.get_size();
-      if (rounds && used == rounded) {
-        o.count = static_cast<std::int64_t>(o.bytes / 2);
-      } else {
-        o.pack.emplace(o.given, o.used);
-        o.pack_arguments = {{DNNL_ARG_FROM, o.given.get()}, {DNNL_ARG_TO, o.used.get()}};
-      }
+    Operand o;
+    o.given = o.used = memory(given, engine, DNNL_MEMORY_NONE);
+    if (given == used) return o;
+    o.used = memory(used, engine, DNNL_MEMORY_NONE);
+    o.bytes = used.get_size();
+    if (rounds && used == rounded) {
+      o.way = Way::rounded;
+    } else {
+      o.way = Way::reordered;
+      o.reorder.emplace(o.given, o.used);
+      o.reorder_arguments = {{DNNL_ARG_FROM, o.given.get()}, {DNNL_ARG_TO, o.used.get()}};
     }
     return o;
+  }
+  // Whether panels::pack() makes b as `used`.
+  bool packs(const Call& c, const memory::desc& used) const {
+    using tag = memory::format_tag;
+    if (c.batch != 1 || c.b.storage != Storage::own || !panels::available()) return false;
+    if (precision == Precision::bf16)
+      return rounds && c.K % 32 == 0 &&
+             used == memory::desc({c.K, c.N}, memory::data_type::bf16, tag::BA16a64b2a);
+    return c.b.transposed && c.K % 16 == 0 &&
+           used == memory::desc({c.K, c.N}, memory::data_type::f32, tag::BA16a64b);
   }
 
   Product make(const Call& c) {
@@ -106,8 +120,9 @@ struct Products::State {
                  : memory::desc({batch, rows, columns}, t, Dims{rows * columns, row, column});
     };
     const std::int64_t batch_a = c.one_a ? 1 : c.batch, batch_b = c.one_b ? 1 : c.batch;
-    const auto given_a = layout(dt::f32, batch_a, c.M, c.K, c.a.transposed);
-    const auto given_b = layout(dt::f32, batch_b, c.K, c.N, c.b.transposed);
+    const auto stored = [](Storage s) { return s == Storage::bf16 ? dt::bf16 : dt::f32; };
+    const auto given_a = layout(stored(c.a.storage), batch_a, c.M, c.K, c.a.transposed);
+    const auto given_b = layout(stored(c.b.storage), batch_b, c.K, c.N, c.b.transposed);
     const auto a = layout(type, batch_a, c.M, c.K, c.a.transposed);
     // Packing b costs a pass over it, which pays where it is used for many rows; in fp32 oneDNN
     // reads a b that is not transposed as fast as it lies.
@@ -115,7 +130,7 @@ struct Products::State {
         c.batch == 1 && (type == dt::bf16 ? c.M >= 64 : c.M >= 256 && c.b.transposed);
     const auto b = pack_b ? memory::desc({c.K, c.N}, type, memory::format_tag::any)
                           : layout(type, batch_b, c.K, c.N, c.b.transposed);
-    const auto y = layout(dt::f32, c.batch, c.M, c.N, false);
+    const auto y = layout(stored(c.storage), c.batch, c.M, c.N, false);
     const auto bias = c.batch == 1 ? memory::desc({1, c.N}, dt::f32, Dims{c.N, 1})
                                    : memory::desc({1, 1, c.N}, dt::f32, Dims{c.N, c.N, 1});
     dnnl::primitive_attr attributes;
@@ -139,6 +154,7 @@ struct Products::State {
               {},
               {},
               {}};
+    if (packs(c, description.weights_desc())) p.b.way = Way::panels;
     p.arguments = {{DNNL_ARG_SRC, p.a.used.get()},
                    {DNNL_ARG_WEIGHTS, p.b.used.get()},
                    {DNNL_ARG_DST, p.c.get()}};
@@ -155,7 +171,7 @@ struct Products::State {
 
   void round(std::uint16_t* to, const float* from, std::int64_t count) {
     constexpr std::int64_t chunk = 8192;
-    const auto threads = static_cast<std::int64_t>(panels.size()),
+    const auto threads = static_cast<std::int64_t>(work.size()),
                chunks = (count + chunk - 1) / chunk;
 #pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
     for (std::int64_t t = 0; t < threads; ++t) {
@@ -165,14 +181,24 @@ struct Products::State {
     }
   }
 
-  void give(Operand& o, const float* data, Buffer& buffer) {
+  void give(Operand& o, const Matrix& x, std::int64_t K, std::int64_t N, Buffer& buffer) {
     // oneDNN's handles are void*, also of what it only reads
-    o.given.set_data_handle(const_cast<float*>(data));
-    if (o.bytes == 0) return;
-    void* const packed = buffer.reserve(o.bytes);
-    o.used.set_data_handle(packed);
-    if (o.count > 0) return round(static_cast<std::uint16_t*>(packed), data, o.count);
-    execute(*o.pack, stream, o.pack_arguments);
+    o.given.set_data_handle(const_cast<void*>(x.data));
+    if (o.way == Way::as_given) return;
+    void* const to = buffer.reserve(o.bytes);
+    const auto* const from = static_cast<const float*>(x.data);
+    o.used.set_data_handle(to);
+    switch (o.way) {
+      case Way::as_given: break;
+      case Way::rounded:
+        return round(static_cast<std::uint16_t*>(to), from,
+                     static_cast<std::int64_t>(o.bytes / sizeof(std::uint16_t)));
+      case Way::panels:
+        return precision == Precision::bf16
+                   ? panels::pack(static_cast<bf16::Word*>(to), from, x.transposed, K, N, threads)
+                   : panels::pack(static_cast<float*>(to), from, K, N, threads);
+      case Way::reordered: return execute(*o.reorder, stream, o.reorder_arguments);
+    }
   }
 };
 
@@ -184,19 +210,23 @@ Products::Products(Precision precision, int threads)
 Products::~Products() = default;
 
 void Products::run(const Call& c) {
-  if (state_->outer && c.batch == 1 && c.a.transposed && !c.b.transposed && c.bias == nullptr) {
-    outer_bf16(c.c, c.a.data, c.b.data, c.M, c.N, c.K, c.add, state_->panels);
+  PES_CHECK(c.plus == nullptr || (!c.add && c.storage == Storage::own));
+  if (state_->outer && c.batch == 1 && c.a.transposed && !c.b.transposed && c.bias == nullptr &&
+      c.storage == Storage::own) {
+    outer_bf16(static_cast<float*>(c.c), c.a, c.b, c.M, c.N, c.K, c.add, state_->work);
     return;
   }
-  const unsigned flags = (c.a.transposed ? 1u : 0u) | (c.b.transposed ? 2u : 0u) |
-                         (c.add ? 4u : 0u) | (c.bias != nullptr ? 8u : 0u) | (c.one_a ? 16u : 0u) |
-                         (c.one_b ? 32u : 0u) | (c.plus != nullptr ? 64u : 0u);
+  const unsigned flags =
+      (c.a.transposed ? 1u : 0u) | (c.b.transposed ? 2u : 0u) | (c.add ? 4u : 0u) |
+      (c.bias != nullptr ? 8u : 0u) | (c.one_a ? 16u : 0u) | (c.one_b ? 32u : 0u) |
+      (c.plus != nullptr ? 64u : 0u) | (c.a.storage == Storage::bf16 ? 128u : 0u) |
+      (c.b.storage == Storage::bf16 ? 256u : 0u) | (c.storage == Storage::bf16 ? 512u : 0u);
   const Key key{c.batch, c.M, c.N, c.K, flags};
   auto it = state_->products.find(key);
   if (it == state_->products.end()) it = state_->products.emplace(key, state_->make(c)).first;
   Product& p = it->second;
-  state_->give(p.a, c.a.data, state_->packed_a);
-  state_->give(p.b, c.b.data, state_->packed_b);
+  state_->give(p.a, c.a, c.M, c.K, state_->packed_a);
+  state_->give(p.b, c.b, c.K, c.N, state_->packed_b);
   p.c.set_data_handle(c.c);
   if (c.bias != nullptr) p.bias.set_data_handle(const_cast<float*>(c.bias));
   if (c.plus != nullptr) p.plus.set_data_handle(const_cast<float*>(c.plus));

@@ -11,8 +11,9 @@
 namespace pesuite {
 
 struct Matrix {  // row-major as stored; `transposed`: the product uses its transpose
-  const float* data;
+  const void* data;
   bool transposed;
+  Storage storage = Storage::own;
 };
 
 class Products {
@@ -26,8 +27,9 @@ class Products {
   struct Call {
     std::int64_t batch = 1, M, N, K;
     Matrix a, b;
-    const float *bias = nullptr, *plus = nullptr;  // not both plus and add
-    float* c;
+    const float *bias = nullptr, *plus = nullptr;  // plus neither with add nor with a c in bf16
+    void* c;
+    Storage storage = Storage::own;  // of c
     bool add = false;
     bool one_a = false, one_b = false;  // the same a or b for the whole batch
   };

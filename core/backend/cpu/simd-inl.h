@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "backend/cpu/stored.h"
 #include "hwy/highway.h"
 #include "pesuite/random.hpp"
 
@@ -36,7 +37,7 @@ HWY_INLINE V32 Exp(F32 d, V32 x) {
   V32 y = hn::Mul(p, hn::BitCast(d, exponent));
   y = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Zero(d), y);
   y = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.37626f)), hn::Inf(d), y);
-  return hn::IfThenElse(hn::Ne(x, x), x, y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
 // 1 / (1 + e^-x)
@@ -172,7 +173,31 @@ HWY_INLINE void Store(F32 d, V32 v, float* p, std::size_t n) {
   else
     hn::BlendedStore(v, hn::FirstN(d, n), d, p);
 }
-HWY_INLINE void Put(F32 d, V32 v, float* p, std::size_t n, bool add) {
+// The same of numbers in bf16, rounded to the nearest, ties to even; NaN stays NaN.
+HWY_INLINE V32 Load(F32 d, const Bf16* p, std::size_t n) {
+  const hn::Rebind<std::uint16_t, F32> d16;
+  const hn::RebindToUnsigned<F32> d32;
+  const std::uint16_t* bits = &p->bits;
+  const auto half =
+      n >= hn::Lanes(d) ? hn::LoadU(d16, bits) : hn::MaskedLoad(hn::FirstN(d16, n), d16, bits);
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, half)));
+}
+HWY_INLINE void Store(F32 d, V32 v, Bf16* p, std::size_t n) {
+  const hn::Rebind<std::uint16_t, F32> d16;
+  const hn::RebindToUnsigned<F32> d32;
+  const hn::RebindToSigned<F32> i32;
+  const auto bits = hn::BitCast(d32, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
+  auto high = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fffu))));
+  high = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(v)), hn::Set(d32, 0x7fc0u), high);
+  const auto half = hn::DemoteTo(d16, hn::BitCast(i32, high));
+  if (n >= hn::Lanes(d))
+    hn::StoreU(half, d16, &p->bits);
+  else
+    hn::BlendedStore(half, hn::FirstN(d16, n), d16, &p->bits);
+}
+template <class T>
+HWY_INLINE void Put(F32 d, V32 v, T* p, std::size_t n, bool add) {
   Store(d, add ? hn::Add(v, Load(d, p, n)) : v, p, n);
 }
 
