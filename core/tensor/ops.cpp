@@ -288,13 +288,13 @@ Heads split_heads(Tape& t, Tensor x, int heads, int kv_heads) {
   const bool needs = t.needs_grad(x);
   const Shape query = {s[0], heads, s[1], D}, key = {s[0], kv_heads, s[1], D};
   const Tensor q = t.make(query, needs), k = t.make(key, needs), v = t.make(key, needs);
-  t.backend().heads_forward(t.out(q), t.out(k), t.out(v), t.view(x));
+  t.backend().heads_forward(t.out(q), t.out(k), t.out(v), t.view(x), {}, {});
   if (needs)
     t.record(q, [=](Tape& t) {
       const auto part = [&](Tensor y) {  // without data, but with its shape, where none came
         return View{t.grad_view(y).data, t.shape(y)};
       };
-      t.backend().heads_backward(t.grad(x), part(q), part(k), part(v));
+      t.backend().heads_backward(t.grad(x), part(q), part(k), part(v), {}, {});
     });
   return {q, k, v};
 }

@@ -1,0 +1,178 @@
+// Rotation of pairs of features, also of heads on their way from and to where they stand side by
+// side. Memory-bound; without pairs it moves heads.
+#include <cstddef>
+
+#include "backend/backend.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/rotate.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#include "backend/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
+
+// y (+)= x [D], its first n pairs turned by (cos, direction sin) [n].
+HWY_INLINE void TurnRow(float* y, const float* x, const float* cos, const float* sin,
+                        float direction, std::size_t n, std::size_t D, bool half, bool add) {
+  const F32 d;
+  const V32 sign = hn::Set(d, direction);
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t r = 0;
+  if (half) {
+    for (; r < n; r += lanes) {
+      const std::size_t left = n - r;
+      const V32 c = Load(d, cos + r, left), s = hn::Mul(sign, Load(d, sin + r, left)),
+                a = Load(d, x + r, left), b = Load(d, x + n + r, left);
+      Put(d, hn::Sub(hn::Mul(a, c), hn::Mul(b, s)), y + r, left, add);
+      Put(d, hn::Add(hn::Mul(b, c), hn::Mul(a, s)), y + n + r, left, add);
+    }
+  } else {
+    for (; r + lanes <= n; r += lanes) {
+      const V32 c = hn::LoadU(d, cos + r), s = hn::Mul(sign, hn::LoadU(d, sin + r));
+      V32 a, b;
+      hn::LoadInterleaved2(d, x + 2 * r, a, b);
+      V32 first = hn::Sub(hn::Mul(a, c), hn::Mul(b, s)),
+          second = hn::Add(hn::Mul(b, c), hn::Mul(a, s));
+      if (add) {
+        hn::LoadInterleaved2(d, y + 2 * r, a, b);
+        first = hn::Add(a, first);
+        second = hn::Add(b, second);
+      }
+      hn::StoreInterleaved2(first, second, d, y + 2 * r);
+    }
+    for (; r < n; ++r) {
+      const float a = x[2 * r], b = x[2 * r + 1], s = direction * sin[r];
+      const float first = a * cos[r] - b * s, second = b * cos[r] + a * s;
+      y[2 * r] = add ? y[2 * r] + first : first;
+      y[2 * r + 1] = add ? y[2 * r + 1] + second : second;
+    }
+  }
+  for (std::size_t i = 2 * n; i < D; i += lanes) Put(d, Load(d, x + i, D - i), y + i, D - i, add);
+}
+
+// `count` rows, each so many numbers behind the one before in y, x and the tables.
+void TurnRun(float* y, std::ptrdiff_t y_step, const float* x, std::ptrdiff_t x_step,
+             const float* cos, const float* sin, std::ptrdiff_t table_step, std::ptrdiff_t count,
+             float direction, std::size_t n, std::size_t D, bool half, bool add) {
+  for (std::ptrdiff_t i = 0; i < count; ++i)
+    TurnRow(y + i * y_step, x + i * x_step, cos + i * table_step, sin + i * table_step, direction,
+            n, D, half, add);
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "backend/cpu/cpu.h"
+
+namespace pesuite {
+HWY_EXPORT(TurnRun);
+
+namespace {
+
+// x [.., T, D] as [B, H, T, D]
+Shape as_heads(const Shape& x) {
+  return {x[-4], x[-3], x[-2], x[-1]};
+}
+
+// Where the row of the tables stands that belongs to a batch, head and token.
+struct TableRows {
+  Strides s;
+  TableRows(const Shape& table, const Shape& heads) {
+    Shape rows = table;
+    rows.at(-1) = 1;
+    s = broadcast_strides(rows, heads);
+    for (std::int64_t& stride : s.s) stride *= table[-1];
+  }
+  Index operator()(Index b, Index h, Index t) const { return b * s.s[0] + h * s.s[1] + t * s.s[2]; }
+};
+
+}  // namespace
+
+void CpuBackend::turn_rows(float* y, RowSteps of_y, bool add, const float* x, RowSteps of_x,
+                           const Shape& shape, const Turn& turn, float direction) {
+  const Index H = shape[1], T = shape[2], D = shape[3], n = turn ? turn.cos.shape[-1] : 0;
+  const TableRows table(turn ? turn.cos.shape : Shape{0}, shape);
+  constexpr Index run = 16;  // tokens whose heads, side by side, stay in the first cache
+  parallel(shape[0] * T, 64, [&](Index first, Index last) {
+    for (Index count, i = first; i < last; i += count) {
+      const Index b = i / T, t = i % T;
+      count = std::min({run, last - i, T - t});
+      for (Index h = 0; h < H; ++h) {
+        const Index at = table(b, h, t);
+        HWY_DYNAMIC_DISPATCH(TurnRun)
+        (y + b * of_y.batch + h * of_y.head + t * of_y.token, of_y.token,
+         x + b * of_x.batch + h * of_x.head + t * of_x.token, of_x.token, in(turn.cos) + at,
+         in(turn.sin) + at, table.s.s[2], count, direction, static_cast<std::size_t>(n),
+         static_cast<std::size_t>(D), turn.pairs == Pairs::half, add);
+      }
+    }
+  });
+}
+
+namespace {
+RowSteps apart(const Shape& heads) {  // [B, H, T, D]
+  return {heads.span(1, 4), heads.span(2, 4), heads[3]};
+}
+RowSteps side_by_side(const Shape& x, Index D) {  // [B, T, C]
+  return {x.span(1, 3), D, x[2]};
+}
+}  // namespace
+
+void CpuBackend::rotate_forward(Out y, View x, View cos, View sin, Pairs pairs) {
+  const Shape shape = as_heads(x.shape);
+  turn_rows(out(y), apart(shape), y.add, in(x), apart(shape), shape, {cos, sin, pairs}, 1);
+}
+
+void CpuBackend::rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
+                                 Pairs pairs) {
+  const Shape shape = as_heads(x.shape);
+  if (dx)
+    turn_rows(out(dx), apart(shape), dx.add, in(dy), apart(shape), shape, {cos, sin, pairs}, -1);
+  if (!dcos && !dsin) return;
+  if (dcos && !dcos.add) fill(dcos, 0);
+  if (dsin && !dsin.add) fill(dsin, 0);
+  const Index D = shape[3], n = cos.shape[-1];
+  const TableRows table(cos.shape, shape);
+  for (Index r = 0; r < shape.span(0, 3); ++r) {
+    const Index t = table(r / shape.span(1, 3), r / shape[2] % shape[1], r % shape[2]);
+    const float *xr = in(x) + r * D, *g = in(dy) + r * D;
+    for (Index i = 0; i < n; ++i) {
+      const Index a = pairs == Pairs::half ? i : 2 * i,
+                  b = pairs == Pairs::half ? i + n : 2 * i + 1;
+      if (dcos) out(dcos)[t + i] += g[a] * xr[a] + g[b] * xr[b];
+      if (dsin) out(dsin)[t + i] += g[b] * xr[a] - g[a] * xr[b];
+    }
+  }
+}
+
+void CpuBackend::heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) {
+  const float* from = in(x);
+  const auto part = [&](Out y, const Turn& turn) {
+    const Shape& s = y.shape;
+    if (y) turn_rows(out(y), apart(s), y.add, from, side_by_side(x.shape, s[3]), s, turn, 1);
+    from += s[1] * s[3];
+  };
+  part(q, of_q), part(k, of_k), part(v, {});
+}
+
+void CpuBackend::heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
+                                const Turn& of_k) {
+  const Index tokens = dx.shape.span(0, 2), C = dx.shape[2];
+  float* to = out(dx);
+  const auto part = [&](View dy, const Turn& turn) {
+    const Shape& s = dy.shape;
+    if (dy)
+      turn_rows(to, side_by_side(dx.shape, s[3]), dx.add, in(dy), apart(s), s, turn, -1);
+    else if (!dx.add)
+      for (Index i = 0; i < tokens; ++i) std::fill_n(to + i * C, s[1] * s[3], 0.0f);
+    to += s[1] * s[3];
+  };
+  part(dq, of_q), part(dk, of_k), part(dv, {});
+}
+
+}  // namespace pesuite
+#endif
