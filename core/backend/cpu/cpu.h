@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/row_steps.h"
 #include "backend/factory.h"
 
 namespace pesuite {
@@ -25,11 +26,6 @@ inline const float* in(View v) {
 inline float* out(Out o) {
   return static_cast<float*>(o.data);
 }
-
-// Where rows of features lie: numbers from one batch, head and token to the next.
-struct RowSteps {
-  Index batch, head, token;
-};
 
 class Products;  // oneDNN's matrix products, products.h
 

@@ -1,8 +1,11 @@
 // Rotation of pairs of features, also of heads on their way from and to where they stand side by
 // side. Memory-bound; without pairs it moves heads.
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "backend/backend.h"
+#include "backend/cpu/row_steps.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/rotate.cpp"
@@ -53,13 +56,20 @@ HWY_INLINE void TurnRow(float* y, const float* x, const float* cos, const float*
   for (std::size_t i = 2 * n; i < D; i += lanes) Put(d, Load(d, x + i, D - i), y + i, D - i, add);
 }
 
-// `count` rows, each so many numbers behind the one before in y, x and the tables.
-void TurnRun(float* y, std::ptrdiff_t y_step, const float* x, std::ptrdiff_t x_step,
-             const float* cos, const float* sin, std::ptrdiff_t table_step, std::ptrdiff_t count,
-             float direction, std::size_t n, std::size_t D, bool half, bool add) {
-  for (std::ptrdiff_t i = 0; i < count; ++i)
-    TurnRow(y + i * y_step, x + i * x_step, cos + i * table_step, sin + i * table_step, direction,
-            n, D, half, add);
+// Rows of `tokens` tokens, and of `heads` heads in each.
+void TurnBlock(float* y, RowSteps of_y, const float* x, RowSteps of_x, const float* cos,
+               const float* sin, RowSteps of_table, std::int64_t tokens, std::int64_t heads,
+               float direction, std::size_t n, std::size_t D, bool half, bool add) {
+  for (std::int64_t t = 0; t < tokens; ++t)
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const std::int64_t at = of_table.at(0, h, t);
+      float* const to = y + of_y.at(0, h, t);
+      const float* const from = x + of_x.at(0, h, t);
+      if (n == 0 && !add)
+        std::memcpy(to, from, D * sizeof(float));
+      else
+        TurnRow(to, from, cos + at, sin + at, direction, n, D, half, add);
+    }
 }
 
 }  // namespace pesuite::HWY_NAMESPACE
@@ -69,7 +79,7 @@ HWY_AFTER_NAMESPACE();
 #include "backend/cpu/cpu.h"
 
 namespace pesuite {
-HWY_EXPORT(TurnRun);
+HWY_EXPORT(TurnBlock);
 
 namespace {
 
@@ -78,49 +88,36 @@ Shape as_heads(const Shape& x) {
   return {x[-4], x[-3], x[-2], x[-1]};
 }
 
-// Where the row of the tables stands that belongs to a batch, head and token.
-struct TableRows {
-  Strides s;
-  TableRows(const Shape& table, const Shape& heads) {
-    Shape rows = table;
-    rows.at(-1) = 1;
-    s = broadcast_strides(rows, heads);
-    for (std::int64_t& stride : s.s) stride *= table[-1];
-  }
-  Index operator()(Index b, Index h, Index t) const { return b * s.s[0] + h * s.s[1] + t * s.s[2]; }
-};
-
-}  // namespace
-
-void CpuBackend::turn_rows(float* y, RowSteps of_y, bool add, const float* x, RowSteps of_x,
-                           const Shape& shape, const Turn& turn, float direction) {
-  const Index H = shape[1], T = shape[2], D = shape[3], n = turn ? turn.cos.shape[-1] : 0;
-  const TableRows table(turn ? turn.cos.shape : Shape{0}, shape);
-  constexpr Index run = 16;  // tokens whose heads, side by side, stay in the first cache
-  parallel(shape[0] * T, 64, [&](Index first, Index last) {
-    for (Index count, i = first; i < last; i += count) {
-      const Index b = i / T, t = i % T;
-      count = std::min({run, last - i, T - t});
-      for (Index h = 0; h < H; ++h) {
-        const Index at = table(b, h, t);
-        HWY_DYNAMIC_DISPATCH(TurnRun)
-        (y + b * of_y.batch + h * of_y.head + t * of_y.token, of_y.token,
-         x + b * of_x.batch + h * of_x.head + t * of_x.token, of_x.token, in(turn.cos) + at,
-         in(turn.sin) + at, table.s.s[2], count, direction, static_cast<std::size_t>(n),
-         static_cast<std::size_t>(D), turn.pairs == Pairs::half, add);
-      }
-    }
-  });
+RowSteps table_steps(const Shape& table, const Shape& heads) {
+  Shape rows = table;
+  rows.at(-1) = 1;
+  const Strides s = broadcast_strides(rows, heads);
+  return {s.s[0] * table[-1], s.s[1] * table[-1], s.s[2] * table[-1]};
 }
-
-namespace {
 RowSteps apart(const Shape& heads) {  // [B, H, T, D]
   return {heads.span(1, 4), heads.span(2, 4), heads[3]};
 }
 RowSteps side_by_side(const Shape& x, Index D) {  // [B, T, C]
   return {x.span(1, 3), D, x[2]};
 }
+
 }  // namespace
+
+void CpuBackend::turn_rows(float* y, RowSteps of_y, bool add, const float* x, RowSteps of_x,
+                           const Shape& shape, const Turn& turn, float direction) {
+  const Index H = shape[1], T = shape[2], D = shape[3], n = turn ? turn.cos.shape[-1] : 0;
+  const RowSteps of_table = turn ? table_steps(turn.cos.shape, shape) : RowSteps{};
+  parallel(shape[0] * T, 64, [&](Index first, Index last) {
+    for (Index count, i = first; i < last; i += count) {
+      const Index b = i / T, t = i % T, at = of_table.at(b, 0, t);
+      count = std::min(last - i, T - t);
+      HWY_DYNAMIC_DISPATCH(TurnBlock)
+      (y + of_y.at(b, 0, t), of_y, x + of_x.at(b, 0, t), of_x, in(turn.cos) + at, in(turn.sin) + at,
+       of_table, count, H, direction, static_cast<std::size_t>(n), static_cast<std::size_t>(D),
+       turn.pairs == Pairs::half, add);
+    }
+  });
+}
 
 void CpuBackend::rotate_forward(Out y, View x, View cos, View sin, Pairs pairs) {
   const Shape shape = as_heads(x.shape);
@@ -136,9 +133,9 @@ void CpuBackend::rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, Vi
   if (dcos && !dcos.add) fill(dcos, 0);
   if (dsin && !dsin.add) fill(dsin, 0);
   const Index D = shape[3], n = cos.shape[-1];
-  const TableRows table(cos.shape, shape);
+  const RowSteps table = table_steps(cos.shape, shape);
   for (Index r = 0; r < shape.span(0, 3); ++r) {
-    const Index t = table(r / shape.span(1, 3), r / shape[2] % shape[1], r % shape[2]);
+    const Index t = table.at(r / shape.span(1, 3), r / shape[2] % shape[1], r % shape[2]);
     const float *xr = in(x) + r * D, *g = in(dy) + r * D;
     for (Index i = 0; i < n; ++i) {
       const Index a = pairs == Pairs::half ? i : 2 * i,
