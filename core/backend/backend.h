@@ -46,6 +46,11 @@ enum class Unary { exp, log, sin, cos, tanh, sigmoid, softplus, relu, abs, sqrt,
 enum class Binary { add, sub, mul, div, min, max };
 enum class Pairs { half, interleaved };
 enum class Norm { layer, rms };
+struct Turn {  // of pairs of features, as rotate_forward() turns them; without tables nothing turns
+  View cos, sin;
+  Pairs pairs = Pairs::half;
+  explicit operator bool() const { return static_cast<bool>(cos); }
+};
 
 // Dropout keeps an element with probability 1 - p and divides it by that; which ones follows from
 // (seed, purpose, row, column) alone, so that a recomputed block drops the same elements. Row and
@@ -154,9 +159,12 @@ class Backend {
   // y [N, W] = table[tokens[n]]
   virtual void embed_forward(Out y, View table, const std::int32_t* tokens) = 0;
   virtual void embed_backward(Out dtable, View dy, const std::int32_t* tokens) = 0;
-  // q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D], the heads side by side.
-  virtual void heads_forward(Out q, Out k, Out v, View x) = 0;
-  virtual void heads_backward(Out dx, View dq, View dk, View dv) = 0;  // missing ones are 0
+  // q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D], the heads side by side; q and k
+  // are turned on their way. An Out without data, but with its shape, is not wanted.
+  virtual void heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) = 0;
+  // Missing gradients, which have their shape, are 0.
+  virtual void heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
+                              const Turn& of_k) = 0;
   // y = (x - mean) rstd gain + bias over the last axis; rms has neither mean nor bias.
   // gain and bias are optional. stats [N, 2]: mean (0 for rms) and rstd of each row. y and dy may
   // be bf16.

@@ -109,9 +109,11 @@ class TimedBackend : public Backend {
                 embed_forward(y, table, tokens))
   PESUITE_TIMED(void embed_backward(Out dtable, View dy, const std::int32_t* tokens),
                 "embed backward", embed_backward(dtable, dy, tokens))
-  PESUITE_TIMED(void heads_forward(Out q, Out k, Out v, View x), "heads", heads_forward(q, k, v, x))
-  PESUITE_TIMED(void heads_backward(Out dx, View dq, View dk, View dv), "heads backward",
-                heads_backward(dx, dq, dk, dv))
+  PESUITE_TIMED(void heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k),
+                "heads", heads_forward(q, k, v, x, of_q, of_k))
+  PESUITE_TIMED(void heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
+                                    const Turn& of_k),
+                "heads backward", heads_backward(dx, dq, dk, dv, of_q, of_k))
   PESUITE_TIMED(void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm n,
                                   double eps),
                 "norm", norm_forward(y, stats, x, gain, bias, n, eps))

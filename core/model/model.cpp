@@ -283,21 +283,24 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
   const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias));
   const ops::Heads heads = ops::split_heads(tape_, qkv, config_.heads, config_.groups());
-  tape_.drop(qkv);
   Attention a;
   a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
   a.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim()));
   a.dropout = dropout(l.drop_attention, s);
   const auto norm_q_and_k = [&] {
-    a.q = ops::norm(tape_, a.q, leaf(l.q_norm), {}, Norm::rms, config_.norm_eps);
-    a.k = ops::norm(tape_, a.k, leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
+    a.q = ops::norm(tape_, tape_.now(a.q), leaf(l.q_norm), {}, Norm::rms, config_.norm_eps);
+    a.k = ops::norm(tape_, tape_.now(a.k), leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
   };
   if (config_.qk_norm == QkNorm::before) norm_q_and_k();
   const Tensor q = a.q, k = a.k;
   const Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, h); });
   if (!look.without_encoding) encoding_.attend(tape_, index, input, a);
-  if (a.rewrite) tape_.now(input);  // which may read it
-  if (look.amend) look.amend(index, tape_, q, k, a);
+  if (a.rewrite)  // which may read them
+    for (const Tensor t : {input, q, k}) tape_.now(t);
+  if (look.amend) {
+    for (const Tensor t : {q, k, a.q, a.k, a.v}) tape_.now(t);
+    look.amend(index, tape_, q, k, a);
+  }
   if (config_.qk_norm == QkNorm::after) {
     if (tape_.shape(a.q)[-1] != config_.head_dim())
       fail(Exit::usage,
@@ -305,6 +308,8 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
            encoding_.text());
     norm_q_and_k();
   }
+  for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
+  tape_.drop(qkv);
   path_ = std::max(path_, path_of(a));
   if (look.attention) look.attention(index, tape_, a);
   const Tensor mixed = attend(tape_, a);

@@ -8,16 +8,18 @@ namespace pesuite {
 
 namespace {
 
+bool known(Tape& t, pes_tensor x) {
+  if (!t.knows({x.id})) t.fail("a tensor handle that is not of this step");
+  return t.knows({x.id});
+}
+
 // Runs an op for a plugin: handles checked, exceptions kept for the host.
 template <class F>
 pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F op) noexcept {
   try {
     Tape& tape = *ctx->tape;
     for (const pes_tensor a : arguments) {
-      if (!tape.knows({a.id})) {
-        tape.fail("a tensor handle that is not of this step");
-        return {};
-      }
+      if (!known(tape, a)) return {};
       tape.now({a.id});
     }
     return {op(tape).id};
@@ -121,7 +123,9 @@ pes_tensor op_rows(pes_ctx* ctx, pes_tensor x, pes_tensor index) {
   return guarded(ctx, {x, index}, [&](Tape& t) { return ops::rows(t, tensor(x), tensor(index)); });
 }
 pes_tensor op_rotate(pes_ctx* ctx, pes_tensor x, pes_tensor cos, pes_tensor sin, pes_pairs pairs) {
-  return guarded(ctx, {x, cos, sin}, [&](Tape& t) {
+  // not x: rotate() decides whether that has to be made
+  return guarded(ctx, {cos, sin}, [&](Tape& t) {
+    if (!known(t, x)) return Tensor{};
     return ops::rotate(t, tensor(x), tensor(cos), tensor(sin),
                        pairs == PES_PAIRS_INTERLEAVED ? Pairs::interleaved : Pairs::half);
   });

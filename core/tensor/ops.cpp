@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <vector>
 
 namespace pesuite::ops {
@@ -243,6 +244,76 @@ Tensor rows(Tape& t, Tensor x, Tensor index) {
   return y;
 }
 
+namespace {
+
+// What the tensors of one split_heads() share. All are made in one pass when somebody asks for the
+// first of them; until then rotate() may say that q or k is turned on the way.
+struct Packed {
+  struct Tables {
+    Tensor cos, sin;  // null: does not turn
+    Pairs pairs = Pairs::half;
+    Turn view(const Tape& t) const { return {t.view(cos), t.view(sin), pairs}; }
+  };
+  Tensor x;                    // [B, T, (H + 2G) D]
+  std::array<Shape, 3> shape;  // of q, k and v
+  std::array<Tables, 3> turn;  // of v: none
+  std::array<Tensor, 3> made;  // null before
+
+  void make(Tape& t, int first, int last) {
+    std::array<Out, 3> y;
+    for (int i = 0; i < 3; ++i) {
+      if (first <= i && i <= last) made[i] = t.make(shape[i], t.needs_grad(x));
+      y[i] = made[i] ? t.out(made[i]) : Out{nullptr, shape[i]};
+    }
+    t.backend().heads_forward(y[0], y[1], y[2], t.view(x), turn[0].view(t), turn[1].view(t));
+    if (!t.needs_grad(x)) return;
+    for (const Tables& tables : turn) t.keep(tables.cos), t.keep(tables.sin);
+    t.record(made[first], [p = *this](Tape& t) {
+      const auto part = [&](int i) {  // without data, but with its shape, where none came
+        return View{t.grad_view(p.made[i]).data, p.shape[i]};
+      };
+      t.backend().heads_backward(t.grad(p.x), part(0), part(1), part(2), p.turn[0].view(t),
+                                 p.turn[1].view(t));
+    });
+  }
+};
+
+// Makes q, k or v (index 0, 1, 2), or what rotate() was asked to make of it.
+struct Part {
+  Packed* packed;
+  int index;
+  bool turned;
+
+  bool may_turn() const {
+    return !turned && index < 2 && !packed->turn[index].cos && !packed->made[index];
+  }
+  Tensor operator()(Tape& t) const {
+    Packed& all = *packed;
+    if (turned != static_cast<bool>(all.turn[index].cos)) {  // wanted beside what it turns into
+      Packed plain{all.x, all.shape, {}, {}};
+      plain.make(t, index, index);
+      return plain.made[index];
+    }
+    if (!all.made[index]) {
+      all.make(t, 0, 2);
+      if (!all.turn[0].cos && !all.turn[1].cos) t.drop(all.x);  // nobody can ask for more
+    }
+    return all.made[index];
+  }
+};
+
+}  // namespace
+
+Heads split_heads(Tape& t, Tensor x, int heads, int kv_heads) {
+  if (!x) return {};
+  const Shape s = t.shape(x);
+  const std::int64_t D = s[2] / (heads + 2 * kv_heads);
+  const Shape query = {s[0], heads, s[1], D}, key = {s[0], kv_heads, s[1], D};
+  Packed* const packed = t.share(Packed{x, {query, key, key}, {}, {}});
+  const auto part = [&](int i) { return t.later(packed->shape[i], Part{packed, i, false}); };
+  return {part(0), part(1), part(2)};
+}
+
 Tensor rotate(Tape& t, Tensor x, Tensor cos, Tensor sin, Pairs pairs) {
   if (!x || !cos || !sin) return {};
   const Shape sx = t.shape(x), sc = t.shape(cos);
@@ -256,10 +327,16 @@ Tensor rotate(Tape& t, Tensor x, Tensor cos, Tensor sin, Pairs pairs) {
   if (2 * sc[-1] > sx[-1]) return refuse("more pairs than the last axis of x holds");
   const auto shape = broadcast(sx, with_last(sc, sx[-1]));
   if (!shape || !(*shape == sx)) return refuse("cos does not broadcast against x");
-  const Tensor y = t.make(sx, t.needs_grad(x) || t.needs_grad(cos) || t.needs_grad(sin));
+  // A gradient of tables is made from x as it was before.
+  const bool reads_x = t.needs_grad(cos) || t.needs_grad(sin);
+  if (const Part* part = t.pending<Part>(x); part != nullptr && part->may_turn() && !reads_x) {
+    part->packed->turn[part->index] = {cos, sin, pairs};
+    return t.later(sx, Part{part->packed, part->index, true});
+  }
+  t.now(x);
+  const Tensor y = t.make(sx, t.needs_grad(x) || reads_x);
   t.backend().rotate_forward(t.out(y), t.view(x), t.view(cos), t.view(sin), pairs);
   if (t.needs_grad(y)) {
-    const bool reads_x = t.needs_grad(cos) || t.needs_grad(sin);
     if (reads_x) t.keep(x);
     t.keep(cos), t.keep(sin);
     t.record(y, [=](Tape& t) {
@@ -279,24 +356,6 @@ Tensor embed(Tape& t, Tensor table, const std::int32_t* tokens, const Shape& bat
     t.record(y,
              [=](Tape& t) { t.backend().embed_backward(t.grad(table), t.grad_view(y), tokens); });
   return y;
-}
-
-Heads split_heads(Tape& t, Tensor x, int heads, int kv_heads) {
-  if (!x) return {};
-  const Shape s = t.shape(x);
-  const std::int64_t D = s[2] / (heads + 2 * kv_heads);
-  const bool needs = t.needs_grad(x);
-  const Shape query = {s[0], heads, s[1], D}, key = {s[0], kv_heads, s[1], D};
-  const Tensor q = t.make(query, needs), k = t.make(key, needs), v = t.make(key, needs);
-  t.backend().heads_forward(t.out(q), t.out(k), t.out(v), t.view(x));
-  if (needs)
-    t.record(q, [=](Tape& t) {
-      const auto part = [&](Tensor y) {  // without data, but with its shape, where none came
-        return View{t.grad_view(y).data, t.shape(y)};
-      };
-      t.backend().heads_backward(t.grad(x), part(q), part(k), part(v));
-    });
-  return {q, k, v};
 }
 
 Tensor norm(Tape& t, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps, Storage storage) {

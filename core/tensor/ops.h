@@ -25,7 +25,9 @@ Tensor rotate(Tape&, Tensor x, Tensor cos, Tensor sin, Pairs pairs);
 
 // ---- of the model
 Tensor embed(Tape&, Tensor table, const std::int32_t* tokens, const Shape& batch);
-// q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D].
+// q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D], which Tape::now() makes in one
+// pass; what rotate() makes of q or k before that is made in the same pass. Gives back x's values
+// as soon as it needs them no more; who asks for nothing more drops them.
 struct Heads {
   Tensor q, k, v;
 };

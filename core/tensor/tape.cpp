@@ -113,7 +113,7 @@ void Tape::pass_grad(Tensor from, Tensor to) {
 }
 
 void Tape::drop(Tensor t) {
-  if (!t) return;
+  if (!t || slots_[t.id].make != nullptr) return;
   Slot& slot = slots_[root(t)];
   if (slot.readers == 0 && slot.owned) give_back_values(slot);
 }

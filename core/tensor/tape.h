@@ -59,16 +59,27 @@ class Tape {
   // cost.
   template <class F>
   Tensor later(const Shape& shape, F make) {
-    static_assert(std::is_trivially_destructible_v<F>, "closures are dropped, not destroyed");
     Slot slot;
     slot.shape = shape;
     slot.owned = false;
-    slot.make = [](void* f, Tape& t) { return (*static_cast<F*>(f))(t); };
-    slot.closure = new (closure_memory(sizeof(F), alignof(F))) F(make);
+    slot.make = make_with<F>;
+    slot.closure = share(make);
     slots_.push_back(slot);
     return {static_cast<std::uint32_t>(slots_.size() - 1)};
   }
   Tensor now(Tensor t);
+  // What makes t, where that is an F and nobody has asked for t yet; else null.
+  template <class F>
+  F* pending(Tensor t) {
+    const Slot& slot = slots_[t.id];
+    return slot.make == make_with<F> ? static_cast<F*>(slot.closure) : nullptr;
+  }
+  // A value for closures to share, which lives as long as they do.
+  template <class S>
+  S* share(const S& value) {
+    static_assert(std::is_trivially_destructible_v<S>, "closures are dropped, not destroyed");
+    return new (closure_memory(sizeof(S), alignof(S))) S(value);
+  }
 
   Shape shape(Tensor t) const { return slots_[t.id].shape; }
   // Of a constant [rows, N] that is a line by rows, the slopes [rows] (slopes.h), where the backend
@@ -77,7 +88,7 @@ class Tape {
   Storage storage(Tensor t) const { return slots_[root(t)].storage; }
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
   View view(Tensor t) const {
-    PES_CHECK(!t || (!slots_[root(t)].dropped && slots_[t.id].make == nullptr));
+    PES_CHECK(!t || !slots_[root(t)].dropped);
     return t ? View{slots_[root(t)].data, slots_[t.id].shape, storage(t)} : View{};
   }
   Out out(Tensor t) { return {slots_[root(t)].data, slots_[t.id].shape, false, storage(t)}; }
@@ -114,12 +125,9 @@ class Tape {
   // tensor of the same op (`made` .. the last tensor made so far).
   template <class F>
   void record(Tensor made, F backward) {
-    static_assert(std::is_trivially_destructible_v<F>, "closures are dropped, not destroyed");
     if (!recording_) return;
-    void* memory = closure_memory(sizeof(F), alignof(F));
-    nodes_.push_back({[](void* f, Tape& t) { (*static_cast<F*>(f))(t); }, new (memory) F(backward),
-                      made.id, static_cast<std::uint32_t>(slots_.size()), kept_.size(),
-                      reads_all_});
+    nodes_.push_back({[](void* f, Tape& t) { (*static_cast<F*>(f))(t); }, share(backward), made.id,
+                      static_cast<std::uint32_t>(slots_.size()), kept_.size(), reads_all_});
     readers_of_all_ += reads_all_ ? 1 : 0;
     reads_all_ = false;
   }
@@ -162,6 +170,10 @@ class Tape {
   bool knows(Tensor t) const { return t.id < slots_.size(); }
 
  private:
+  template <class F>
+  static Tensor make_with(void* f, Tape& t) {
+    return (*static_cast<F*>(f))(t);
+  }
   struct Slot {
     Shape shape;
     std::uint32_t alias_of = 0;
@@ -186,6 +198,7 @@ class Tape {
   };
 
   std::uint32_t root(Tensor t) const {
+    PES_CHECK(slots_[t.id].make == nullptr);  // nobody asked for it: it has no values yet
     return slots_[t.id].alias_of ? slots_[t.id].alias_of : t.id;
   }
   template <class Number>

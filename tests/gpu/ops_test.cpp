@@ -8,6 +8,7 @@
 #include "tensor/attention.h"
 #include "tests/gpu/subject.h"
 #include "tests/support.h"
+#include "tests/tensor/head_cases.h"
 
 namespace pesuite::testing {
 namespace {
@@ -181,23 +182,6 @@ std::vector<DirectCase> direct_cases() {
        false,
        0,
        7},
-      {"heads",
-       {{2, 4, 5, 6}, {2, 2, 5, 6}, {2, 2, 5, 6}},
-       {{2, 5, 48}},
-       [](B b, O o, V v, Tokens) { b.heads_forward(o[0], o[1], o[2], v[0]); },
-       false},
-      {"heads_backward",
-       {{2, 5, 48}},
-       {{2, 4, 5, 6}, {2, 2, 5, 6}, {2, 2, 5, 6}},
-       [](B b, O o, V v, Tokens) { b.heads_backward(o[0], v[0], v[1], v[2]); },
-       false},
-      {"heads_backward_without_k",
-       {{2, 5, 48}},
-       {{2, 4, 5, 6}, {2, 2, 5, 6}, {2, 2, 5, 6}},
-       [](B b, O o, V v, Tokens) {
-         b.heads_backward(o[0], v[0], {nullptr, v[1].shape}, v[2]);
-       },
-       false},
       {"softmax",
        {{2, 3, 40}},
        {{2, 3, 40}},
@@ -356,6 +340,14 @@ std::vector<DirectCase> cases_that_may_miss() {
 INSTANTIATE_TEST_SUITE_P(Direct, OptionalOutputs, ::testing::ValuesIn(cases_that_may_miss()),
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Direct, DirectOps, ::testing::ValuesIn(direct_cases()),
+                         [](const auto& info) { return info.param.name; });
+
+class HeadsOnDevice : public ::testing::TestWithParam<HeadCase> {};
+TEST_P(HeadsOnDevice, AgreeWithTheReference) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  expect_heads_as_the_reference(*subject(Precision::fp32), GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Heads, HeadsOnDevice, ::testing::ValuesIn(head_cases()),
                          [](const auto& info) { return info.param.name; });
 
 // More tokens than one block sorts: all alike, all different, and some far more often than others.

@@ -183,6 +183,7 @@ inline std::vector<OpCase> op_cases() {
     add("split_heads_" + std::to_string(part), {random_values({2, 5, 8 * 6}, 31)},
         [part](Tape& t, T x) {
           const ops::Heads h = ops::split_heads(t, x[0], 4, 2);
+          for (const Tensor made : {h.q, h.k, h.v}) t.now(made);
           if (part < 3) return part == 0 ? h.q : part == 1 ? h.k : h.v;
           return ops::binary(t, Binary::mul, ops::slice(t, h.q, 1, 0, 2),
                              ops::binary(t, Binary::mul, h.k, h.v));

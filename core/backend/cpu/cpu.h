@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/row_steps.h"
 #include "backend/cpu/stored.h"
 #include "backend/factory.h"
 #include "base/error.h"
@@ -79,8 +80,8 @@ class CpuBackend final : public Backend {
 
   void embed_forward(Out y, View table, const std::int32_t* tokens) override;
   void embed_backward(Out dtable, View dy, const std::int32_t* tokens) override;
-  void heads_forward(Out q, Out k, Out v, View x) override;
-  void heads_backward(Out dx, View dq, View dk, View dv) override;
+  void heads_forward(Out q, Out k, Out v, View x, const Turn&, const Turn&) override;
+  void heads_backward(Out dx, View dq, View dk, View dv, const Turn&, const Turn&) override;
   void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) override;
   void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
                      Norm) override;
@@ -128,6 +129,9 @@ class CpuBackend final : public Backend {
   void attention_forward_bf16(Out y, Out lse, const AttentionInput&);
   void attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
                                View lse, const AttentionInput&);
+  // y (+)= x turned, both of `shape` [B, H, T, D]; direction 1, or -1 to turn back. rotate.cpp
+  void turn_rows(Out y, RowSteps of_y, View x, RowSteps of_x, const Shape& shape, const Turn&,
+                 float direction);
   void cumsum_rows(Out y, View x, Index n, bool reverse);  // of n elements, side by side
   // c [M, N] (+)= a [M, K] b [K, N] where a is small and N long; false: not such a product.
   bool flat_product(float* c, const float* a, Index a_row, Index a_column, const float* b, Index M,

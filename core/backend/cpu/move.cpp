@@ -1,4 +1,4 @@
-// Ops that move or collect values: permute, copy, sums along an axis, gathers, rotation.
+// Ops that move or collect values: permute, copy, sums along an axis, gathers.
 // Memory-bound; plain loops over contiguous runs, which the compiler vectorises.
 #include <cmath>
 #include <cstring>
@@ -111,88 +111,6 @@ void CpuBackend::rows_backward(Out dx, View dy, View index) {
     add_run(out(dx) + row_of(in(index), i, dx.shape[0]) * n, in(dy) + i * n, n);
 }
 
-namespace {
-
-// Where the row of cos and sin stands that belongs to row r of x.
-struct TableRows {
-  Shape lead;
-  Strides s;
-  TableRows(const Shape& x, const Shape& table) : lead(x) {
-    Shape rows = table;
-    lead.at(-1) = rows.at(-1) = 1;
-    s = broadcast_strides(rows, lead);
-  }
-  Index operator()(Index r) const {
-    Index at = 0;
-    for (int axis = lead.rank() - 1; axis >= 0; --axis) {
-      at += r % lead[axis] * s.s[axis];
-      r /= lead[axis];
-    }
-    return at;
-  }
-};
-
-// y (+)= x turned by (cos, sin); `sign` -1 turns back.
-template <bool add>
-void turn(float* y, const float* x, const float* cos, const float* sin, float sign, Index n,
-          Index D, Pairs pairs) {
-  const auto put = [](float& to, float value) { to = add ? to + value : value; };
-  if (pairs == Pairs::half) {
-    for (Index r = 0; r < n; ++r) {
-      const float a = x[r], b = x[r + n], s = sign * sin[r];
-      put(y[r], a * cos[r] - b * s);
-      put(y[r + n], b * cos[r] + a * s);
-    }
-  } else {
-    for (Index r = 0; r < n; ++r) {
-      const float a = x[2 * r], b = x[2 * r + 1], s = sign * sin[r];
-      put(y[2 * r], a * cos[r] - b * s);
-      put(y[2 * r + 1], b * cos[r] + a * s);
-    }
-  }
-  for (Index i = 2 * n; i < D; ++i) put(y[i], x[i]);
-}
-
-}  // namespace
-
-void CpuBackend::rotate_forward(Out y, View x, View cos, View sin, Pairs pairs) {
-  const Index D = x.shape[-1], n = cos.shape[-1];
-  const TableRows table(x.shape, cos.shape);
-  parallel(x.shape.count() / D, 64, [&](Index first, Index last) {
-    for (Index r = first; r < last; ++r) {
-      const Index t = table(r) * n;
-      (y.add ? turn<true> : turn<false>)(out(y) + r * D, in(x) + r * D, in(cos) + t, in(sin) + t, 1,
-                                         n, D, pairs);
-    }
-  });
-}
-void CpuBackend::rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
-                                 Pairs pairs) {
-  const Index D = x.shape[-1], n = cos.shape[-1];
-  const TableRows table(x.shape, cos.shape);
-  if (dx)
-    parallel(x.shape.count() / D, 64, [&](Index first, Index last) {
-      for (Index r = first; r < last; ++r) {
-        const Index t = table(r) * n;
-        (dx.add ? turn<true> : turn<false>)(out(dx) + r * D, in(dy) + r * D, in(cos) + t,
-                                            in(sin) + t, -1, n, D, pairs);
-      }
-    });
-  if (!dcos && !dsin) return;
-  if (dcos && !dcos.add) fill(dcos, 0);
-  if (dsin && !dsin.add) fill(dsin, 0);
-  for (Index r = 0; r < x.shape.count() / D; ++r) {
-    const Index t = table(r) * n;
-    const float *xr = in(x) + r * D, *g = in(dy) + r * D;
-    for (Index i = 0; i < n; ++i) {
-      const Index a = pairs == Pairs::half ? i : 2 * i,
-                  b = pairs == Pairs::half ? i + n : 2 * i + 1;
-      if (dcos) out(dcos)[t + i] += g[a] * xr[a] + g[b] * xr[b];
-      if (dsin) out(dsin)[t + i] += g[b] * xr[a] - g[a] * xr[b];
-    }
-  }
-}
-
 void CpuBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
   const Index W = table.shape[1];
   parallel(y.shape.count() / W, 64, [&](Index first, Index last) {
@@ -206,47 +124,6 @@ void CpuBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens)
   parallel(W, 64, [&](Index first, Index last) {  // each thread owns some columns
     for (Index n = 0; n < N; ++n)
       add_run(out(dtable) + tokens[n] * W + first, in(dy) + n * W + first, last - first);
-  });
-}
-
-// body(row of x, first column, head's matrix, row of it) for each head of each token.
-namespace {
-template <class F>
-void each_head(const Shape& part, Index first_column, Index b, Index t, F body) {
-  const Index heads = part[1], T = part[2], D = part[3];
-  for (Index h = 0; h < heads; ++h) body(first_column + h * D, ((b * heads + h) * T + t) * D, D);
-}
-}  // namespace
-
-void CpuBackend::heads_forward(Out q, Out k, Out v, View x) {
-  const Index T = x.shape[1], C = x.shape[2], D = q.shape[3];
-  parallel(x.shape[0] * T, 64, [&](Index first, Index last) {
-    for (Index n = first; n < last; ++n) {
-      Index column = 0;
-      for (const Out& part : {q, k, v}) {
-        each_head(part.shape, column, n / T, n % T, [&](Index from, Index to, Index width) {
-          put_run(out(part) + to, in(x) + n * C + from, width, part.add);
-        });
-        column += part.shape[1] * D;
-      }
-    }
-  });
-}
-void CpuBackend::heads_backward(Out dx, View dq, View dk, View dv) {
-  const Index T = dx.shape[1], C = dx.shape[2], D = dq.shape[3];
-  parallel(dx.shape[0] * T, 64, [&](Index first, Index last) {
-    for (Index n = first; n < last; ++n) {
-      Index column = 0;
-      for (const View& part : {dq, dk, dv}) {
-        each_head(part.shape, column, n / T, n % T, [&](Index to, Index from, Index width) {
-          if (part)
-            put_run(out(dx) + n * C + to, in(part) + from, width, dx.add);
-          else if (!dx.add)
-            std::fill_n(out(dx) + n * C + to, width, 0.0f);
-        });
-        column += part.shape[1] * D;
-      }
-    }
   });
 }
 

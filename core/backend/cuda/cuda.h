@@ -90,8 +90,8 @@ class CudaBackend final : public Backend {
 
   void embed_forward(Out y, View table, const std::int32_t* tokens) override;
   void embed_backward(Out dtable, View dy, const std::int32_t* tokens) override;
-  void heads_forward(Out q, Out k, Out v, View x) override;
-  void heads_backward(Out dx, View dq, View dk, View dv) override;
+  void heads_forward(Out q, Out k, Out v, View x, const Turn&, const Turn&) override;
+  void heads_backward(Out dx, View dq, View dk, View dv, const Turn&, const Turn&) override;
   void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) override;
   void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
                      Norm) override;

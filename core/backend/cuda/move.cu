@@ -1,4 +1,4 @@
-// Moving values: other orders, parts, heads, and what indices choose.
+// Moving values: other orders, parts, and what indices choose.
 #include <cmath>
 
 #include "backend/cuda/cuda.h"
@@ -76,46 +76,6 @@ struct RowsBackward {
   }
 };
 
-// Which of q, k and v an element of x [B, T, (H + 2G) D] belongs to, and where it lies in it.
-struct HeadPlace {
-  int part;
-  Index at;
-};
-struct HeadSizes {
-  Index T, D, H, G;
-  PESUITE_HD HeadPlace place(Index i) const {
-    Index d, h, t;
-    const Index row = divide(divide(i, D, d), H + 2 * G, h), b = divide(row, T, t);
-    const int part = h < H ? 0 : h < H + G ? 1 : 2;
-    h -= part == 0 ? 0 : part == 1 ? H : H + G;
-    return {part, ((b * (part == 0 ? H : G) + h) * T + t) * D + d};
-  }
-};
-struct HeadsForward {
-  Target q, k, v;
-  const float* x;
-  HeadSizes sizes;
-  PESUITE_HD void operator()(Index i) const {
-    const HeadPlace p = sizes.place(i);
-    const Target& to = p.part == 0 ? q : p.part == 1 ? k : v;
-    if (to.data != nullptr) to.put(p.at, x[i]);
-  }
-};
-struct HeadsBackward {
-  Target dx;
-  const float *dq, *dk, *dv;
-  HeadSizes sizes;
-  PESUITE_HD void operator()(Index i) const {
-    const HeadPlace p = sizes.place(i);
-    const float* const from = p.part == 0 ? dq : p.part == 1 ? dk : dv;
-    dx.put(i, from != nullptr ? from[p.at] : 0);
-  }
-};
-
-HeadSizes head_sizes(const Shape& x, const Shape& q, const Shape& k) {
-  return {x[1], q[3], q[1], k[1]};
-}
-
 // x with one element for each row: an offset in it is the number of a row.
 Shape one_a_row(Shape x) {
   x.at(-1) = 1;
@@ -159,15 +119,6 @@ void CudaBackend::rows_backward(Out dx, View dy, View index) {
   const Index rows = dx.shape[0], width = dx.shape.count() / rows;
   reduce(queue_, target(dx), dx.shape.count(), index.shape.count(),
          RowsBackward{in(dy), in(index), rows, width});
-}
-
-void CudaBackend::heads_forward(Out q, Out k, Out v, View x) {
-  queue_.each(x.shape.count(), HeadsForward{target(q), target(k), target(v), in(x),
-                                            head_sizes(x.shape, q.shape, k.shape)});
-}
-void CudaBackend::heads_backward(Out dx, View dq, View dk, View dv) {
-  queue_.each(dx.shape.count(), HeadsBackward{target(dx), in(dq), in(dk), in(dv),
-                                              head_sizes(dx.shape, dq.shape, dk.shape)});
 }
 
 }  // namespace pesuite::cuda

@@ -1,4 +1,5 @@
-// Rotation of pairs of features.
+// Rotation of pairs of features, also of heads on their way from and to where they stand side by
+// side.
 #include "backend/cuda/cuda.h"
 
 namespace pesuite::cuda {
@@ -48,11 +49,81 @@ struct TableGradient {
   }
 };
 
+// A feature of a row x [D] turned, or backwards; its partner is read by the neighbour as well.
+struct TurnedFeature {
+  const float *cos, *sin;
+  RotateSizes sizes;
+  float direction;
+  Walk<1> tables;  // row of a table, by row
+  PESUITE_HD float operator()(const float* x, Index row, Index d) const {
+    if (d >= 2 * sizes.n) return x[d];
+    const Index r = !sizes.half ? d / 2 : d < sizes.n ? d : d - sizes.n;
+    Index at[1];
+    tables.at(row, at);
+    const float c = cos[at[0] * sizes.n + r], s = direction * sin[at[0] * sizes.n + r];
+    const float a = x[sizes.first(r)], b = x[sizes.second(r)];
+    return d == sizes.first(r) ? a * c - b * s : b * c + a * s;
+  }
+};
+
+// Which of q, k and v an element of x [B, T, (H + 2G) D] belongs to, and where it stands in it.
+struct HeadPlace {
+  int part;
+  Index row, d;
+};
+struct HeadSizes {
+  Index T, D, H, G;
+  PESUITE_HD HeadPlace place(Index i) const {
+    Index d, h, t;
+    const Index token = divide(divide(i, D, d), H + 2 * G, h), b = divide(token, T, t);
+    const int part = h < H ? 0 : h < H + G ? 1 : 2;
+    h -= part == 0 ? 0 : part == 1 ? H : H + G;
+    return {part, (b * (part == 0 ? H : G) + h) * T + t, d};
+  }
+};
+struct HeadsForward {
+  Target q, k, v;
+  const float* x;
+  TurnedFeature of_q, of_k;
+  HeadSizes sizes;
+  PESUITE_HD void operator()(Index i) const {
+    const auto [part, row, d] = sizes.place(i);
+    const Target& to = part == 0 ? q : part == 1 ? k : v;
+    const float* const from = x + i - d;
+    if (to.data != nullptr)
+      to.put(row * sizes.D + d, part == 0   ? of_q(from, row, d)
+                                : part == 1 ? of_k(from, row, d)
+                                            : from[d]);
+  }
+};
+struct HeadsBackward {
+  Target dx;
+  const float *dq, *dk, *dv;
+  TurnedFeature of_q, of_k;
+  HeadSizes sizes;
+  PESUITE_HD void operator()(Index i) const {
+    const auto [part, row, d] = sizes.place(i);
+    const float* from = part == 0 ? dq : part == 1 ? dk : dv;
+    if (from == nullptr) return dx.put(i, 0);
+    from += row * sizes.D;
+    dx.put(i, part == 0 ? of_q(from, row, d) : part == 1 ? of_k(from, row, d) : from[d]);
+  }
+};
+
 Shape without_last(const Shape& s) {
   return Shape::of(s.rank() - 1, s.data());
 }
 RotateSizes rotate_sizes(const Shape& x, const Shape& table, Pairs pairs) {
   return {x[-1], table[-1], pairs == Pairs::half};
+}
+// Of heads [B, H, T, D]; without tables no pair turns.
+TurnedFeature turned(const Shape& heads, const Turn& turn, float direction) {
+  if (!turn) return {nullptr, nullptr, {heads[3], 0, true}, direction, {}};
+  return {in(turn.cos), in(turn.sin), rotate_sizes(heads, turn.cos.shape, turn.pairs), direction,
+          walk<1>(without_last(heads), {without_last(turn.cos.shape)})};
+}
+HeadSizes head_sizes(const Shape& x, const Shape& q, const Shape& k) {
+  return {x[1], q[3], q[1], k[1]};
 }
 
 }  // namespace
@@ -77,6 +148,18 @@ void CudaBackend::rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, V
     const TableGradient f{in(dy), in(x), z, of_cos, parts<1>(rows, tables, {rows})};
     reduce(queue_, target(to), to.shape.count(), f.rows.repeated.count(), f);
   }
+}
+
+void CudaBackend::heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) {
+  queue_.each(x.shape.count(),
+              HeadsForward{target(q), target(k), target(v), in(x), turned(q.shape, of_q, 1),
+                           turned(k.shape, of_k, 1), head_sizes(x.shape, q.shape, k.shape)});
+}
+void CudaBackend::heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
+                                 const Turn& of_k) {
+  queue_.each(dx.shape.count(),
+              HeadsBackward{target(dx), in(dq), in(dk), in(dv), turned(dq.shape, of_q, -1),
+                            turned(dk.shape, of_k, -1), head_sizes(dx.shape, dq.shape, dk.shape)});
 }
 
 }  // namespace pesuite::cuda

@@ -11,21 +11,14 @@ Index row_of(View index, Index i, Index rows) {
   return std::clamp<Index>(std::llround(in(index)[i]), 0, rows - 1);
 }
 
-// body(i in x, 0 for q, 1 for k, 2 for v, place in it) for each element of x [B, T, C].
+// body(i in part, i in x) for each element of part [B, H, T, D], which stands in x [B, T, C] from
+// `column` on.
 template <class F>
-void heads(const Shape& x, const Shape& q, const Shape& k, F body) {
-  const Index T = x[1], C = x[2], D = q[3], H = q[1], G = k[1];
-  for (Index i = 0; i < x.count(); ++i) {
-    const Index b = i / C / T, t = i / C % T, d = i % C % D;
-    Index h = i % C / D;
-    int part = 0;
-    Index heads = H;
-    if (h >= H) {
-      part = h < H + G ? 1 : 2;
-      h -= part == 1 ? H : H + G;
-      heads = G;
-    }
-    body(i, part, ((b * heads + h) * T + t) * D + d);
+void heads(const Shape& part, const Shape& x, Index column, F body) {
+  const Index H = part[1], T = part[2], D = part[3];
+  for (Index i = 0; i < part.count(); ++i) {
+    const Index d = i % D, t = i / D % T, h = i / D / T % H, b = i / D / T / H;
+    body(i, (b * T + t) * x[2] + column + h * D + d);
   }
 }
 // body(i in y, source in x) for each element of y [.., J], x [.., V], index [.., J].
@@ -164,17 +157,36 @@ void Reference::embed_backward(Out dtable, View dy, const std::int32_t* tokens) 
   for (Index i = 0; i < dy.shape.count(); ++i) put(dtable, tokens[i / W] * W + i % W, in(dy)[i]);
 }
 
-void Reference::heads_forward(Out q, Out k, Out v, View x) {
-  heads(x.shape, q.shape, k.shape, [&](Index i, int part, Index at) {
-    put(part == 0 ? q : part == 1 ? k : v, at, in(x)[i]);
-  });
+void Reference::heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) {
+  Index column = 0;
+  const auto part = [&](Out y, const Turn& turn) {
+    std::vector<double> plain(static_cast<std::size_t>(y.shape.count()));
+    heads(y.shape, x.shape, column,
+          [&](Index i, Index of_x) { plain[static_cast<std::size_t>(i)] = in(x)[of_x]; });
+    column += y.shape[1] * y.shape[3];
+    if (y && turn)
+      rotate_forward(y, {plain.data(), y.shape}, turn.cos, turn.sin, turn.pairs);
+    else if (y)
+      for (Index i = 0; i < y.shape.count(); ++i) put(y, i, plain[static_cast<std::size_t>(i)]);
+  };
+  part(q, of_q), part(k, of_k), part(v, {});
 }
 
-void Reference::heads_backward(Out dx, View dq, View dk, View dv) {
-  heads(dx.shape, dq.shape, dk.shape, [&](Index i, int part, Index at) {
-    const View d = part == 0 ? dq : part == 1 ? dk : dv;
-    put(dx, i, d ? in(d)[at] : 0);
-  });
+void Reference::heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
+                               const Turn& of_k) {
+  Index column = 0;
+  const auto part = [&](View dy, const Turn& turn) {
+    std::vector<double> plain(static_cast<std::size_t>(dy.shape.count()));
+    if (dy && turn)
+      rotate_backward({plain.data(), dy.shape}, {}, {}, dy, {nullptr, dy.shape}, turn.cos, turn.sin,
+                      turn.pairs);
+    else if (dy)
+      std::copy_n(in(dy), plain.size(), plain.data());
+    heads(dy.shape, dx.shape, column,
+          [&](Index i, Index of_dx) { put(dx, of_dx, plain[static_cast<std::size_t>(i)]); });
+    column += dy.shape[1] * dy.shape[3];
+  };
+  part(dq, of_q), part(dk, of_k), part(dv, {});
 }
 
 }  // namespace pesuite::reference
