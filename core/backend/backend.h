@@ -162,7 +162,7 @@ class Backend {
   // q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D], the heads side by side; q and k
   // are turned on their way. An Out without data, but with its shape, is not wanted.
   virtual void heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) = 0;
-  // Missing gradients, which have their shape, are 0.
+  // Missing gradients, which have their shape, are 0. x, and q, k and v, may be bf16.
   virtual void heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
                               const Turn& of_k) = 0;
   // y = (x - mean) rstd gain + bias over the last axis; rms has neither mean nor bias.
@@ -172,8 +172,8 @@ class Backend {
   virtual void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
                              Norm) = 0;
   // y [B, T, H E] = softmax(scale q.k + distance + bias, causal) v; lse [B, H, T] is the natural
-  // log of each row's sum of exponentials, kept for the backward pass. y and dy may be bf16. Memory
-  // beyond inputs and outputs is linear in T.
+  // log of each row's sum of exponentials, kept for the backward pass. y may be bf16, and q, k and
+  // v, with their gradients. Memory beyond inputs and outputs is linear in T.
   virtual void attention_forward(Out y, Out lse, const AttentionInput&) = 0;
   virtual void attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
                                   View lse, const AttentionInput&) = 0;

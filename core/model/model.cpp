@@ -281,7 +281,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   const Layer& l = layers_[static_cast<std::size_t>(index)];
   const Storage storage = backend_.activations();
   const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
-  const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias));
+  const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {}, storage);
   const ops::Heads heads = ops::split_heads(tape_, qkv, config_.heads, config_.groups());
   Attention a;
   a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
@@ -308,6 +308,8 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
            encoding_.text());
     norm_q_and_k();
   }
+  if (path_of(a) != AttentionPath::composed && !look.attention)
+    ops::store_heads(tape_, heads, storage);
   for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
   tape_.drop(qkv);
   path_ = std::max(path_, path_of(a));

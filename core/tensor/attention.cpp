@@ -42,7 +42,10 @@ AttentionInput kernel_input(Tape& t, const Attention& a) {
           a.scale,     0,           a.dropout,   t.slopes(a.distance)};
 }
 
-Tensor fused(Tape& t, const Attention& a) {
+Tensor fused(Tape& t, const Attention& given) {
+  Attention a = given;
+  if (t.storage(a.q) != t.storage(a.k) || t.storage(a.k) != t.storage(a.v))
+    a.q = ops::own(t, a.q), a.k = ops::own(t, a.k), a.v = ops::own(t, a.v);
   const Shape q = t.shape(a.q);
   const bool needs = t.needs_grad(a.q) || t.needs_grad(a.k) || t.needs_grad(a.v) ||
                      t.needs_grad(a.distance) || t.needs_grad(a.bias);

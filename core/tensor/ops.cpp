@@ -258,11 +258,12 @@ struct Packed {
   std::array<Shape, 3> shape;  // of q, k and v
   std::array<Tables, 3> turn;  // of v: none
   std::array<Tensor, 3> made;  // null before
+  Storage storage = Storage::own;
 
   void make(Tape& t, int first, int last) {
     std::array<Out, 3> y;
     for (int i = 0; i < 3; ++i) {
-      if (first <= i && i <= last) made[i] = t.make(shape[i], t.needs_grad(x));
+      if (first <= i && i <= last) made[i] = t.make(shape[i], t.needs_grad(x), storage);
       y[i] = made[i] ? t.out(made[i]) : Out{nullptr, shape[i]};
     }
     t.backend().heads_forward(y[0], y[1], y[2], t.view(x), turn[0].view(t), turn[1].view(t));
@@ -270,7 +271,7 @@ struct Packed {
     for (const Tables& tables : turn) t.keep(tables.cos), t.keep(tables.sin);
     t.record(made[first], [p = *this](Tape& t) {
       const auto part = [&](int i) {  // without data, but with its shape, where none came
-        return View{t.grad_view(p.made[i]).data, p.shape[i]};
+        return View{t.grad_view(p.made[i]).data, p.shape[i], p.storage};
       };
       t.backend().heads_backward(t.grad(p.x), part(0), part(1), part(2), p.turn[0].view(t),
                                  p.turn[1].view(t));
@@ -290,7 +291,7 @@ struct Part {
   Tensor operator()(Tape& t) const {
     Packed& all = *packed;
     if (turned != static_cast<bool>(all.turn[index].cos)) {  // wanted beside what it turns into
-      Packed plain{all.x, all.shape, {}, {}};
+      Packed plain{all.x, all.shape, {}, {}, Storage::own};
       plain.make(t, index, index);
       return plain.made[index];
     }
@@ -309,9 +310,13 @@ Heads split_heads(Tape& t, Tensor x, int heads, int kv_heads) {
   const Shape s = t.shape(x);
   const std::int64_t D = s[2] / (heads + 2 * kv_heads);
   const Shape query = {s[0], heads, s[1], D}, key = {s[0], kv_heads, s[1], D};
-  Packed* const packed = t.share(Packed{x, {query, key, key}, {}, {}});
+  Packed* const packed = t.share(Packed{x, {query, key, key}, {}, {}, Storage::own});
   const auto part = [&](int i) { return t.later(packed->shape[i], Part{packed, i, false}); };
   return {part(0), part(1), part(2)};
+}
+
+void store_heads(Tape& t, const Heads& heads, Storage storage) {
+  if (const Part* part = t.pending<Part>(heads.v)) part->packed->storage = storage;
 }
 
 Tensor rotate(Tape& t, Tensor x, Tensor cos, Tensor sin, Pairs pairs) {

@@ -32,6 +32,8 @@ struct Heads {
   Tensor q, k, v;
 };
 Heads split_heads(Tape&, Tensor x, int heads, int kv_heads);
+// Says how they are stored once they are made; no matter where they are made already.
+void store_heads(Tape&, const Heads&, Storage);
 // Where a storage is given, the result is stored so.
 Tensor norm(Tape&, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps,
             Storage = Storage::own);

@@ -65,12 +65,16 @@ HWY_MAYBE_UNUSED inline float Dot(const float* a, const float* b, I n) {
 }
 
 // y [width] (+)= scale x
-HWY_MAYBE_UNUSED inline void PutScaled(float* y, const float* x, I width, float scale, bool add) {
+template <class Y>
+HWY_INLINE void PutScaledTo(Y* y, const float* x, I width, float scale, bool add) {
   const F32 d;
   for (I i = 0; i < width; i += kLanes) {
     const auto m = static_cast<std::size_t>(width - i);
     Put(d, hn::Mul(Load(d, x + i, m), hn::Set(d, scale)), y + i, m, add);
   }
+}
+HWY_MAYBE_UNUSED inline void PutScaled(float* y, const float* x, I width, float scale, bool add) {
+  PutScaledTo(y, x, width, scale, add);
 }
 
 }  // namespace pesuite::HWY_NAMESPACE

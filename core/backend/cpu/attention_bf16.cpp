@@ -201,6 +201,11 @@ float StoredDot(const void* a, const void* b, Storage storage, I n) {
   });
 }
 
+// y [width] (+)= scale x
+void StoredPutScaled(void* y, Storage storage, const float* x, I width, float scale, bool add) {
+  as_stored(y, storage, [&](auto* to) HWY_ATTR { PutScaledTo(to, x, width, scale, add); });
+}
+
 }  // namespace pesuite::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -212,7 +217,7 @@ HWY_EXPORT(ForwardBlock16);
 HWY_EXPORT(BackwardBlock16);
 HWY_EXPORT(TransposeBlocks);
 HWY_EXPORT(StoredDot);
-HWY_EXPORT(PutScaled);
+HWY_EXPORT(StoredPutScaled);
 
 namespace {
 
@@ -254,8 +259,18 @@ HeadBlocks head_of(const AttentionInput& a, const Sizes16& z, Index b, Index h, 
   w.dropout_row = static_cast<std::uint64_t>((b * z.H + h) * z.T);
   return w;
 }
-const float* queries(const AttentionInput& a, const Sizes16& z, Index b, Index h) {
-  return in(a.q) + (b * z.H + h) * z.T * z.D;
+// As those of bf16.h, from number `start` of x on.
+void pack_rows(float* to, Index words_of_row, View x, Index start, Index stride, Index width,
+               Index rows, float scale) {
+  as_stored(at(x, start), x.storage, [&](auto* from) {
+    bf16::pack_rows(words(to), words_of_row, from, stride, width, rows, scale);
+  });
+}
+void pack_pairs(float* to, Index pairs, Index columns, View x, Index start, Index stride,
+                Index width, Index rows) {
+  as_stored(at(x, start), x.storage, [&](auto* from) {
+    bf16::pack_pairs(words(to), pairs, columns, from, stride, width, rows);
+  });
 }
 
 }  // namespace
@@ -280,17 +295,16 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
   const bool few = z.B * z.G < threads_;  // heads: share the rows of each
   const auto group = [&](Index bg, const Memory& m) {
     const Index b = bg / z.G, g = bg % z.G;
-    bf16::pack_rows(words(m.rows), z.DW, in(a.k) + bg * z.S * z.D, z.D, z.D, z.S, 1);
+    pack_rows(m.rows, z.DW, a.k, bg * z.S * z.D, z.D, z.D, z.S, 1);
     transpose(words(m.keys), words(m.rows), z.DW, z.S);
-    bf16::pack_pairs(words(m.v_pairs), z.blocks * block / 2, z.EP, in(a.v) + bg * z.S * z.E, z.E,
-                     z.E, z.S);
+    pack_pairs(m.v_pairs, z.blocks * block / 2, z.EP, a.v, bg * z.S * z.E, z.E, z.E, z.S);
     for (Index h = g * z.group; h < (g + 1) * z.group; ++h) {
       const HeadBlocks w = head_of(a, z, b, h, m.distances);
       HeadWords n{};
       n.DW = z.DW, n.EP = z.EP;
       n.keys = words(m.keys), n.v_pairs = words(m.v_pairs), n.q = words(m.q);
-      bf16::pack_rows(words(m.q), z.DW, queries(a, z, b, h), z.D, z.D, z.T,
-                      static_cast<float>(a.scale));
+      pack_rows(m.q, z.DW, a.q, (b * z.H + h) * z.T * z.D, z.D, z.D, z.T,
+                static_cast<float>(a.scale));
       const auto rows = [&](Index i0, float* work) {
         HWY_DYNAMIC_DISPATCH(ForwardBlock16)
         (w, n, i0, std::min(block, z.T - i0), at(y, (b * z.T + i0) * z.H * z.E + h * z.E),
@@ -355,12 +369,12 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
 
   const auto group = [&](Index bg, const Memory& m) {
     const Index b = bg / z.G, g = bg % z.G;
-    const float *k = in(a.k) + bg * z.S * z.D, *v = in(a.v) + bg * z.S * z.E;
-    bf16::pack_rows(words(m.rows), z.DW, k, z.D, z.D, z.S, 1);
+    const Index k = bg * z.S * z.D, v = bg * z.S * z.E;
+    pack_rows(m.rows, z.DW, a.k, k, z.D, z.D, z.S, 1);
     transpose(words(m.keys), words(m.rows), z.DW, z.S);
-    bf16::pack_rows(words(m.rows), z.EW, v, z.E, z.E, z.S, 1);
+    pack_rows(m.rows, z.EW, a.v, v, z.E, z.E, z.S, 1);
     transpose(words(m.values), words(m.rows), z.EW, z.S);
-    bf16::pack_pairs(words(m.k_pairs), z.blocks * block / 2, z.DP, k, z.D, z.D, z.S);
+    pack_pairs(m.k_pairs, z.blocks * block / 2, z.DP, a.k, k, z.D, z.D, z.S);
     std::fill_n(m.dq, z.group * z.rows * z.DP, 0.0f);
     if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
     thread_local std::vector<HeadBlocks> heads;  // kept: steps after the first allocate nothing
@@ -368,29 +382,24 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
     heads.clear(), operands.clear();
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n, start = b * z.T * z.H * z.E + h * z.E, row = z.H * z.E;
-      const float* q = queries(a, z, b, h);
+      const Index q = (b * z.H + h) * z.T * z.D;
       const auto scale = static_cast<float>(a.scale);
       HeadBlocks w = head_of(a, z, b, h, m.distances + n * table);
       HeadWords o{};
       o.DW = z.DW, o.EW = z.EW, o.DP = z.DP, o.EP = z.EP;
       o.keys = words(m.keys), o.values = words(m.values), o.k_pairs = words(m.k_pairs);
-      Word* const packed_q = words(m.q) + n * z.rows * z.DW;
-      Word* const packed_dy = words(m.dy) + n * z.rows * z.EW;
-      Word* const q_columns = words(m.q_columns) + n * pairs * z.DP;
-      Word* const dy_columns = words(m.dy_columns) + n * pairs * z.EP;
-      bf16::pack_rows(packed_q, z.DW, q, z.D, z.D, z.T, scale);
-      bf16::pack_pairs(words(m.pairs), pairs, z.DP, q, z.D, z.D, z.T);
-      transpose(q_columns, words(m.pairs), z.DP, pairs);
-      if (dy.storage == Storage::bf16) {
-        const auto* of_head = static_cast<const Bf16*>(at(dy, start));
-        bf16::pack_rows(packed_dy, z.EW, of_head, row, z.E, z.T);
-        bf16::pack_pairs(words(m.pairs), pairs, z.EP, of_head, row, z.E, z.T);
-      } else {
-        bf16::pack_rows(packed_dy, z.EW, in(dy) + start, row, z.E, z.T, 1);
-        bf16::pack_pairs(words(m.pairs), pairs, z.EP, in(dy) + start, row, z.E, z.T);
-      }
-      transpose(dy_columns, words(m.pairs), z.EP, pairs);
-      o.q = packed_q, o.dy = packed_dy, o.q_columns = q_columns, o.dy_columns = dy_columns;
+      float* const packed_q = m.q + n * z.rows * z.DW;
+      float* const packed_dy = m.dy + n * z.rows * z.EW;
+      float* const q_columns = m.q_columns + n * pairs * z.DP;
+      float* const dy_columns = m.dy_columns + n * pairs * z.EP;
+      pack_rows(packed_q, z.DW, a.q, q, z.D, z.D, z.T, scale);
+      pack_rows(packed_dy, z.EW, dy, start, row, z.E, z.T, 1);
+      pack_pairs(m.pairs, pairs, z.DP, a.q, q, z.D, z.D, z.T);
+      transpose(words(q_columns), words(m.pairs), z.DP, pairs);
+      pack_pairs(m.pairs, pairs, z.EP, dy, start, row, z.E, z.T);
+      transpose(words(dy_columns), words(m.pairs), z.EP, pairs);
+      o.q = words(packed_q), o.dy = words(packed_dy);
+      o.q_columns = words(q_columns), o.dy_columns = words(dy_columns);
       o.dq = m.dq + n * z.rows * z.DP;
       w.lse = in(lse) + (b * z.H + h) * z.T;
       w.delta = m.delta + n * z.T;
@@ -407,8 +416,8 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
       if (!to) return;
       HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.row, from, block, P);
       for (Index j = j0; j < std::min(z.S, j0 + block); ++j)
-        for (Index c = 0; c < width; c += block) HWY_DYNAMIC_DISPATCH(PutScaled)
-      (out(to) + (bg * z.S + j) * width + c, m.row + c * block + (j - j0) * block,
+        for (Index c = 0; c < width; c += block) HWY_DYNAMIC_DISPATCH(StoredPutScaled)
+      (at(to, (bg * z.S + j) * width + c), to.storage, m.row + c * block + (j - j0) * block,
        std::min(block, width - c), scale, to.add);
     };
     for (Index j0 = 0; j0 < z.S; j0 += block) {
@@ -424,8 +433,8 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n;
       if (dq)
-        for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(PutScaled)
-      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.rows + i) * z.DP, z.D,
+        for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(StoredPutScaled)
+      (at(dq, ((b * z.H + h) * z.T + i) * z.D), dq.storage, m.dq + (n * z.rows + i) * z.DP, z.D,
        static_cast<float>(a.scale), dq.add);
       distances.keep(b, h, m.ddistances + n * table);
     }

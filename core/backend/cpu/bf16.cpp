@@ -148,12 +148,18 @@ PESUITE_BF16 void pack_rows(Word* to, Index words, const float* from, Index stri
 }
 
 PESUITE_BF16 void pack_rows(Word* to, Index words, const Bf16* from, Index stride, Index width,
-                            Index rows) {
+                            Index rows, float scale) {
+  const __m512 factor = _mm512_set1_ps(scale);
   for (Index r = 0; r < rows; ++r)
     for (Index w = 0; w < words; w += 8) {
-      const __mmask16 here = first_lanes(width - 2 * w);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + r * words + w),
-                          _mm256_maskz_loadu_epi16(here, from + r * stride + 2 * w));
+      const Bf16* const at = from + r * stride + 2 * w;
+      __m256i numbers = _mm256_maskz_loadu_epi16(first_lanes(width - 2 * w), at);
+      if (scale != 1) {
+        const __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16);
+        numbers = reinterpret_cast<__m256i>(
+            _mm512_cvtneps_pbh(_mm512_mul_ps(_mm512_castsi512_ps(wide), factor)));
+      }
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + r * words + w), numbers);
     }
 }
 
@@ -266,7 +272,7 @@ Kernel best_kernel() {
   return Kernel::none;
 }
 void pack_rows(Word*, Index, const float*, Index, Index, Index, float) {}
-void pack_rows(Word*, Index, const Bf16*, Index, Index, Index) {}
+void pack_rows(Word*, Index, const Bf16*, Index, Index, Index, float) {}
 void pack_pairs(Word*, Index, Index, const Bf16*, Index, Index, Index) {}
 void round(std::uint16_t*, const float*, Index) {}
 void pack_pairs(Word*, Index, Index, const float*, Index, Index, Index) {}

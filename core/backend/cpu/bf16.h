@@ -24,7 +24,8 @@ constexpr Index grain = 16;
 // `width` is 0.
 void pack_rows(Word* to, Index words, const float* from, Index stride, Index width, Index rows,
                float scale);
-void pack_rows(Word* to, Index words, const Bf16* from, Index stride, Index width, Index rows);
+void pack_rows(Word* to, Index words, const Bf16* from, Index stride, Index width, Index rows,
+               float scale);
 // to [count]: from [count], rounded to the nearest.
 void round(std::uint16_t* to, const float* from, Index count);
 // to [pairs, columns]: rows 2r and 2r + 1 of from [rows, width] in a word; what is behind `rows` or

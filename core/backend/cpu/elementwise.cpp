@@ -22,7 +22,7 @@ template <class T, class F>
 HWY_INLINE void Map(T* y, const T* x, std::size_t n, bool add, F f) {
   const F32 d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d))
-    Put(d, f(d, Load(d, x + i, n - i)), y + i, n - i, add);
+    Put(d, f(d, Stream(d, x + i, n - i)), y + i, n - i, add);
 }
 // The same with a function of libm, for ops that no hot loop uses.
 template <class F>
@@ -64,8 +64,8 @@ HWY_INLINE void MapBackward(T* dx, const T* dy, const T* x, const T* y, std::siz
   const F32 d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     const std::size_t m = n - i;
-    const V32 slope = f(d, Load(d, x + i, m), Load(d, y + i, m));
-    Put(d, hn::Mul(Load(d, dy + i, m), slope), dx + i, m, add);
+    const V32 slope = f(d, Stream(d, x + i, m), Stream(d, y + i, m));
+    Put(d, hn::Mul(Stream(d, dy + i, m), slope), dx + i, m, add);
   }
 }
 
@@ -120,8 +120,8 @@ HWY_INLINE void Zip(float* y, const float* a, Index sa, const float* b, Index sb
                     bool add, F f) {
   const F32 d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    const V32 va = sa == 0 ? hn::Set(d, *a) : Load(d, a + i, n - i);
-    const V32 vb = sb == 0 ? hn::Set(d, *b) : Load(d, b + i, n - i);
+    const V32 va = sa == 0 ? hn::Set(d, *a) : Stream(d, a + i, n - i);
+    const V32 vb = sb == 0 ? hn::Set(d, *b) : Stream(d, b + i, n - i);
     Put(d, f(d, va, vb), y + i, n - i, add);
   }
 }
@@ -183,7 +183,7 @@ HWY_INLINE void AffineOf(Y* y, const X* x, Index sx, std::size_t n, bool add, fl
   const F32 d;
   const V32 s = hn::Set(d, scale), c = hn::Set(d, shift);
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    const V32 v = sx == 0 ? hn::Set(d, *x) : Load(d, x + i, n - i);
+    const V32 v = sx == 0 ? hn::Set(d, *x) : Stream(d, x + i, n - i);
     Put(d, hn::MulAdd(v, s, c), y + i, n - i, add);
   }
 }
@@ -216,7 +216,7 @@ template <class T>
 HWY_INLINE void GateRow(T* y, const T* x, std::size_t F, bool add) {
   const F32 d;
   for (std::size_t i = 0; i < F; i += hn::Lanes(d)) {
-    const V32 g = Load(d, x + i, F - i), u = Load(d, x + F + i, F - i);
+    const V32 g = Stream(d, x + i, F - i), u = Stream(d, x + F + i, F - i);
     Put(d, hn::Mul(hn::Mul(g, Sigmoid(d, g)), u), y + i, F - i, add);
   }
 }
@@ -226,7 +226,7 @@ HWY_INLINE void GateRowBackward(T* dx, const T* dy, const T* x, std::size_t F, b
   const V32 one = hn::Set(d, 1.0f);
   for (std::size_t i = 0; i < F; i += hn::Lanes(d)) {
     const std::size_t m = F - i;
-    const V32 g = Load(d, x + i, m), u = Load(d, x + F + i, m), dv = Load(d, dy + i, m);
+    const V32 g = Stream(d, x + i, m), u = Stream(d, x + F + i, m), dv = Stream(d, dy + i, m);
     const V32 s = Sigmoid(d, g);
     const V32 slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(one, s), one));
     Put(d, hn::Mul(hn::Mul(dv, u), slope), dx + i, m, add);

@@ -23,12 +23,12 @@ HWY_INLINE void NormRowTo(Y* y, float* stats, const float* x, const float* gain,
   float mean = 0;
   if (kind == Norm::layer) {
     V32 s = hn::Zero(d);
-    for (std::size_t i = 0; i < W; i += hn::Lanes(d)) s = hn::Add(s, Load(d, x + i, W - i));
+    for (std::size_t i = 0; i < W; i += hn::Lanes(d)) s = hn::Add(s, Stream(d, x + i, W - i));
     mean = SumOf(d, s) * scale;
   }
   V32 squares = hn::Zero(d);
   for (std::size_t i = 0; i < W; i += hn::Lanes(d)) {
-    V32 c = hn::Sub(Load(d, x + i, W - i), hn::Set(d, mean));
+    V32 c = hn::Sub(Stream(d, x + i, W - i), hn::Set(d, mean));
     if (i + hn::Lanes(d) > W) c = hn::IfThenElseZero(hn::FirstN(d, W - i), c);
     squares = hn::MulAdd(c, c, squares);
   }
@@ -57,9 +57,9 @@ HWY_INLINE void NormRowBackwardFrom(float* dx, const Y* dy, const float* x, cons
   const V32 mean = hn::Set(d, stats[0]), rstd = hn::Set(d, stats[1]);
   V32 sum_g = hn::Zero(d), sum_gz = hn::Zero(d);
   for (std::size_t i = 0; i < W; i += hn::Lanes(d)) {
-    V32 g = Load(d, dy + i, W - i);  // 0 behind the row's end, so the sums are unharmed
+    V32 g = Stream(d, dy + i, W - i);  // 0 behind the row's end, so the sums are unharmed
     if (gain != nullptr) g = hn::Mul(g, Load(d, gain + i, W - i));
-    const V32 z = hn::Mul(hn::Sub(Load(d, x + i, W - i), mean), rstd);
+    const V32 z = hn::Mul(hn::Sub(Stream(d, x + i, W - i), mean), rstd);
     sum_g = hn::Add(sum_g, g);
     sum_gz = hn::MulAdd(g, z, sum_gz);
   }
@@ -88,8 +88,8 @@ HWY_INLINE void NormParametersFrom(float* dgain, float* dbias, const Y* dy, cons
   const F32 d;
   const V32 mean = hn::Set(d, stats[0]), rstd = hn::Set(d, stats[1]);
   for (std::size_t i = 0; i < W; i += hn::Lanes(d)) {
-    const V32 g = Load(d, dy + i, W - i);
-    const V32 z = hn::Mul(hn::Sub(Load(d, x + i, W - i), mean), rstd);
+    const V32 g = Stream(d, dy + i, W - i);
+    const V32 z = hn::Mul(hn::Sub(Stream(d, x + i, W - i), mean), rstd);
     if (dgain != nullptr) Put(d, hn::Mul(g, z), dgain + i, W - i, true);
     if (dbias != nullptr) Put(d, g, dbias + i, W - i, true);
   }

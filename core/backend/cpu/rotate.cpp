@@ -43,7 +43,7 @@ template <class Y, class X>
 HWY_INLINE void Copy(Y* y, const X* x, std::size_t n, bool add) {
   const F32 d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d))
-    Put(d, Load(d, x + i, n - i), y + i, n - i, add);
+    Put(d, Stream(d, x + i, n - i), y + i, n - i, add);
 }
 
 // y (+)= x [D], its first n pairs turned by (cos, direction sin) [n].
@@ -56,7 +56,7 @@ HWY_INLINE void TurnRow(Y* y, const X* x, const float* cos, const float* sin, fl
     for (std::size_t r = 0; r < n; r += hn::Lanes(d)) {
       const std::size_t left = n - r;
       const V32 c = Load(d, cos + r, left), s = hn::Mul(sign, Load(d, sin + r, left)),
-                a = Load(d, x + r, left), b = Load(d, x + n + r, left);
+                a = Stream(d, x + r, left), b = Stream(d, x + n + r, left);
       Put(d, hn::Sub(hn::Mul(a, c), hn::Mul(b, s)), y + r, left, add);
       Put(d, hn::Add(hn::Mul(b, c), hn::Mul(a, s)), y + n + r, left, add);
     }
