@@ -124,22 +124,28 @@ void CpuBackend::norm_forward(Out y, Out stats, View x, View gain, View bias, No
 void CpuBackend::norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
                                Norm kind) {
   const Index W = x.shape[-1], N = x.shape.count() / W;
-  if (dx)
-    parallel(N, 64, [&](Index first, Index last) {
-      for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(NormRowBackward)
-      (out(dx) + n * W, at(dy, n * W), dy.storage, in(x) + n * W, in(gain), in(stats) + 2 * n,
-       static_cast<std::size_t>(W), dx.add, kind);
-    });
-  const auto parameter = [&](Out g, bool is_bias) {
-    if (g)
-      sum_columns(g, N, W, [&](Index first, Index last, float* partial) {
-        for (Index n = first; n < last; ++n) HWY_DYNAMIC_DISPATCH(NormParameters)
+  const auto row_of_dx = [&](Index n) {
+    HWY_DYNAMIC_DISPATCH(NormRowBackward)
+    (out(dx) + n * W, at(dy, n * W), dy.storage, in(x) + n * W, in(gain), in(stats) + 2 * n,
+     static_cast<std::size_t>(W), dx.add, kind);
+  };
+  const auto parameter = [&](Out g, bool is_bias, bool with_dx) {
+    sum_columns(g, N, W, [&](Index first, Index last, float* partial) {
+      for (Index n = first; n < last; ++n) {
+        HWY_DYNAMIC_DISPATCH(NormParameters)
         (is_bias ? nullptr : partial, is_bias ? partial : nullptr, at(dy, n * W), dy.storage,
          in(x) + n * W, in(stats) + 2 * n, static_cast<std::size_t>(W));
-      });
+        if (with_dx) row_of_dx(n);
+      }
+    });
   };
-  parameter(dgain, false);
-  parameter(dbias, true);
+  if (dgain)  // and dx on the way, while dy and x are near
+    parameter(dgain, false, static_cast<bool>(dx));
+  else if (dx)
+    parallel(N, 64, [&](Index first, Index last) {
+      for (Index n = first; n < last; ++n) row_of_dx(n);
+    });
+  if (dbias) parameter(dbias, true, false);
 }
 
 }  // namespace pesuite

@@ -43,7 +43,7 @@ template <class Y, class X>
 HWY_INLINE void Copy(Y* y, const X* x, std::size_t n, bool add) {
   const F32 d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d))
-    Put(d, Stream(d, x + i, n - i), y + i, n - i, add);
+    Put(d, Load(d, x + i, n - i), y + i, n - i, add);
 }
 
 // y (+)= x [D], its first n pairs turned by (cos, direction sin) [n].
@@ -56,7 +56,7 @@ HWY_INLINE void TurnRow(Y* y, const X* x, const float* cos, const float* sin, fl
     for (std::size_t r = 0; r < n; r += hn::Lanes(d)) {
       const std::size_t left = n - r;
       const V32 c = Load(d, cos + r, left), s = hn::Mul(sign, Load(d, sin + r, left)),
-                a = Stream(d, x + r, left), b = Stream(d, x + n + r, left);
+                a = Load(d, x + r, left), b = Load(d, x + n + r, left);
       Put(d, hn::Sub(hn::Mul(a, c), hn::Mul(b, s)), y + r, left, add);
       Put(d, hn::Add(hn::Mul(b, c), hn::Mul(a, s)), y + n + r, left, add);
     }
@@ -78,8 +78,12 @@ HWY_INLINE void TurnRows(Y* y, RowSteps of_y, const X* x, RowSteps of_x, const f
                          const float* sin, RowSteps of_table, std::int64_t tokens,
                          std::int64_t heads, float direction, std::size_t n, std::size_t D,
                          bool half, bool add) {
+  constexpr std::int64_t line = 64 / sizeof(X);
+  const std::int64_t ahead = std::max<std::int64_t>(1, kAhead / sizeof(X) / of_x.token);  // tokens
   for (std::int64_t t = 0; t < tokens; ++t)
     for (std::int64_t h = 0; h < heads; ++h) {
+      const X* const next = x + of_x.at(0, h, t + ahead);
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(D); i += line) hwy::Prefetch(next + i);
       const std::int64_t at = of_table.at(0, h, t);
       Y* const to = y + of_y.at(0, h, t);
       const X* const from = x + of_x.at(0, h, t);

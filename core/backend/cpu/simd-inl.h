@@ -219,10 +219,10 @@ HWY_INLINE void Store(F32 d, V32 v, Bf16* p, std::size_t n) {
 }
 // Load of an array that is walked through once and lies in no near cache: asks for what is read in
 // some hundred cycles, which the processor's own prefetchers do not do in time.
+constexpr std::int64_t kAhead = 4096;  // bytes
 template <class T>
 HWY_INLINE V32 Stream(F32 d, const T* p, std::size_t n) {
-  constexpr std::size_t ahead = 4096;  // bytes
-  hwy::Prefetch(p + ahead / sizeof(T));
+  hwy::Prefetch(p + kAhead / sizeof(T));
   return Load(d, p, n);
 }
 template <class T>
