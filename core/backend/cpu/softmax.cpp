@@ -52,13 +52,16 @@ void SoftmaxRowBackward(float* ds, const float* dy, const float* y, std::size_t 
         add);
 }
 
-// Cross-entropy of one row of logits z [V]; returns its nats and the largest entry's place. With
-// `gradient`, z becomes weight (softmax(z) - onehot(target)).
-float ClassifyRow(float* z, std::size_t V, std::int32_t target, std::int32_t* best, bool gradient,
-                  float weight) {
+// Cross-entropy of one row of logits z [V]; returns its nats and the largest entry's place. A
+// gradient that is wanted becomes weight (softmax(z) - onehot(target)); it may stand where z does,
+// which is used up.
+float ClassifyRow(float* z, std::size_t V, std::int32_t target, std::int32_t* best, void* gradient,
+                  Storage storage, float weight) {
   const F32 d;
   const float top = RowMax(d, z, V);
   std::size_t where = 0;
+  for (; where + hn::Lanes(d) <= V; where += hn::Lanes(d))
+    if (!hn::AllFalse(d, hn::Eq(hn::LoadU(d, z + where), hn::Set(d, top)))) break;
   while (where < V && !(z[where] == top)) ++where;
   *best = static_cast<std::int32_t>(where < V ? where : 0);
   const float chosen = z[target];
@@ -66,16 +69,17 @@ float ClassifyRow(float* z, std::size_t V, std::int32_t target, std::int32_t* be
   for (std::size_t i = 0; i < V; i += hn::Lanes(d)) {
     V32 e = Exp(d, hn::Sub(Load(d, z + i, V - i), hn::Set(d, top)));
     if (i + hn::Lanes(d) > V) e = hn::IfThenElseZero(hn::FirstN(d, V - i), e);
-    if (gradient) Store(d, e, z + i, V - i);
+    if (gradient != nullptr) Store(d, e, z + i, V - i);
     total = hn::Add(total, e);
   }
   const float sum = SumOf(d, total);
-  if (gradient) {
-    const V32 scale = hn::Set(d, weight / sum);
-    for (std::size_t i = 0; i < V; i += hn::Lanes(d))
-      Store(d, hn::Mul(Load(d, z + i, V - i), scale), z + i, V - i);
-    z[target] -= weight;
-  }
+  if (gradient != nullptr)
+    as_stored(gradient, storage, [&](auto* g) HWY_ATTR {
+      const float scale = weight / sum, of_target = z[target] * scale - weight;
+      for (std::size_t i = 0; i < V; i += hn::Lanes(d))
+        Store(d, hn::Mul(Load(d, z + i, V - i), hn::Set(d, scale)), g + i, V - i);
+      store(g[target], of_target);
+    });
   return std::log(sum) + (top - chosen);
 }
 
@@ -110,10 +114,13 @@ void CpuBackend::softmax_backward(Out ds, View dy, View y) {
 void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
                           View bias, const std::int32_t* targets, double weight) {
   const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
-  const bool gradient = dh || dw || dbias;
+  const bool wanted = dh || dw || dbias;
   // rows of a block: its logits stay near 1 MiB, but no fewer than 512 rows share a packed w
   const Index rows = std::max<Index>(512, (Index{1} << 18) / V);
-  float* logits = workspace(0, static_cast<std::size_t>(std::min(rows, N) * V));
+  const auto count = static_cast<std::size_t>(std::min(rows, N) * V);
+  float* const logits = workspace(0, wanted && bf16_ ? count + count / 2 + 1 : count);
+  // their gradients: in their place, or behind them as the products read them
+  const Out gradient{bf16_ ? logits + count : logits, {}, false, activations()};
   for (Index start = 0; start < N; start += rows) {
     const Index n = std::min(rows, N - start);
     const float* hs = in(h) + start * W;
@@ -128,13 +135,13 @@ void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbia
       for (Index r = first; r < last; ++r)
         out(nats)[start + r] = HWY_DYNAMIC_DISPATCH(ClassifyRow)(
             logits + r * V, static_cast<std::size_t>(V), targets[start + r], best + start + r,
-            gradient, static_cast<float>(weight));
+            wanted ? at(gradient, r * V) : nullptr, gradient.storage, static_cast<float>(weight));
     });
     if (dh)
       products_->run({.M = n,
                       .N = W,
                       .K = V,
-                      .a = {logits, false},
+                      .a = {gradient.data, false, gradient.storage},
                       .b = {in(w), false},
                       .c = out(dh) + start * W,
                       .add = dh.add});
@@ -142,15 +149,17 @@ void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbia
       products_->run({.M = V,
                       .N = W,
                       .K = n,
-                      .a = {logits, true},
+                      .a = {gradient.data, true, gradient.storage},
                       .b = {hs, false},
                       .c = out(dw),
                       .add = dw.add || start > 0});
     if (dbias)
       sum_columns({dbias.data, dbias.shape, dbias.add || start > 0}, n, V,
                   [&](Index first, Index last, float* partial) {
-                    for (Index r = first; r < last; ++r)
-                      for (Index c = 0; c < V; ++c) partial[c] += logits[r * V + c];
+                    as_stored(gradient.data, gradient.storage, [&](auto* g) {
+                      for (Index r = first; r < last; ++r)
+                        for (Index c = 0; c < V; ++c) partial[c] += g[r * V + c];
+                    });
                   });
   }
 }
