@@ -10,6 +10,7 @@
 // E head size of v, N rows, I inputs, O outputs, W width, V size of the output alphabet.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -54,13 +55,18 @@ struct Dropout {
 struct AttentionInput {
   View q, k, v;            // [B, H, T, D], [B, G, S, D], [B, G, S, E]
   View distance;           // optional [H or 1, at least S]: adds distance[h, i - j]
-  View bias;               // optional, broadcasts to [B, H, T, S], added
+  View bias;               // optional, broadcasts to [B, H, rows, keys], added
   double scale = 1;        // factor of q.k
   std::int64_t first = 0;  // query i sees the keys j <= first + i
   Dropout dropout;         // of the probabilities
   // [rows of distance]: where not empty, distance[h, d] is a constant of h less slopes[h] d but for
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
+  // Only the queries row .. row + rows - 1 of q, y, lse and their gradients; 0: all of them. They
+  // see the first keys of k and v, whose gradients behind those stay as they are.
+  std::int64_t row = 0, rows = 0;
+  std::int64_t own_rows() const { return rows > 0 ? rows : q.shape[2]; }
+  std::int64_t keys() const { return std::min(k.shape[2], first + row + own_rows()); }
 };
 
 struct AdamW {
@@ -84,6 +90,8 @@ class Backend {
   virtual std::string attention_route() const { return ""; }
   // Whether to look which tables are lines, and say so in AttentionInput::slopes.
   virtual bool takes_slopes() const { return false; }
+  // Whether attention takes a part of the queries, AttentionInput::rows.
+  virtual bool takes_rows() const { return false; }
   // Until all that was asked for is done: a device works on while the program goes on.
   virtual void wait() {}
   // Seconds from the begin to the end of what `body` asks for, by the device's own clock where it

@@ -42,6 +42,9 @@ class TimedBackend : public Backend {
   bool takes_slopes() const override {
     return inner_->takes_slopes();
   }
+  bool takes_rows() const override {
+    return inner_->takes_rows();
+  }
   void wait() override {
     inner_->wait();
   }

@@ -300,9 +300,10 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
            encoding_.text());
     norm_q_and_k();
   }
-  path_ = std::max(path_, path_of(a));
   if (look.attention) look.attention(index, tape_, a);
-  const Tensor mixed = attend(tape_, a);
+  AttentionPath path = AttentionPath::fused;
+  const Tensor mixed = attend(tape_, a, &path);
+  path_ = std::max(path_, path);
   for (const Tensor t : {heads.q, heads.k, heads.v}) tape_.drop(t);  // an encoding has its own
   const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
   const Tensor read = config_.parallel ? x : y;

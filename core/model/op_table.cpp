@@ -8,9 +8,11 @@ namespace pesuite {
 
 namespace {
 
-// Runs an op for a plugin: handles checked, exceptions kept for the host.
+// Runs an op for a plugin: handles checked, exceptions kept for the host. What is made later is
+// made now, but for an op that sees to it itself.
 template <class F>
-pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F op) noexcept {
+pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F op,
+                   bool made = true) noexcept {
   try {
     Tape& tape = *ctx->tape;
     for (const pes_tensor a : arguments) {
@@ -18,7 +20,7 @@ pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F 
         tape.fail("a tensor handle that is not of this step");
         return {};
       }
-      tape.now({a.id});
+      if (made) tape.now({a.id});
     }
     return {op(tape).id};
   } catch (...) {
@@ -79,11 +81,12 @@ pes_tensor op_unary(pes_ctx* ctx, pes_unary op, pes_tensor x) {
   });
 }
 pes_tensor op_binary(pes_ctx* ctx, pes_binary op, pes_tensor a, pes_tensor b) {
-  return guarded(ctx, {a, b}, [&](Tape& t) {
+  const auto run = [&](Tape& t) {
     if (static_cast<std::size_t>(op) >= std::size(binary_ops))
       return t.fail(fmt::format("binary: this pesuite has no op {}", static_cast<int>(op)));
     return ops::binary(t, binary_ops[op], tensor(a), tensor(b));
-  });
+  };
+  return guarded(ctx, {a, b}, run, false);
 }
 pes_tensor op_affine(pes_ctx* ctx, pes_tensor x, double scale, double shift) {
   return guarded(ctx, {x}, [&](Tape& t) { return ops::affine(t, tensor(x), scale, shift); });

@@ -21,6 +21,15 @@ Shape with_last(Shape s, std::int64_t extent) {
   return s;
 }
 
+// x added to scores, say, that nobody has asked for: made when somebody does, and until then what
+// was added can be had without them.
+Tensor add_later(Tape& t, Tensor unmade, Tensor x) {
+  const Tape::Sum before = t.sum(unmade);
+  const Tape::Sum sum = {before.first, before.rest ? binary(t, Binary::add, before.rest, x) : x};
+  return t.later(t.shape(unmade), sum,
+                 [sum](Tape& t) { return binary(t, Binary::add, t.now(sum.first), sum.rest); });
+}
+
 }  // namespace
 
 Tensor unary(Tape& t, Unary op, Tensor x) {
@@ -43,6 +52,11 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
   if (!shape)
     return t.fail(fmt::format("binary: {} and {} do not broadcast against each other",
                               t.shape(a).text(), t.shape(b).text()));
+  if (op == Binary::add) {
+    if (t.unmade(a) && *shape == t.shape(a)) return add_later(t, a, t.now(b));
+    if (t.unmade(b) && *shape == t.shape(b)) return add_later(t, b, t.now(a));
+  }
+  t.now(a), t.now(b);
   const Tensor y = t.make(*shape, t.needs_grad(a) || t.needs_grad(b));
   t.backend().binary_forward(t.out(y), t.view(a), t.view(b), op);
   if (t.needs_grad(y)) {

@@ -69,6 +69,22 @@ class Tape {
     return {static_cast<std::uint32_t>(slots_.size() - 1)};
   }
   Tensor now(Tensor t);
+  bool unmade(Tensor t) const { return slots_[t.id].make != nullptr; }
+  // Terms of a sum that is made later. Of what is not such a sum: itself, and nothing added.
+  struct Sum {
+    Tensor first, rest;
+  };
+  Sum sum(Tensor t) const {
+    const Slot& slot = slots_[t.id];
+    return slot.first ? Sum{slot.first, slot.rest} : Sum{t, {}};
+  }
+  // The same as later(), of a sum whose terms can be asked for until it is made.
+  template <class F>
+  Tensor later(const Shape& shape, Sum terms, F make) {
+    const Tensor t = later(shape, make);
+    slots_[t.id].first = terms.first, slots_[t.id].rest = terms.rest;
+    return t;
+  }
 
   Shape shape(Tensor t) const { return slots_[t.id].shape; }
   // Of a constant [rows, N] that is a line by rows, the slopes [rows] (slopes.h), where the backend
@@ -173,6 +189,7 @@ class Tape {
     Parameter* parameter = nullptr;
     Tensor (*make)(void*, Tape&) = nullptr;  // of a tensor that is made later
     void* closure = nullptr;
+    Tensor first, rest;  // of a sum that is made later
     std::vector<float> slopes;
   };
   struct Node {

@@ -36,6 +36,7 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::string description() const override;
   std::size_t element_size() const override { return sizeof(float); }
+  bool takes_rows() const override { return true; }
 
   void* allocate(std::size_t bytes) override;
   void release(void* memory) noexcept override;
