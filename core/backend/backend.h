@@ -63,10 +63,17 @@ struct AttentionInput {
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
   // Only the queries row .. row + rows - 1 of q, y, lse and their gradients; 0: all of them. They
-  // see the first keys of k and v, whose gradients behind those stay as they are.
+  // see the first keys of k and v; gradients that replace hold nothing of use behind those.
   std::int64_t row = 0, rows = 0;
   std::int64_t own_rows() const { return rows > 0 ? rows : q.shape[2]; }
   std::int64_t keys() const { return std::min(k.shape[2], first + row + own_rows()); }
+};
+
+struct TwoLayers {
+  View w2, b2, w1, b1, x;
+};
+struct TwoLayerGradients {
+  Out w2, b2, w1, b1, x;
 };
 
 struct AdamW {
@@ -90,8 +97,6 @@ class Backend {
   virtual std::string attention_route() const { return ""; }
   // Whether to look which tables are lines, and say so in AttentionInput::slopes.
   virtual bool takes_slopes() const { return false; }
-  // Whether attention takes a part of the queries, AttentionInput::rows.
-  virtual bool takes_rows() const { return false; }
   // Until all that was asked for is done: a device works on while the program goes on.
   virtual void wait() {}
   // Seconds from the begin to the end of what `body` asks for, by the device's own clock where it
@@ -143,6 +148,11 @@ class Backend {
   // ---- products. c [.., M, N] = op(a) op(b); leading axes broadcast, and where c has fewer
   // than the products, they are summed.
   virtual void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) = 0;
+  // y [.., O, N] = w2 [.., O, F] relu(w1 [.., F, I] x [.., I, N] + b1 [.., F, 1]) + b2 [.., O, 1],
+  // b1 and b2 optional, of few units and many columns. All leading axes count the same, or x has
+  // one.
+  virtual void two_layers_forward(Out y, const TwoLayers&) = 0;
+  virtual void two_layers_backward(const TwoLayerGradients&, View dy, const TwoLayers&) = 0;
   // y [N, O] = x [N, I] w^T [O, I] + bias [O] + residual [N, O], the last two optional
   virtual void linear_forward(Out y, View x, View w, View bias, View residual) = 0;
   virtual void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) = 0;

@@ -74,11 +74,12 @@ constexpr Binary binary_ops[] = {Binary::add, Binary::sub, Binary::mul,
                                  Binary::div, Binary::min, Binary::max};
 
 pes_tensor op_unary(pes_ctx* ctx, pes_unary op, pes_tensor x) {
-  return guarded(ctx, {x}, [&](Tape& t) {
+  const auto run = [&](Tape& t) {
     if (static_cast<std::size_t>(op) >= std::size(unary_ops))
       return t.fail(fmt::format("unary: this pesuite has no op {}", static_cast<int>(op)));
     return ops::unary(t, unary_ops[op], tensor(x));
-  });
+  };
+  return guarded(ctx, {x}, run, false);
 }
 pes_tensor op_binary(pes_ctx* ctx, pes_binary op, pes_tensor a, pes_tensor b) {
   const auto run = [&](Tape& t) {
@@ -92,8 +93,8 @@ pes_tensor op_affine(pes_ctx* ctx, pes_tensor x, double scale, double shift) {
   return guarded(ctx, {x}, [&](Tape& t) { return ops::affine(t, tensor(x), scale, shift); });
 }
 pes_tensor op_matmul(pes_ctx* ctx, pes_tensor a, pes_tensor b, bool transpose_b) {
-  return guarded(ctx, {a, b},
-                 [&](Tape& t) { return ops::matmul(t, tensor(a), tensor(b), transpose_b); });
+  const auto run = [&](Tape& t) { return ops::matmul(t, tensor(a), tensor(b), transpose_b); };
+  return guarded(ctx, {a, b}, run, false);
 }
 pes_tensor op_sum(pes_ctx* ctx, pes_tensor x, int axis) {
   return guarded(ctx, {x}, [&](Tape& t) { return ops::sum(t, tensor(x), axis); });

@@ -145,9 +145,9 @@ Tensor score_rows(Tape& t, const Attention& a, View packed_k, Block b) {
 
 // What a block's scores have become.
 struct Rewritten {
-  Tensor scores;  // [B, H, rows, keys]; null where they failed, or where it is
-  bool added;     // only `bias` that was added to them, null: nothing
-  Tensor bias;    // broadcasts to [B, H, rows, keys]
+  Tensor scores;       // [B, H, rows, keys]; null with a failure
+  bool added = false;  // nothing was done to them but that `bias` was added, and nobody made them
+  Tensor bias;         // null: none; broadcasts to [B, H, rows, keys]
 };
 // `a` and `packed_k` must live until the tape has forgotten the block.
 Rewritten rewritten(Tape& t, const Attention& a, Packed& packed_k, Block b) {
@@ -162,16 +162,21 @@ Rewritten rewritten(Tape& t, const Attention& a, Packed& packed_k, Block b) {
   const Tensor scores =
       t.later(shape, [&a, &packed_k, b](Tape& t) { return score_rows(t, a, packed_k.view(), b); });
   Tensor made = scores;
-  if (a.rewrite) made = a.rewrite.call(a.rewrite.self, t, scores, q, k, seen, b.first);
+  if (a.rewrite) {
+    const Tape::Patience patience(t);
+    made = a.rewrite.call(a.rewrite.self, t, scores, q, k, seen, b.first);
+  }
   if (!made) return {};
-  if (!(t.shape(made) == shape))
-    return {t.fail(fmt::format("the rewritten scores are {}, wanted {}", t.shape(made).text(),
-                               shape.text())),
-            false,
-            {}};
-  const Tape::Sum sum = t.sum(made);
-  if (t.backend().takes_rows() && t.unmade(scores) && sum.first.id == scores.id)
-    return {made, true, sum.rest};
+  if (!(t.shape(made) == shape)) {
+    t.fail(
+        fmt::format("the rewritten scores are {}, wanted {}", t.shape(made).text(), shape.text()));
+    return {};
+  }
+  if (t.unmade(scores)) {
+    if (made.id == scores.id) return {made, true, {}};
+    const Tape::Terms sum = t.terms(made);
+    if (sum.how == Tape::Terms::sum && sum.a.id == scores.id) return {made, true, sum.b};
+  }
   return {t.now(made), false, {}};
 }
 
@@ -183,27 +188,28 @@ Tensor probabilities(Tape& t, const Attention& a, Tensor scores, Block b) {
   return ops::dropout(t, p, d);
 }
 
-// Rows of a block. Composed: as many as keep a tensor of its scores near 512 KiB, so that the few
-// that an op touches stay in the second-level caches, but a multiple of 16. Where the rewriter only
-// adds, what it makes is the same for all examples.
-std::int64_t block_rows(const Shape& q, bool added) {
-  const std::int64_t budget = (std::int64_t{512} << 10) / 4, least = added ? 64 : 16;
-  const std::int64_t row = q[1] * q[2] * (added ? 1 : q[0]);
-  const std::int64_t rows = budget / std::max<std::int64_t>(1, row) / least * least;
-  return std::clamp<std::int64_t>(rows, least, std::max(least, q[2]));
+// Rows of a block: as many as keep a tensor of `examples` blocks of scores near 512 KiB, so that
+// the few that an op touches stay in the second-level caches, but a multiple of `unit`.
+std::int64_t block_rows(const Shape& q, std::int64_t examples, std::int64_t unit) {
+  const std::int64_t budget = (std::int64_t{512} << 10) / 4;
+  const std::int64_t rows = budget / std::max<std::int64_t>(1, examples * q[1] * q[2]);
+  return std::clamp<std::int64_t>(rows / unit * unit, unit, std::max(unit, q[2]));
 }
-// The first block is as small as a composed one, and shows how large the others may be.
-struct Steps {
-  std::int64_t first, others;  // rows; the others end at multiples of theirs
-  explicit Steps(const Shape& q) : first(block_rows(q, false)), others(first) {}
-  void grow(const Shape& q) { others = std::max(first, block_rows(q, true)); }
-  std::int64_t end(std::int64_t start) const {
-    return start == 0 ? first : (start / others + 1) * others;
-  }
-  std::int64_t start(std::int64_t end) const {
-    return end <= first ? 0 : std::max(first, (end - 1) / others * others);
-  }
-};
+std::int64_t composed_rows(const Shape& q) {
+  return block_rows(q, q[0], 16);
+}
+// The same where the rewriter does no more than add, tried on the first row: what it adds is mostly
+// the same for all examples, and the fused kernel takes 64 rows at a time.
+std::int64_t rewritten_rows(Tape& t, const Attention& a, Packed& packed_k) {
+  const Shape q = t.shape(a.q);
+  const Tape::Pause pause(t);
+  const Tape::Mark mark = t.mark();
+  const Rewritten r = rewritten(t, a, packed_k, {0, 1});
+  const Shape bias = r.bias ? t.shape(r.bias) : Shape();
+  t.release_since(mark);
+  if (!r.added) return composed_rows(q);
+  return block_rows(q, bias.rank() == 4 ? bias[0] : 1, 64);
+}
 
 // A block whose rewriter did nothing but add: its part of the slots and what was added, in the
 // fused kernel.
@@ -227,21 +233,20 @@ Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
   const bool needs = t.recording();
   const Tensor y = t.make({q[0], length, q[1] * t.shape(a.v)[3]}, needs);
   const Tensor lse = t.make({q[0], q[1], length}, false);  // of blocks to which was added
-  Steps steps(q);
   Packed packed_k(t, a.k);
-  for (std::int64_t start = 0; start < length; start = steps.end(start)) {
-    const Block b{start, std::min(steps.end(start), length) - start};
+  const std::int64_t step = rewritten_rows(t, a, packed_k);
+  for (std::int64_t first = 0; first < length; first += step) {
     const Tape::Pause pause(t);
     const Tape::Mark mark = t.mark();
+    const Block b{first, std::min(step, length - first)};
     const Rewritten r = rewritten(t, a, packed_k, b);
     if (r.added) {
       const Added block(t, a, r.bias, b);
       t.backend().attention_forward(t.out(y), t.out(lse), block.input);
       taken = std::max(taken, block.bias ? AttentionPath::bias : AttentionPath::fused);
-      if (start == 0) steps.grow(q);
     } else if (r.scores) {
       const Tensor p = probabilities(t, a, r.scores, b);
-      t.backend().mix_rows_forward(t.out(y), t.view(p), t.view(a.v), start);
+      t.backend().mix_rows_forward(t.out(y), t.view(p), t.view(a.v), first);
       taken = AttentionPath::composed;
     }
     t.release_since(mark);
@@ -254,8 +259,8 @@ Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
       t.set_recording(true);
       Packed keys(t, a.k), values(t, a.v);
       // From the last block, which sees all keys, so that their gradients need not start as 0.
-      for (std::int64_t end = length; end > 0; end = steps.start(end)) {
-        const Block b{steps.start(end), end - steps.start(end)};
+      for (std::int64_t first = (length - 1) / step * step; first >= 0; first -= step) {
+        const Block b{first, std::min(step, length - first)};
         const Tape::Mark mark = t.mark();
         const Rewritten r = rewritten(t, a, keys, b);
         if (r.added) {
@@ -288,7 +293,7 @@ bool each_probability(Tape& t, const Attention& a,
   const Tape::Pause pause(t);
   Attention plain = a;
   plain.dropout.p = 0;
-  const std::int64_t length = t.shape(a.q)[2], step = block_rows(t.shape(a.q), false);
+  const std::int64_t length = t.shape(a.q)[2], step = composed_rows(t.shape(a.q));
   Packed packed_k(t, a.k);
   bool made = true;
   for (std::int64_t first = 0; made && first < length; first += step) {

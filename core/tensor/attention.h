@@ -5,8 +5,8 @@
 // composed: an encoding rewrites the scores by content; they are made from ops, a block of rows at
 //           a time, and made again block by block in the backward pass
 //
-// A rewriter that only adds to the scores takes the second way, a block of rows at a time, where
-// the backend attends by rows: nobody asks for the scores, so nobody makes them.
+// A rewriter that only adds to the scores takes the second way, a block of rows at a time: nobody
+// asks for the scores, so nobody makes them.
 //
 // In all three, memory beyond inputs and outputs is linear in the length.
 #pragma once

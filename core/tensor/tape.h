@@ -70,21 +70,32 @@ class Tape {
   }
   Tensor now(Tensor t);
   bool unmade(Tensor t) const { return slots_[t.id].make != nullptr; }
-  // Terms of a sum that is made later. Of what is not such a sum: itself, and nothing added.
-  struct Sum {
-    Tensor first, rest;
+  // How a tensor that is made later follows from others, for ops that can do with those instead.
+  struct Terms {
+    enum How { unknown, sum, product, relu } how = unknown;
+    Tensor a, b;
   };
-  Sum sum(Tensor t) const {
-    const Slot& slot = slots_[t.id];
-    return slot.first ? Sum{slot.first, slot.rest} : Sum{t, {}};
-  }
-  // The same as later(), of a sum whose terms can be asked for until it is made.
+  Terms terms(Tensor t) const { return unmade(t) ? slots_[t.id].terms : Terms{}; }
   template <class F>
-  Tensor later(const Shape& shape, Sum terms, F make) {
+  Tensor later(const Shape& shape, Terms terms, F make) {
     const Tensor t = later(shape, make);
-    slots_[t.id].first = terms.first, slots_[t.id].rest = terms.rest;
+    slots_[t.id].terms = terms;
     return t;
   }
+  // While it lives, ops may make their results later. Said by who forgets all of them soon: what is
+  // made later must not outlive its terms.
+  class Patience {
+   public:
+    explicit Patience(Tape& t) : tape_(t), was_(t.patient_) { t.patient_ = true; }
+    ~Patience() { tape_.patient_ = was_; }
+    Patience(const Patience&) = delete;
+    Patience& operator=(const Patience&) = delete;
+
+   private:
+    Tape& tape_;
+    bool was_;
+  };
+  bool patient() const { return patient_; }
 
   Shape shape(Tensor t) const { return slots_[t.id].shape; }
   // Of a constant [rows, N] that is a line by rows, the slopes [rows] (slopes.h), where the backend
@@ -189,7 +200,7 @@ class Tape {
     Parameter* parameter = nullptr;
     Tensor (*make)(void*, Tape&) = nullptr;  // of a tensor that is made later
     void* closure = nullptr;
-    Tensor first, rest;  // of a sum that is made later
+    Terms terms;
     std::vector<float> slopes;
   };
   struct Node {
@@ -223,6 +234,7 @@ class Tape {
   std::vector<std::unique_ptr<std::byte[]>> closures_;  // blocks of closure_block bytes
   std::size_t closures_used_ = 0;
   bool recording_ = true;
+  bool patient_ = false;
   std::string failure_;
   Place place_;
 };

@@ -269,7 +269,7 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
     for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, Memory(workspace(0, floats), z, a));
   } else {
     each_group(z.B * z.G, floats,
-               [&](Index bg, float* memory) { group(bg, Memory(memory, z, a)); });
+               [&](Index i, float* memory) { group(z.by_heads(i), Memory(memory, z, a)); });
   }
 }
 

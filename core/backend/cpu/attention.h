@@ -36,6 +36,9 @@ struct Sizes {
   // Rows of q and lse, and of y, that stand before the call's first one.
   Index query(Index b, Index h) const { return (b * H + h) * queries + row; }
   Index mixed(Index b) const { return b * queries + row; }
+  // The groups of heads, all examples of one after the other: a bias that those share stays in the
+  // second-level cache.
+  Index by_heads(Index i) const { return i % B * G + i / B; }
 };
 
 // Divides a workspace into arrays that start at cache lines. Without memory it only counts.

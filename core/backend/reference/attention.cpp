@@ -24,15 +24,6 @@ struct Sizes {
     return broadcast_strides(a.bias.shape, {B, H, end - row, keys});
   }
 };
-// An accumulator of which only the rows first .. last - 1 of the axis before the last are written.
-Out rows_accumulator(Out o, Index first, Index last) {
-  if (!o || o.add) return accumulator(o);
-  const Index rows = o.shape[2], width = o.shape[3];
-  for (Index i = 0; i < o.shape[0] * o.shape[1]; ++i)
-    std::fill_n(out(o) + (i * rows + first) * width, (last - first) * width, 0.0);
-  o.add = true;
-  return o;
-}
 // Scores of query i against the keys it sees.
 std::vector<double> score_row(const Sizes& z, const AttentionInput& a, Index b, Index h, Index i) {
   const Strides sb = z.bias(a);
@@ -81,9 +72,12 @@ void Reference::attention_forward(Out y, Out lse, const AttentionInput& a) {
 void Reference::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View,
                                    View lse, const AttentionInput& a) {
   const Sizes z(a);
-  dq = rows_accumulator(dq, z.row, z.end);
-  dk = rows_accumulator(dk, 0, z.keys);
-  dv = rows_accumulator(dv, 0, z.keys);
+  if (dq && !dq.add)
+    for (Index h = 0; h < z.B * z.H; ++h)
+      std::fill_n(out(dq) + (h * z.T + z.row) * z.D, (z.end - z.row) * z.D, 0.0);
+  dq.add = true;
+  dk = accumulator(dk);
+  dv = accumulator(dv);
   ddistance = accumulator(ddistance);
   dbias = accumulator(dbias);
   const Strides sb = z.bias(a);
