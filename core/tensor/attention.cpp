@@ -233,6 +233,7 @@ Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
   const bool needs = t.recording();
   const Tensor y = t.make({q[0], length, q[1] * t.shape(a.v)[3]}, needs);
   const Tensor lse = t.make({q[0], q[1], length}, false);  // of blocks to which was added
+  Tape::Watch watch(t);  // the backward pass asks the rewriter again
   Packed packed_k(t, a.k);
   const std::int64_t step = rewritten_rows(t, a, packed_k);
   for (std::int64_t first = 0; first < length; first += step) {
@@ -253,7 +254,7 @@ Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
     if (!r.scores) return {};
   }
   for (const Tensor x : {a.q, a.k, a.v, a.distance, a.bias, y, lse}) t.keep(x);
-  t.keep_all();
+  watch.keep();
   if (needs)
     t.record(y, [=](Tape& t) {
       t.set_recording(true);
