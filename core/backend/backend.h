@@ -10,6 +10,7 @@
 // E head size of v, N rows, I inputs, O outputs, W width, V size of the output alphabet.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -65,13 +66,25 @@ struct Dropout {
 struct AttentionInput {
   View q, k, v;            // [B, H, T, D], [B, G, S, D], [B, G, S, E]
   View distance;           // optional [H or 1, at least S]: adds distance[h, i - j]
-  View bias;               // optional, broadcasts to [B, H, T, S], added
+  View bias;               // optional, broadcasts to [B, H, rows, keys], added
   double scale = 1;        // factor of q.k
   std::int64_t first = 0;  // query i sees the keys j <= first + i
   Dropout dropout;         // of the probabilities
   // [rows of distance]: where not empty, distance[h, d] is a constant of h less slopes[h] d but for
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
+  // Only the queries row .. row + rows - 1 of q, y, lse and their gradients; 0: all of them. They
+  // see the first keys of k and v; gradients that replace hold nothing of use behind those.
+  std::int64_t row = 0, rows = 0;
+  std::int64_t own_rows() const { return rows > 0 ? rows : q.shape[2]; }
+  std::int64_t keys() const { return std::min(k.shape[2], first + row + own_rows()); }
+};
+
+struct TwoLayers {
+  View w2, b2, w1, b1, x;
+};
+struct TwoLayerGradients {
+  Out w2, b2, w1, b1, x;
 };
 
 struct AdamW {
@@ -150,6 +163,11 @@ class Backend {
   // ---- products. c [.., M, N] = op(a) op(b); leading axes broadcast, and where c has fewer
   // than the products, they are summed.
   virtual void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) = 0;
+  // y [.., O, N] = w2 [.., O, F] relu(w1 [.., F, I] x [.., I, N] + b1 [.., F, 1]) + b2 [.., O, 1],
+  // b1 and b2 optional, of few units and many columns. All leading axes count the same, or x has
+  // one.
+  virtual void two_layers_forward(Out y, const TwoLayers&) = 0;
+  virtual void two_layers_backward(const TwoLayerGradients&, View dy, const TwoLayers&) = 0;
   // y [N, O] = x [N, I] w^T [O, I] + bias [O] + residual [N, O], the last two optional. x and y,
   // and their gradients, may be bf16; y not together with a residual.
   virtual void linear_forward(Out y, View x, View w, View bias, View residual) = 0;

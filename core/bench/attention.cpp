@@ -55,7 +55,7 @@ class LoneAttention {
     if (slot_ == "bias") a.bias = x[4];
     if (slot_ == "rewrite")
       a.rewrite = {this, [](const void*, Tape& t, Tensor scores, Tensor, Tensor, Tensor,
-                            std::int64_t) { return ops::affine(t, scores, 1, 0); }};
+                            std::int64_t) { return ops::affine(t, t.now(scores), 1, 0); }};
     const Tensor y = attend(tape_, a);
     if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
     if (!backward) return;

@@ -56,8 +56,7 @@ class Hooks {
       a.q = tape_.leaf(inputs_[1]), a.k = tape_.leaf(inputs_[2]), a.v = tape_.leaf(inputs_[3]);
       a.scale = 1 / std::sqrt(static_cast<double>(model_.head_dim()));
       encoding_.attend(tape_, layer, x, a);
-      path_ = path_of(a);
-      if (with_attention) attend(tape_, a);
+      if (with_attention) attend(tape_, a, &path_);
       if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
       tape_.release_since(mark);
     }

@@ -101,6 +101,10 @@ class TimedBackend : public Backend {
                 "rotate backward", rotate_backward(dx, dcos, dsin, dy, x, cos, sin, p))
   PESUITE_TIMED(void matmul(Out c, View a, View b, bool ta, bool tb), "matmul",
                 matmul(c, a, b, ta, tb))
+  PESUITE_TIMED(void two_layers_forward(Out y, const TwoLayers& m), "two layers",
+                two_layers_forward(y, m))
+  PESUITE_TIMED(void two_layers_backward(const TwoLayerGradients& g, View dy, const TwoLayers& m),
+                "two layers backward", two_layers_backward(g, dy, m))
   PESUITE_TIMED(void linear_forward(Out y, View x, View w, View bias, View residual), "linear",
                 linear_forward(y, x, w, bias, residual))
   PESUITE_TIMED(void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w),

@@ -94,6 +94,7 @@ class Graph {
     Attention a;
     Tensor scores, y;
     bool rewrites;
+    AttentionPath path;
   };
 
   Graph(Backend& backend, Instance& instance, const Inputs& in, const Pass& pass, const Wish& wish,
@@ -135,7 +136,7 @@ class Graph {
     if (wish_.scores) l.scores = all_scores(callbacks_.back(), l.a);
     if (l.rewrites || wish_.composed) l.a.rewrite = {&callbacks_.back(), rewrite};
     if (wish_.attention) {
-      l.y = pesuite::attend(tape_, l.a);
+      l.y = pesuite::attend(tape_, l.a, &l.path);
       require(!tape_.failed(), "{} (length {})", tape_.failure(), pass_.length);
     }
     layers_.push_back(l);
@@ -144,6 +145,7 @@ class Graph {
   static Tensor rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, Tensor k,
                         Tensor visible, std::int64_t first) {
     const auto& c = *static_cast<const Callback*>(self);
+    if (c.graph->wish_.composed) tape.now(scores);
     if (!c.rewrites) return scores;
     return c.graph->instance_.rewrite(
         tape, {c.layer, c.graph->x_, q, k, c.v, visible, c.scale, scores, first});
@@ -278,7 +280,7 @@ Outputs run(Backend& backend, Instance& instance, const Inputs& in, const Pass& 
     layer.y = download(g.tape(), l.y);
     layer.scale = l.a.scale;
     layer.rewrites = l.rewrites;
-    layer.path = path_of(l.a);
+    layer.path = l.path;
     out.layers.push_back(std::move(layer));
   }
   return out;

@@ -308,13 +308,13 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
            encoding_.text());
     norm_q_and_k();
   }
-  if (path_of(a) != AttentionPath::composed && !look.attention)
-    ops::store_heads(tape_, heads, storage);
+  if (!a.rewrite && !look.attention) ops::store_heads(tape_, heads, storage);
   for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
   tape_.drop(qkv);
-  path_ = std::max(path_, path_of(a));
   if (look.attention) look.attention(index, tape_, a);
-  const Tensor mixed = attend(tape_, a);
+  AttentionPath path = AttentionPath::fused;
+  const Tensor mixed = attend(tape_, a, &path);
+  path_ = std::max(path_, path);
   for (const Tensor t : {heads.q, heads.k, heads.v}) tape_.drop(t);  // an encoding has its own
   const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
   const Tensor read = config_.parallel ? x : y;

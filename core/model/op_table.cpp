@@ -13,14 +13,16 @@ bool known(Tape& t, pes_tensor x) {
   return t.knows({x.id});
 }
 
-// Runs an op for a plugin: handles checked, exceptions kept for the host.
+// Runs an op for a plugin: handles checked, exceptions kept for the host. What is made later is
+// made now, but for an op that sees to it itself.
 template <class F>
-pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F op) noexcept {
+pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F op,
+                   bool made = true) noexcept {
   try {
     Tape& tape = *ctx->tape;
     for (const pes_tensor a : arguments) {
       if (!known(tape, a)) return {};
-      tape.now({a.id});
+      if (made) tape.now({a.id});
     }
     return {op(tape).id};
   } catch (...) {
@@ -74,25 +76,27 @@ constexpr Binary binary_ops[] = {Binary::add, Binary::sub, Binary::mul,
                                  Binary::div, Binary::min, Binary::max};
 
 pes_tensor op_unary(pes_ctx* ctx, pes_unary op, pes_tensor x) {
-  return guarded(ctx, {x}, [&](Tape& t) {
+  const auto run = [&](Tape& t) {
     if (static_cast<std::size_t>(op) >= std::size(unary_ops))
       return t.fail(fmt::format("unary: this pesuite has no op {}", static_cast<int>(op)));
     return ops::unary(t, unary_ops[op], tensor(x));
-  });
+  };
+  return guarded(ctx, {x}, run, false);
 }
 pes_tensor op_binary(pes_ctx* ctx, pes_binary op, pes_tensor a, pes_tensor b) {
-  return guarded(ctx, {a, b}, [&](Tape& t) {
+  const auto run = [&](Tape& t) {
     if (static_cast<std::size_t>(op) >= std::size(binary_ops))
       return t.fail(fmt::format("binary: this pesuite has no op {}", static_cast<int>(op)));
     return ops::binary(t, binary_ops[op], tensor(a), tensor(b));
-  });
+  };
+  return guarded(ctx, {a, b}, run, false);
 }
 pes_tensor op_affine(pes_ctx* ctx, pes_tensor x, double scale, double shift) {
   return guarded(ctx, {x}, [&](Tape& t) { return ops::affine(t, tensor(x), scale, shift); });
 }
 pes_tensor op_matmul(pes_ctx* ctx, pes_tensor a, pes_tensor b, bool transpose_b) {
-  return guarded(ctx, {a, b},
-                 [&](Tape& t) { return ops::matmul(t, tensor(a), tensor(b), transpose_b); });
+  const auto run = [&](Tape& t) { return ops::matmul(t, tensor(a), tensor(b), transpose_b); };
+  return guarded(ctx, {a, b}, run, false);
 }
 pes_tensor op_sum(pes_ctx* ctx, pes_tensor x, int axis) {
   return guarded(ctx, {x}, [&](Tape& t) { return ops::sum(t, tensor(x), axis); });

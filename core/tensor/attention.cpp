@@ -63,14 +63,6 @@ Tensor fused(Tape& t, const Attention& given) {
   return y;
 }
 
-// Rows of a block: as many as keep a tensor of its scores near 512 KiB, so that the few that an op
-// touches stay in the second-level caches, but a multiple of 16.
-std::int64_t block_rows(const Shape& q) {
-  const std::int64_t budget = (std::int64_t{512} << 10) / 4;
-  const std::int64_t rows = budget / std::max<std::int64_t>(1, q[0] * q[1] * q[2]);
-  return std::clamp<std::int64_t>(rows / 16 * 16, 16, std::max<std::int64_t>(16, q[2]));
-}
-
 struct Block {
   std::int64_t first, rows;
   std::int64_t keys() const { return first + rows; }
@@ -104,17 +96,42 @@ Out accumulator(Tape& t, Tensor x) {
   return g;
 }
 
-// Probabilities of one block, [B, H, rows, keys].
-Tensor probabilities(Tape& t, const Attention& a, View packed_k, Block b) {
+// k or v in the layout that the products of a block read, made when the first block wants it.
+class Packed {
+ public:
+  Packed(Tape& t, Tensor x) : tape_(t), x_(x) {}
+  Packed(const Packed&) = delete;
+  Packed& operator=(const Packed&) = delete;
+  ~Packed() {
+    if (memory_) tape_.release(memory_);
+  }
+  View view() {
+    if (!memory_) {
+      memory_ = tape_.scratch(tape_.backend().packed_shape(tape_.shape(x_)));
+      tape_.backend().pack_keys(memory_, tape_.view(x_));
+    }
+    return memory_.view();
+  }
+
+ private:
+  Tape& tape_;
+  Tensor x_;
+  Out memory_;
+};
+
+// The block's part of the slot bias, which broadcasts to [B, H, T, S].
+Tensor bias_rows(Tape& t, Tensor bias, Block b) {
+  if (t.shape(bias)[-1] > 1) bias = ops::slice(t, bias, -1, 0, b.keys());
+  if (t.shape(bias).rank() > 1 && t.shape(bias)[-2] > 1)
+    bias = ops::slice(t, bias, -2, b.first, b.rows);
+  return bias;
+}
+
+// Scores of one block before they are rewritten, [B, H, rows, keys].
+Tensor score_rows(Tape& t, const Attention& a, View packed_k, Block b) {
   using namespace ops;
-  const Shape sq = t.shape(a.q), sk = t.shape(a.k);
-  const std::int64_t B = sq[0], H = sq[1], keys = b.keys();
-  const Tensor q = t.later({B, H, b.rows, sq[3]},
-                           [q = a.q, b](Tape& t) { return slice(t, q, 2, b.first, b.rows); });
-  const Tensor k = t.later({B, sk[1], keys, sk[3]},
-                           [k = a.k, keys](Tape& t) { return slice(t, k, 2, 0, keys); });
-  const Tensor seen = t.later({b.rows, keys}, [b](Tape& t) { return visible(t, b); });
-  Tensor scores = t.make({B, H, b.rows, keys}, t.needs_grad(a.q) || t.needs_grad(a.k));
+  const Shape q = t.shape(a.q);
+  Tensor scores = t.make({q[0], q[1], b.rows, b.keys()}, t.needs_grad(a.q) || t.needs_grad(a.k));
   t.backend().score_rows_forward(t.out(scores), t.view(a.q), packed_k, b.first, a.scale);
   if (t.needs_grad(scores))
     t.record(scores, [scores, q = a.q, k = a.k, scale = a.scale, b](Tape& t) {
@@ -126,71 +143,144 @@ Tensor probabilities(Tape& t, const Attention& a, View packed_k, Block b) {
     scores = binary(t, Binary::add, scores,
                     take(t, reshape(t, a.distance, {d[0], 1, d[1]}), distances(t, b)));
   }
-  if (a.bias) {
-    Tensor bias = a.bias;
-    if (t.shape(bias)[-1] > 1) bias = slice(t, bias, -1, 0, keys);
-    if (t.shape(bias).rank() > 1 && t.shape(bias)[-2] > 1)
-      bias = slice(t, bias, -2, b.first, b.rows);
-    scores = binary(t, Binary::add, scores, bias);
+  return a.bias ? binary(t, Binary::add, scores, bias_rows(t, a.bias, b)) : scores;
+}
+
+// What a block's scores have become.
+struct Rewritten {
+  Tensor scores;       // [B, H, rows, keys]; null with a failure
+  bool added = false;  // nothing was done to them but that `bias` was added, and nobody made them
+  Tensor bias;         // null: none; broadcasts to [B, H, rows, keys]
+};
+// `a` and `packed_k` must live until the tape has forgotten the block.
+Rewritten rewritten(Tape& t, const Attention& a, Packed& packed_k, Block b) {
+  const Shape sq = t.shape(a.q), sk = t.shape(a.k);
+  const std::int64_t B = sq[0], H = sq[1], keys = b.keys();
+  const Shape shape = {B, H, b.rows, keys};
+  const Tensor q = t.later({B, H, b.rows, sq[3]},
+                           [q = a.q, b](Tape& t) { return ops::slice(t, q, 2, b.first, b.rows); });
+  const Tensor k = t.later({B, sk[1], keys, sk[3]},
+                           [k = a.k, keys](Tape& t) { return ops::slice(t, k, 2, 0, keys); });
+  const Tensor seen = t.later({b.rows, keys}, [b](Tape& t) { return visible(t, b); });
+  const Tensor scores =
+      t.later(shape, [&a, &packed_k, b](Tape& t) { return score_rows(t, a, packed_k.view(), b); });
+  Tensor made = scores;
+  if (a.rewrite) {
+    const Tape::Patience patience(t);
+    made = a.rewrite.call(a.rewrite.self, t, scores, q, k, seen, b.first);
   }
-  if (a.rewrite) scores = a.rewrite.call(a.rewrite.self, t, scores, q, k, seen, b.first);
-  if (!scores) return {};
-  if (!(t.shape(scores) == Shape{B, H, b.rows, keys}))
-    return t.fail(fmt::format("the rewritten scores are {}, wanted {}", t.shape(scores).text(),
-                              Shape{B, H, b.rows, keys}.text()));
-  const Tensor p = softmax(t, t.now(scores), b.first);
+  if (!made) return {};
+  if (!(t.shape(made) == shape)) {
+    t.fail(
+        fmt::format("the rewritten scores are {}, wanted {}", t.shape(made).text(), shape.text()));
+    return {};
+  }
+  if (t.unmade(scores)) {
+    if (made.id == scores.id) return {made, true, {}};
+    const Tape::Terms sum = t.terms(made);
+    if (sum.how == Tape::Terms::sum && sum.a.id == scores.id) return {made, true, sum.b};
+  }
+  return {t.now(made), false, {}};
+}
+
+// Probabilities of a block's scores, [B, H, rows, keys].
+Tensor probabilities(Tape& t, const Attention& a, Tensor scores, Block b) {
+  const Tensor p = ops::softmax(t, t.now(scores), b.first);
   Dropout d = a.dropout;
   d.purpose += static_cast<std::uint32_t>(b.first);  // each block drops its own elements
-  return dropout(t, p, d);
+  return ops::dropout(t, p, d);
 }
 
-// k or v in the layout that the products of a block read.
-Out packed(Tape& t, Tensor x) {
-  const Out to = t.scratch(t.backend().packed_shape(t.shape(x)));
-  t.backend().pack_keys(to, t.view(x));
-  return to;
+// Rows of a block: as many as keep a tensor of `examples` blocks of scores near 512 KiB, so that
+// the few that an op touches stay in the second-level caches, but a multiple of `unit`.
+std::int64_t block_rows(const Shape& q, std::int64_t examples, std::int64_t unit) {
+  const std::int64_t budget = (std::int64_t{512} << 10) / 4;
+  const std::int64_t rows = budget / std::max<std::int64_t>(1, examples * q[1] * q[2]);
+  return std::clamp<std::int64_t>(rows / unit * unit, unit, std::max(unit, q[2]));
 }
-
-Tensor composed(Tape& t, const Attention& a) {
+std::int64_t composed_rows(const Shape& q) {
+  return block_rows(q, q[0], 16);
+}
+// The same where the rewriter does no more than add, tried on the first row: what it adds is mostly
+// the same for all examples, and the fused kernel takes 64 rows at a time.
+std::int64_t rewritten_rows(Tape& t, const Attention& a, Packed& packed_k) {
   const Shape q = t.shape(a.q);
-  const std::int64_t length = q[2], step = block_rows(q);
+  const Tape::Pause pause(t);
+  const Tape::Mark mark = t.mark();
+  const Rewritten r = rewritten(t, a, packed_k, {0, 1});
+  const Shape bias = r.bias ? t.shape(r.bias) : Shape();
+  t.release_since(mark);
+  if (!r.added) return composed_rows(q);
+  return block_rows(q, bias.rank() == 4 ? bias[0] : 1, 64);
+}
+
+// A block whose rewriter did nothing but add: its part of the slots and what was added, in the
+// fused kernel.
+struct Added {
+  Tensor bias;  // null: none
+  AttentionInput input;
+  Added(Tape& t, const Attention& a, Tensor more, Block b) : bias(more), input(kernel_input(t, a)) {
+    if (a.bias) {
+      bias = bias_rows(t, a.bias, b);
+      if (more) bias = ops::binary(t, Binary::add, bias, more);
+    }
+    input.bias = t.view(bias);
+    input.row = b.first, input.rows = b.rows;
+  }
+};
+
+Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
+  const Shape q = t.shape(a.q);
+  const std::int64_t length = q[2];
   // what the rewriter reads besides (parameters, the layer's input) needs gradients too
   const bool needs = t.recording();
   const Tensor y = t.make({q[0], length, q[1] * t.shape(a.v)[3]}, needs);
-  const auto each_block = [length, step](auto body) {
-    for (std::int64_t first = 0; first < length; first += step)
-      if (!body(Block{first, std::min(step, length - first)})) return false;
-    return true;
-  };
-  const Out packed_k = packed(t, a.k);
-  const bool done = each_block([&](Block b) {
+  const Tensor lse = t.make({q[0], q[1], length}, false);  // of blocks to which was added
+  Tape::Watch watch(t);  // the backward pass asks the rewriter again
+  Packed packed_k(t, a.k);
+  const std::int64_t step = rewritten_rows(t, a, packed_k);
+  for (std::int64_t first = 0; first < length; first += step) {
     const Tape::Pause pause(t);
     const Tape::Mark mark = t.mark();
-    const Tensor p = probabilities(t, a, packed_k.view(), b);
-    if (p) t.backend().mix_rows_forward(t.out(y), t.view(p), t.view(a.v), b.first);
+    const Block b{first, std::min(step, length - first)};
+    const Rewritten r = rewritten(t, a, packed_k, b);
+    if (r.added) {
+      const Added block(t, a, r.bias, b);
+      t.backend().attention_forward(t.out(y), t.out(lse), block.input);
+      taken = std::max(taken, block.bias ? AttentionPath::bias : AttentionPath::fused);
+    } else if (r.scores) {
+      const Tensor p = probabilities(t, a, r.scores, b);
+      t.backend().mix_rows_forward(t.out(y), t.view(p), t.view(a.v), first);
+      taken = AttentionPath::composed;
+    }
     t.release_since(mark);
-    return static_cast<bool>(p);
-  });
-  t.release(packed_k);
-  if (!done) return {};
-  for (const Tensor x : {a.q, a.k, a.v, a.distance, a.bias}) t.keep(x);
-  t.keep_all();
+    if (!r.scores) return {};
+  }
+  for (const Tensor x : {a.q, a.k, a.v, a.distance, a.bias, y, lse}) t.keep(x);
+  watch.keep();
   if (needs)
     t.record(y, [=](Tape& t) {
       t.set_recording(true);
-      const Out keys = packed(t, a.k), values = packed(t, a.v);
-      each_block([&](Block b) {
+      Packed keys(t, a.k), values(t, a.v);
+      // From the last block, which sees all keys, so that their gradients need not start as 0.
+      for (std::int64_t first = (length - 1) / step * step; first >= 0; first -= step) {
+        const Block b{first, std::min(step, length - first)};
         const Tape::Mark mark = t.mark();
-        const Tensor p = probabilities(t, a, keys.view(), b);
-        if (!p) return false;
-        t.backend().mix_rows_backward(t.grad(p), accumulator(t, a.v), t.grad_view(y), t.view(p),
-                                      values.view(), b.first);
+        const Rewritten r = rewritten(t, a, keys, b);
+        if (r.added) {
+          const Added block(t, a, r.bias, b);
+          t.backend().attention_backward(accumulator(t, a.q), t.grad(a.k), t.grad(a.v),
+                                         t.grad(a.distance), t.grad(block.bias), t.grad_view(y),
+                                         t.view(y), t.view(lse), block.input);
+        } else if (r.scores) {
+          const Tensor p = probabilities(t, a, r.scores, b);
+          t.backend().mix_rows_backward(t.grad(p), accumulator(t, a.v), t.grad_view(y), t.view(p),
+                                        values.view(), b.first);
+        }
         t.backward_to(mark);
         t.release_since(mark);
-        return true;
-      });
-      t.release(values);
-      t.release(keys);
+        if (!r.scores) return;
+      }
     });
   return y;
 }
@@ -207,30 +297,27 @@ bool each_probability(Tape& t, const Attention& a,
   const Tape::Pause pause(t);
   Attention plain = a;
   plain.dropout.p = 0;
-  const std::int64_t length = t.shape(a.q)[2], step = block_rows(t.shape(a.q));
-  const Out packed_k = packed(t, a.k);
+  const std::int64_t length = t.shape(a.q)[2], step = composed_rows(t.shape(a.q));
+  Packed packed_k(t, a.k);
   bool made = true;
   for (std::int64_t first = 0; made && first < length; first += step) {
     const Tape::Mark mark = t.mark();
-    const Tensor p =
-        probabilities(t, plain, packed_k.view(), {first, std::min(step, length - first)});
-    if (p) body(first, p);
-    made = static_cast<bool>(p);
+    const Block b{first, std::min(step, length - first)};
+    const Tensor scores = rewritten(t, plain, packed_k, b).scores;
+    if (scores) body(first, probabilities(t, plain, scores, b));
+    made = static_cast<bool>(scores);
     t.release_since(mark);
   }
-  t.release(packed_k);
   return made;
 }
 
-AttentionPath path_of(const Attention& a) {
-  if (a.rewrite) return AttentionPath::composed;
-  return a.bias ? AttentionPath::bias : AttentionPath::fused;
-}
-
-Tensor attend(Tape& t, const Attention& a) {
+Tensor attend(Tape& t, const Attention& a, AttentionPath* taken) {
   if (!a.q || !a.k || !a.v) return {};
   if (std::string reason = misfit(t, a); !reason.empty()) return t.fail(std::move(reason));
-  return path_of(a) == AttentionPath::composed ? composed(t, a) : fused(t, a);
+  AttentionPath path = a.bias ? AttentionPath::bias : AttentionPath::fused;
+  const Tensor y = a.rewrite ? by_blocks(t, a, path) : fused(t, a);
+  if (taken != nullptr) *taken = path;
+  return y;
 }
 
 }  // namespace pesuite

@@ -5,6 +5,9 @@
 // composed: an encoding rewrites the scores by content; they are made from ops, a block of rows at
 //           a time, and made again block by block in the backward pass
 //
+// A rewriter that only adds to the scores takes the second way, a block of rows at a time: nobody
+// asks for the scores, so nobody makes them.
+//
 // In all three, memory beyond inputs and outputs is linear in the length.
 #pragma once
 
@@ -22,7 +25,7 @@ inline std::string_view path_name(AttentionPath p) {  // as records write it
 
 // Rewrites a block of score rows: scores [B, H, rows, S] of the queries q [B, H, rows, D], which
 // start at position `first`, against the keys k [B, G, S, D]. May be called again for the same
-// block.
+// block. Scores, q, k and visible are made later: who reads them asks for them with Tape::now.
 struct Rewriter {
   const void* self = nullptr;
   Tensor (*call)(const void* self, Tape&, Tensor scores, Tensor q, Tensor k, Tensor visible,
@@ -39,9 +42,9 @@ struct Attention {
   Dropout dropout;
 };
 
-// [B, T, H E]. Null with a failure when the shapes do not fit together.
-Tensor attend(Tape&, const Attention&);
-AttentionPath path_of(const Attention&);
+// [B, T, H E]. Null with a failure when the shapes do not fit together. `taken`: the path, of
+// blocks that took several the slowest.
+Tensor attend(Tape&, const Attention&, AttentionPath* taken = nullptr);
 
 // The probabilities that attend() weighs v with, without dropout, for who looks into a model: made
 // again from the parts, whatever the path, a block of rows at a time. body(first, p): p [B, H,

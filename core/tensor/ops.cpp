@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -22,10 +23,103 @@ Shape with_last(Shape s, std::int64_t extent) {
   return s;
 }
 
+using How = Tape::Terms::How;
+
+// a b, of shapes that fit together
+Tensor product(Tape& t, const Shape& shape, Tensor a, Tensor b, bool transpose_b) {
+  const Tensor y = t.make(shape, t.needs_grad(a) || t.needs_grad(b));
+  t.backend().matmul(t.out(y), t.view(a), t.view(b), false, transpose_b);
+  if (t.needs_grad(y)) {
+    t.keep(a), t.keep(b);
+    t.record(y, [=](Tape& t) {
+      const View dy = t.grad_view(y);
+      // y = a b: da = dy b^T, db = a^T dy.  y = a b^T: da = dy b, db = dy^T a.
+      if (const Out da = t.grad(a)) t.backend().matmul(da, dy, t.view(b), false, !transpose_b);
+      if (const Out db = t.grad(b)) {
+        if (transpose_b)
+          t.backend().matmul(db, dy, t.view(a), true, false);
+        else
+          t.backend().matmul(db, t.view(a), dy, true, false);
+      }
+    });
+  }
+  return y;
+}
+
+// w x + b, of which nobody has made the product; b may be null. w null: not such a layer.
+struct Layer {
+  Tensor w, x, b;
+};
+Layer layer_of(Tape& t, Tensor y) {
+  const Tape::Terms top = t.terms(y);
+  if (top.how == How::product) return {top.a, top.b, {}};
+  const Tape::Terms product = t.terms(top.a);
+  if (top.how != How::sum || product.how != How::product) return {};
+  if (!(t.shape(top.b) == with_last(t.shape(y), 1))) return {};
+  return {product.a, product.b, top.b};
+}
+// Whether w x may be a layer of few units and many columns: [.., M, K] times [.., K, N], the
+// leading axes of w those of the result.
+bool is_small_layer(const Shape& w, const Shape& x) {
+  constexpr std::int64_t units = 128, columns = 1024;
+  const std::int64_t many = w.span(0, w.rank() - 2), of_x = x.span(0, x.rank() - 2);
+  return w[-2] <= units && w[-1] <= units && x[-1] >= columns && w.rank() >= x.rank() &&
+         (of_x == 1 || of_x == many);
+}
+
+Tensor two_layers(Tape& t, const Shape& shape, const Layer& second, const Layer& first) {
+  const Tensor all[] = {second.w, second.b, first.w, first.b, t.now(first.x)};
+  const auto layers = [all = std::to_array(all)](Tape& t) {
+    return TwoLayers{t.view(all[0]), t.view(all[1]), t.view(all[2]), t.view(all[3]),
+                     t.view(all[4])};
+  };
+  const Tensor y = t.make(shape, std::any_of(std::begin(all), std::end(all),
+                                             [&](Tensor x) { return t.needs_grad(x); }));
+  t.backend().two_layers_forward(t.out(y), layers(t));
+  if (t.needs_grad(y)) {
+    for (const Tensor x : all) t.keep(x);
+    t.record(y, [=, all = std::to_array(all)](Tape& t) {
+      t.backend().two_layers_backward(
+          {t.grad(all[0]), t.grad(all[1]), t.grad(all[2]), t.grad(all[3]), t.grad(all[4])},
+          t.grad_view(y), layers(t));
+    });
+  }
+  return y;
+}
+
+// The layer's result. A rectified layer that it reads is made with it, and never stored.
+Tensor made(Tape& t, const Shape& shape, const Layer& l) {
+  if (const Tape::Terms hidden = t.terms(l.x); hidden.how == How::relu)
+    if (const Layer before = layer_of(t, hidden.a); before.w)
+      return two_layers(t, shape, l, before);
+  const Tensor y = product(t, shape, l.w, t.now(l.x), false);
+  return l.b ? binary(t, Binary::add, y, l.b) : y;
+}
+
+// x added to scores, say, that nobody has asked for: made when somebody does, and until then what
+// was added can be had without them.
+Tensor add_later(Tape& t, Tensor unmade, Tensor x) {
+  const Tape::Terms before = t.terms(unmade);
+  Tape::Terms sum = {How::sum, unmade, x};
+  if (before.how == How::sum) sum = {How::sum, before.a, binary(t, Binary::add, before.b, x)};
+  const Shape shape = t.shape(unmade);
+  const Tensor y = t.later(shape, sum, [sum, shape](Tape& t) {
+    const Tape::Terms product = t.terms(sum.a);
+    if (product.how == How::product && t.shape(sum.b) == with_last(shape, 1))
+      return made(t, shape, {product.a, product.b, sum.b});
+    return binary(t, Binary::add, t.now(sum.a), sum.b);
+  });
+  return y;
+}
+
 }  // namespace
 
 Tensor unary(Tape& t, Unary op, Tensor x) {
   if (!x) return {};
+  if (op == Unary::relu && layer_of(t, x).w)
+    return t.later(t.shape(x), {How::relu, x, {}},
+                   [x](Tape& t) { return unary(t, Unary::relu, t.now(x)); });
+  t.now(x);
   const Tensor y = t.make(t.shape(x), t.needs_grad(x) && op != Unary::floor, t.storage(x));
   t.backend().unary_forward(t.out(y), t.view(x), op);
   if (t.needs_grad(y)) {
@@ -44,6 +138,11 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
   if (!shape)
     return t.fail(fmt::format("binary: {} and {} do not broadcast against each other",
                               t.shape(a).text(), t.shape(b).text()));
+  if (op == Binary::add) {
+    if (t.unmade(a) && *shape == t.shape(a)) return add_later(t, a, t.now(b));
+    if (t.unmade(b) && *shape == t.shape(b)) return add_later(t, b, t.now(a));
+  }
+  t.now(a), t.now(b);
   const Tensor y = t.make(*shape, t.needs_grad(a) || t.needs_grad(b));
   t.backend().binary_forward(t.out(y), t.view(a), t.view(b), op);
   if (t.needs_grad(y)) {
@@ -87,23 +186,12 @@ Tensor matmul(Tape& t, Tensor a, Tensor b, bool transpose_b) {
   for (int i = 0; i < lead->rank(); ++i) extents[i] = (*lead)[i];
   extents[lead->rank()] = m;
   extents[lead->rank() + 1] = n;
-  const Tensor y = t.make(Shape::of(lead->rank() + 2, extents), t.needs_grad(a) || t.needs_grad(b));
-  t.backend().matmul(t.out(y), t.view(a), t.view(b), false, transpose_b);
-  if (t.needs_grad(y)) {
-    t.keep(a), t.keep(b);
-    t.record(y, [=](Tape& t) {
-      const View dy = t.grad_view(y);
-      // y = a b: da = dy b^T, db = a^T dy.  y = a b^T: da = dy b, db = dy^T a.
-      if (const Out da = t.grad(a)) t.backend().matmul(da, dy, t.view(b), false, !transpose_b);
-      if (const Out db = t.grad(b)) {
-        if (transpose_b)
-          t.backend().matmul(db, dy, t.view(a), true, false);
-        else
-          t.backend().matmul(db, t.view(a), dy, true, false);
-      }
-    });
-  }
-  return y;
+  const Shape shape = Shape::of(lead->rank() + 2, extents);
+  t.now(a);
+  const bool later = t.patient() && !transpose_b && is_small_layer(sa, sb);
+  if (!later || t.terms(b).how != How::relu) t.now(b);
+  if (!later) return product(t, shape, a, b, transpose_b);
+  return t.later(shape, {How::product, a, b}, [=](Tape& t) { return made(t, shape, {a, b, {}}); });
 }
 
 Tensor sum(Tape& t, Tensor x, int axis) {

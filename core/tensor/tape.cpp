@@ -86,8 +86,7 @@ Out Tape::grad(Tensor t) {
 Out Tape::grad_over(Tensor t) {
   if (!needs_grad(t)) return {};
   Slot& slot = slots_[root(t)];
-  const bool last = slot.readers == 1 && readers_of_all_ == 0;
-  if (!last || !slot.owned || slot.grad != nullptr) return grad(t);
+  if (slot.readers != 1 || !slot.owned || slot.grad != nullptr) return grad(t);
   slot.grad = std::exchange(slot.data, nullptr);
   slot.owned = false;
   slot.dropped = true;
@@ -127,11 +126,10 @@ void Tape::give_back_values(Slot& slot) {
 
 // Of the latest node, which was taken from the list.
 void Tape::forget(const Node& node) {
-  readers_of_all_ -= node.reads_all ? 1 : 0;
   const std::size_t first = nodes_.empty() ? 0 : nodes_.back().kept_end;
   for (std::size_t i = first; i < node.kept_end; ++i) {
     Slot& slot = slots_[kept_[i]];
-    if (--slot.readers == 0 && slot.owned && readers_of_all_ == 0) give_back_values(slot);
+    if (--slot.readers == 0 && slot.owned) give_back_values(slot);
   }
   kept_.resize(first);
 }
@@ -152,14 +150,14 @@ void Tape::free_slot(Slot& slot) {
 
 void Tape::backward_to(Mark mark) {
   while (nodes_.size() > mark.nodes) {
-    const Node node = nodes_.back();
-    nodes_.pop_back();
+    const Node node = nodes_.back();  // stays there: what it may record comes after it
     bool reached = false;
     for (std::uint32_t i = node.first; i < node.last; ++i) reached |= slots_[i].grad != nullptr;
     if (reached) {
       const Pause pause(*this);
       node.run(node.closure, *this);
     }
+    nodes_.pop_back();
     forget(node);
     for (std::uint32_t i = node.first; i < node.last; ++i) free_slot(slots_[i]);
   }
@@ -181,8 +179,8 @@ void Tape::reset() {
   slots_.assign(1, Slot{});
   nodes_.clear();
   kept_.clear();
-  readers_of_all_ = 0;
-  reads_all_ = false;
+  watched_ = 0;
+  noted_.clear();
   closures_used_ = 0;
   failure_.clear();
   place_ = {};

@@ -6,6 +6,7 @@
 // are as soon as the last op that reads them has. So memory falls while the walk goes on.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -80,6 +81,33 @@ class Tape {
     static_assert(std::is_trivially_destructible_v<S>, "closures are dropped, not destroyed");
     return new (closure_memory(sizeof(S), alignof(S))) S(value);
   }
+  bool unmade(Tensor t) const { return slots_[t.id].make != nullptr; }
+  // How a tensor that is made later follows from others, for ops that can do with those instead.
+  struct Terms {
+    enum How { unknown, sum, product, relu } how = unknown;
+    Tensor a, b;
+  };
+  Terms terms(Tensor t) const { return unmade(t) ? slots_[t.id].terms : Terms{}; }
+  template <class F>
+  Tensor later(const Shape& shape, Terms terms, F make) {
+    const Tensor t = later(shape, make);
+    slots_[t.id].terms = terms;
+    return t;
+  }
+  // While it lives, ops may make their results later. Said by who forgets all of them soon: what is
+  // made later must not outlive its terms.
+  class Patience {
+   public:
+    explicit Patience(Tape& t) : tape_(t), was_(t.patient_) { t.patient_ = true; }
+    ~Patience() { tape_.patient_ = was_; }
+    Patience(const Patience&) = delete;
+    Patience& operator=(const Patience&) = delete;
+
+   private:
+    Tape& tape_;
+    bool was_;
+  };
+  bool patient() const { return patient_; }
 
   Shape shape(Tensor t) const { return slots_[t.id].shape; }
   // Of a constant [rows, N] that is a line by rows, the slopes [rows] (slopes.h), where the backend
@@ -89,6 +117,7 @@ class Tape {
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
   View view(Tensor t) const {
     PES_CHECK(!t || !slots_[root(t)].dropped);
+    if (root(t) < watched_) note(root(t));
     return t ? View{slots_[root(t)].data, slots_[t.id].shape, storage(t)} : View{};
   }
   Out out(Tensor t) { return {slots_[root(t)].data, slots_[t.id].shape, false, storage(t)}; }
@@ -109,9 +138,21 @@ class Tape {
     ++slots_[root(t)].readers;
     kept_.push_back(root(t));
   }
-  // The same of an op that cannot tell what its backward reads, because that asks an encoding
-  // again.
-  void keep_all() { reads_all_ = recording_; }
+  // The same for an op that cannot tell what its backward reads, because that asks an encoding
+  // again: while a watch lives, the tape notes which earlier tensors are viewed.
+  class Watch {
+   public:
+    explicit Watch(Tape& t) : tape_(t) { t.watched_ = t.slots_.size(); }
+    ~Watch() { tape_.watched_ = 0, tape_.noted_.clear(); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    void keep() {  // them
+      for (const std::uint32_t id : tape_.noted_) tape_.keep({id});
+    }
+
+   private:
+    Tape& tape_;
+  };
   // Said by who knows that no later op reads t's values: they are given back unless one was
   // recorded that keeps them. The gradient may still come.
   void drop(Tensor t);
@@ -127,9 +168,7 @@ class Tape {
   void record(Tensor made, F backward) {
     if (!recording_) return;
     nodes_.push_back({[](void* f, Tape& t) { (*static_cast<F*>(f))(t); }, share(backward), made.id,
-                      static_cast<std::uint32_t>(slots_.size()), kept_.size(), reads_all_});
-    readers_of_all_ += reads_all_ ? 1 : 0;
-    reads_all_ = false;
+                      static_cast<std::uint32_t>(slots_.size()), kept_.size()});
   }
   class Pause {  // no recording while it lives
    public:
@@ -187,6 +226,7 @@ class Tape {
     Parameter* parameter = nullptr;
     Tensor (*make)(void*, Tape&) = nullptr;  // of a tensor that is made later
     void* closure = nullptr;
+    Terms terms;
     std::vector<float> slopes;
   };
   struct Node {
@@ -194,7 +234,6 @@ class Tape {
     void* closure;
     std::uint32_t first, last;  // tensors the op made
     std::size_t kept_end;       // of what it reads, which follows the node's before in kept_
-    bool reads_all;
   };
 
   std::uint32_t root(Tensor t) const {
@@ -211,6 +250,9 @@ class Tape {
   void free_slot(Slot& slot);
   void give_back_values(Slot& slot);
   void forget(const Node&);  // what it read
+  void note(std::uint32_t slot) const {
+    if (std::find(noted_.begin(), noted_.end(), slot) == noted_.end()) noted_.push_back(slot);
+  }
   void* closure_memory(std::size_t size, std::size_t alignment);
 
   Backend& backend_;
@@ -218,11 +260,12 @@ class Tape {
   std::vector<Slot> slots_;
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> kept_;                     // roots of tensors that nodes read
-  std::size_t readers_of_all_ = 0;                      // nodes that have yet to run
-  bool reads_all_ = false;                              // the op that is about to be recorded
+  std::size_t watched_ = 0;                             // slots that a watch notes when viewed
+  mutable std::vector<std::uint32_t> noted_;            // of those, each once
   std::vector<std::unique_ptr<std::byte[]>> closures_;  // blocks of closure_block bytes
   std::size_t closures_used_ = 0;
   bool recording_ = true;
+  bool patient_ = false;
   std::string failure_;
   Place place_;
 };

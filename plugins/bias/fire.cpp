@@ -81,11 +81,9 @@ struct Fire : pes::Encoding {
     const pes::Tensor near = take(slice(numerator, 0, l, 1), reshape(distance, {1, cells}));
     const pes::Tensor far = slice(slice(denominator, 0, l, 1), 1, b.first, rows);
     const pes::Tensor x = reshape(near, {rows, keys}) / reshape(far, {rows, 1});
-    // a row of ones carries b1, which saves a pass over the hidden units
-    const pes::Tensor one = reshape(distance * 0.0 + 1.0, {1, 1, 1, cells});
-    const pes::Tensor input = concat(reshape(x, {1, 1, 1, cells}), one, 2);
-    const pes::Tensor hidden = relu(matmul(concat(of(w1), of(b1), -1), input));  // [1, M, F, cells]
-    const pes::Tensor bias = matmul(of(w2), hidden) + of(b2);                    // [1, M, O, cells]
+    const pes::Tensor input = reshape(x, {1, 1, 1, cells});
+    const pes::Tensor hidden = relu(matmul(of(w1), input) + of(b1));  // [1, M, F, cells]
+    const pes::Tensor bias = matmul(of(w2), hidden) + of(b2);         // [1, M, O, cells]
     b.scores = b.scores + reshape(bias, {heads, rows, keys});
   }
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "tests/gpu/subject.h"
+#include "tests/tensor/added_cases.h"
 #include "tests/tensor/attention_cases.h"
 #include "tests/tensor/op_cases.h"
 
@@ -82,6 +83,30 @@ TEST_P(AttentionConformance, OfOpsAgreesWithTheReference) {
   for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
     expect_close(actual.gradients[i], wanted.gradients[i], 2e-5,
                  "gradient of input " + std::to_string(i));
+}
+
+TEST_P(AttentionConformance, ByRowsAgreesWithTheReference) {
+  const AttentionExample& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+  const Result actual = run(*subject(Precision::fp32), inputs(c), rewritten(c, untouched));
+  ASSERT_EQ(actual.failure, "");
+  expect_close(actual.y, wanted.y, 5e-6, "y");
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    expect_close(actual.gradients[i], wanted.gradients[i], 2e-5,
+                 "gradient of input " + std::to_string(i));
+}
+
+TEST(AttentionByRows, AgreesWithTheReference) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  for (const AddedCase& c : added_cases) {
+    const Result wanted = result(*open_backend("reference", {}), c, By::slot);
+    const Result actual = result(*subject(Precision::fp32), c, By::rewriter);
+    ASSERT_EQ(actual.failure, "") << c.name;
+    expect_close(actual.y, wanted.y, 1e-5, c.name + ", y");
+    for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+      expect_close(actual.gradients[i], wanted.gradients[i], 4e-5,
+                   c.name + ", gradient of input " + std::to_string(i));
+  }
 }
 
 TEST_P(AttentionConformance, Bf16IsNearTheReference) {

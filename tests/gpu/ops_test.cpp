@@ -159,6 +159,19 @@ std::vector<DirectCase> direct_cases() {
        {{2, 4, 5}, {6, 4}},
        [](B b, O o, V v, Tokens) { b.matmul(o[0], v[0], v[1], true, true); },
        false},
+      {"two_layers",
+       {{2, 3, 30}},
+       {{2, 3, 5}, {2, 3, 1}, {2, 5, 4}, {2, 5, 1}, {1, 4, 30}},
+       [](B b, O o, V v, Tokens) {
+         b.two_layers_forward(o[0], {v[0], v[1], v[2], v[3], v[4]});
+       },
+       false},
+      {"two_layers_backward",
+       {{2, 3, 5}, {2, 3, 1}, {2, 5, 4}, {2, 5, 1}, {1, 4, 30}},
+       {{2, 3, 30}, {2, 3, 5}, {2, 5, 4}, {2, 5, 1}, {1, 4, 30}},
+       [](B b, O o, V v, Tokens) {
+         b.two_layers_backward({o[0], o[1], o[2], o[3], o[4]}, v[0], {v[1], {}, v[2], v[3], v[4]});
+       }},
       {"linear",
        {{7, 5}},
        {{7, 4}, {5, 4}, {5}, {7, 5}},

@@ -39,6 +39,19 @@ HWY_INLINE void AddBias(const HeadBlocks& h, float* s, I i, I j0, I n) {
   }
 }
 
+// Adds the gradients of query i's scores against the keys j0 .. j0 + n - 1 to that of the bias.
+HWY_MAYBE_UNUSED inline void AddToBias(const HeadBlocks& h, const float* g, I i, I j0, I n) {
+  const F32 d;
+  float* to = h.dbias + i * h.dbias_row + j0 * h.dbias_column;
+  if (h.dbias_column == 1)
+    for (I j = 0; j < n; j += kLanes) {
+      const auto m = static_cast<std::size_t>(n - j);
+      Put(d, Load(d, g + j, m), to + j, m, true);
+    }
+  else
+    for (I j = 0; j < n; ++j) to[j * h.dbias_column] += g[j];
+}
+
 // Factors of the probabilities of query i against keys j0 .. j0 + 63: 0 or 1 / (1 - p).
 HWY_INLINE void DropoutFactors(const HeadBlocks& h, I i, I j0, float* keep) {
   alignas(64) std::uint32_t words[kBlock];

@@ -138,10 +138,7 @@ void BackwardBlock(const HeadBlocks& h, I j0, I first_row, I rows, float* dk, I 
         for (I j = 0; j < N; j += kLanes)
           hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, g + j)), d, to + j);
       }
-      if (h.dbias != nullptr) {
-        float* to = h.dbias + i * h.dbias_row + j0 * h.dbias_column;
-        for (I j = 0; j < visible; ++j) to[j * h.dbias_column] += g[j];
-      }
+      if (h.dbias != nullptr) AddToBias(h, g, i, j0, visible);
     }
     if (most > 0)
       Gemm(R, h.q_stride, most, {dr, kBlock, 1}, h.k + j0 * h.k_stride, h.k_stride,
@@ -191,15 +188,15 @@ using namespace attention;
 HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float* q,
                 float* distances) {
   HeadBlocks w{};
-  w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = a.first;
+  w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = z.first;
   HWY_DYNAMIC_DISPATCH(Pad)
-  (q, z.DP, in(a.q) + (b * z.H + h) * z.T * z.D, z.D, z.D, z.T, static_cast<float>(a.scale));
+  (q, z.DP, in(a.q) + z.query(b, h) * z.D, z.D, z.D, z.T, static_cast<float>(a.scale));
   w.q = q;
   w.q_stride = z.DP;
-  if (a.distance) w.reversed = reverse_distance(a, h, distances, a.first + z.T);
+  if (a.distance) w.reversed = reverse_distance(a, h, distances, z.first + z.T);
   set_bias(w, a, z, b, h);
   w.dropout = a.dropout;
-  w.dropout_row = static_cast<std::uint64_t>((b * z.H + h) * z.T);
+  w.dropout_row = static_cast<std::uint64_t>(z.query(b, h));
   return w;
 }
 
@@ -232,7 +229,7 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
       keys = c.take(z.blocks * block * z.D);
       v = c.take(z.EP != z.E ? z.S * z.EP : 0);
       q = c.take(z.T * z.DP);
-      distances = c.take(a.distance ? a.first + z.T + 3 * block : 0);
+      distances = c.take(a.distance ? z.first + z.T + 3 * block : 0);
       work = c.take(block * block + block * z.EP);
       floats = c.used();
     }
@@ -241,14 +238,14 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
   const bool few = z.B * z.G < threads_;  // heads: share the rows of each
   const auto rows = [&](const HeadBlocks& w, Index b, Index h, Index i0, float* work) {
     HWY_DYNAMIC_DISPATCH(ForwardBlock)
-    (w, i0, std::min(block, z.T - i0), out(y) + (b * z.T + i0) * z.H * z.E + h * z.E, z.H * z.E,
-     y.add, out(lse) + (b * z.H + h) * z.T + i0, work);
+    (w, i0, std::min(block, z.T - i0), out(y) + (z.mixed(b) + i0) * z.H * z.E + h * z.E, z.H * z.E,
+     y.add, out(lse) + z.query(b, h) + i0, work);
   };
   const auto group = [&](Index bg, const Memory& m) {
     const Index b = bg / z.G, g = bg % z.G;
-    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.S * z.D, z.D, z.S);
+    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.keys * z.D, z.D, z.S);
     Index v_stride = 0;
-    const float* v = padded(in(a.v) + bg * z.S * z.E, z.E, z.E, z.EP, z.S, m.v, v_stride);
+    const float* v = padded(in(a.v) + bg * z.keys * z.E, z.E, z.E, z.EP, z.S, m.v, v_stride);
     for (Index h = g * z.group; h < (g + 1) * z.group; ++h) {
       HeadBlocks w = head(a, z, b, h, m.q, m.distances);
       w.keys = m.keys;
@@ -272,7 +269,7 @@ void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
     for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, Memory(workspace(0, floats), z, a));
   } else {
     each_group(z.B * z.G, floats,
-               [&](Index bg, float* memory) { group(bg, Memory(memory, z, a)); });
+               [&](Index i, float* memory) { group(z.by_heads(i), Memory(memory, z, a)); });
   }
 }
 
@@ -280,7 +277,7 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
                                     View y, View lse, const AttentionInput& a) {
   if (bf16_) return attention_backward_bf16(dq, dk, dv, ddistance, dbias, dy, y, lse, a);
   const Sizes z(a, HWY_DYNAMIC_DISPATCH(Lanes)());
-  const Index length = a.first + z.T;  // of the distance table
+  const Index length = z.first + z.T;  // of the distance table
   struct Memory {
     float *keys, *k, *values, *q, *dy, *delta, *dq, *dk, *dv, *distances, *ddistances, *work;
     std::size_t floats;
@@ -309,10 +306,10 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
 
   const auto group = [&](Index bg, const Memory& m) {
     const Index b = bg / z.G, g = bg % z.G;
-    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.S * z.D, z.D, z.S);
-    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.values, in(a.v) + bg * z.S * z.E, z.E, z.S);
+    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.keys, in(a.k) + bg * z.keys * z.D, z.D, z.S);
+    HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.values, in(a.v) + bg * z.keys * z.E, z.E, z.S);
     Index k_stride = 0;
-    const float* k = padded(in(a.k) + bg * z.S * z.D, z.D, z.D, z.DP, z.S, m.k, k_stride);
+    const float* k = padded(in(a.k) + bg * z.keys * z.D, z.D, z.D, z.DP, z.S, m.k, k_stride);
     std::fill_n(m.dq, z.group * z.T * z.DP, 0.0f);
     if (ddistance) std::fill_n(m.ddistances, z.group * table, 0.0f);
     thread_local std::vector<HeadBlocks> heads;  // kept: steps after the first allocate nothing
@@ -325,9 +322,9 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
       w.k = k;
       w.k_stride = k_stride;
       w.dq = m.dq + n * z.T * z.DP;
-      const Index at = b * z.T * z.H * z.E + h * z.E;
+      const Index at = z.mixed(b) * z.H * z.E + h * z.E;
       w.dy = padded(in(dy) + at, z.H * z.E, z.E, z.EP, z.T, m.dy + n * z.T * z.EP, w.dy_stride);
-      w.lse = in(lse) + (b * z.H + h) * z.T;
+      w.lse = in(lse) + z.query(b, h);
       float* delta = m.delta + n * z.T;
       for (Index i = 0; i < z.T; ++i)
         delta[i] =
@@ -341,21 +338,21 @@ void CpuBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
       std::fill_n(m.dk, block * z.DP, 0.0f);
       std::fill_n(m.dv, block * z.EP, 0.0f);
       for (const HeadBlocks& w : heads)
-        for (Index i0 = std::max<Index>(0, (j0 - a.first) / block * block); i0 < z.T; i0 += block)
+        for (Index i0 = std::max<Index>(0, (j0 - z.first) / block * block); i0 < z.T; i0 += block)
           HWY_DYNAMIC_DISPATCH(BackwardBlock)
       (w, j0, i0, std::min(block, z.T - i0), m.dk, z.DP, m.dv, z.EP, m.work);
       for (Index j = j0; j < std::min(z.S, j0 + block); ++j) {
         if (dk) HWY_DYNAMIC_DISPATCH(PutScaled)
-        (out(dk) + (bg * z.S + j) * z.D, m.dk + (j - j0) * z.DP, z.D, 1.0f, dk.add);
+        (out(dk) + (bg * z.keys + j) * z.D, m.dk + (j - j0) * z.DP, z.D, 1.0f, dk.add);
         if (dv) HWY_DYNAMIC_DISPATCH(PutScaled)
-        (out(dv) + (bg * z.S + j) * z.E, m.dv + (j - j0) * z.EP, z.E, 1.0f, dv.add);
+        (out(dv) + (bg * z.keys + j) * z.E, m.dv + (j - j0) * z.EP, z.E, 1.0f, dv.add);
       }
     }
     for (Index n = 0; n < z.group; ++n) {
       const Index h = g * z.group + n;
       if (dq)
         for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(PutScaled)
-      (out(dq) + ((b * z.H + h) * z.T + i) * z.D, m.dq + (n * z.T + i) * z.DP, z.D,
+      (out(dq) + (z.query(b, h) + i) * z.D, m.dq + (n * z.T + i) * z.DP, z.D,
        static_cast<float>(a.scale), dq.add);
       distances.keep(b, h, m.ddistances + n * table);
     }

@@ -11,22 +11,34 @@ namespace pesuite::attention {
 constexpr Index block = 64;
 
 struct Sizes {
-  Index B, H, G, T, S, D, E, group;
-  Index DP, EP;  // D and E rounded up to whole vectors
-  Index blocks;  // of keys
+  Index B, H, G, T, S, D, E, group;  // T and S: queries that the call is about, keys they see
+  Index row, queries, keys;          // the first of those queries; rows of q and of k
+  Index first;                       // query i of the call sees the keys j <= first + i
+  Index DP, EP;                      // D and E rounded up to whole vectors
+  Index blocks;                      // of keys
   Sizes(const AttentionInput& a, Index lanes)
       : B(a.q.shape[0]),
         H(a.q.shape[1]),
         G(a.k.shape[1]),
-        T(a.q.shape[2]),
-        S(a.k.shape[2]),
+        T(a.own_rows()),
+        S(a.keys()),
         D(a.q.shape[3]),
         E(a.v.shape[3]),
-        group(H / G) {
+        group(H / G),
+        row(a.row),
+        queries(a.q.shape[2]),
+        keys(a.k.shape[2]),
+        first(a.first + a.row) {
     DP = (D + lanes - 1) / lanes * lanes;
     EP = (E + lanes - 1) / lanes * lanes;
     blocks = (S + block - 1) / block;
   }
+  // Rows of q and lse, and of y, that stand before the call's first one.
+  Index query(Index b, Index h) const { return (b * H + h) * queries + row; }
+  Index mixed(Index b) const { return b * queries + row; }
+  // The groups of heads, all examples of one after the other: a bias that those share stays in the
+  // second-level cache.
+  Index by_heads(Index i) const { return i % B * G + i / B; }
 };
 
 // Divides a workspace into arrays that start at cache lines. Without memory it only counts.

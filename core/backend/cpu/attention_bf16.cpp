@@ -167,10 +167,7 @@ void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row,
         for (I j = 0; j < N; j += kLanes)
           hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, g + j)), d, to + j);
       }
-      if (h.dbias != nullptr) {
-        float* to = h.dbias + i * h.dbias_row + j0 * h.dbias_column;
-        for (I j = 0; j < visible; ++j) to[j * h.dbias_column] += g[j];
-      }
+      if (h.dbias != nullptr) AddToBias(h, g, i, j0, visible);
     }
     bf16::pack_pairs(p_pairs + r / 2 * kBlock, kRows / 2, kBlock, p, kBlock, N, R);
     bf16::pack_pairs(ds_pairs + r / 2 * kBlock, kRows / 2, kBlock, ds, kBlock, N, R);
@@ -252,11 +249,11 @@ struct Sizes16 : Sizes {
 // Fields of a head that both passes need.
 HeadBlocks head_of(const AttentionInput& a, const Sizes16& z, Index b, Index h, float* distances) {
   HeadBlocks w{};
-  w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = a.first;
-  if (a.distance) w.reversed = reverse_distance(a, h, distances, a.first + z.T);
+  w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = z.first;
+  if (a.distance) w.reversed = reverse_distance(a, h, distances, z.first + z.T);
   set_bias(w, a, z, b, h);
   w.dropout = a.dropout;
-  w.dropout_row = static_cast<std::uint64_t>((b * z.H + h) * z.T);
+  w.dropout_row = static_cast<std::uint64_t>(z.query(b, h));
   return w;
 }
 // As those of bf16.h, from number `start` of x on.
@@ -286,7 +283,7 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
       keys = c.take(z.blocks * block * z.DW);
       v_pairs = c.take(z.blocks * block / 2 * z.EP);
       q = c.take(z.rows * z.DW);
-      distances = c.take(a.distance ? a.first + z.T + 3 * block : 0);
+      distances = c.take(a.distance ? z.first + z.T + 3 * block : 0);
       work = c.take(bf16::grain * (block + block / 2) + block * z.EP);
       floats = c.used();
     }
@@ -295,20 +292,19 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
   const bool few = z.B * z.G < threads_;  // heads: share the rows of each
   const auto group = [&](Index bg, const Memory& m) {
     const Index b = bg / z.G, g = bg % z.G;
-    pack_rows(m.rows, z.DW, a.k, bg * z.S * z.D, z.D, z.D, z.S, 1);
+    pack_rows(m.rows, z.DW, a.k, bg * z.keys * z.D, z.D, z.D, z.S, 1);
     transpose(words(m.keys), words(m.rows), z.DW, z.S);
-    pack_pairs(m.v_pairs, z.blocks * block / 2, z.EP, a.v, bg * z.S * z.E, z.E, z.E, z.S);
+    pack_pairs(m.v_pairs, z.blocks * block / 2, z.EP, a.v, bg * z.keys * z.E, z.E, z.E, z.S);
     for (Index h = g * z.group; h < (g + 1) * z.group; ++h) {
       const HeadBlocks w = head_of(a, z, b, h, m.distances);
       HeadWords n{};
       n.DW = z.DW, n.EP = z.EP;
       n.keys = words(m.keys), n.v_pairs = words(m.v_pairs), n.q = words(m.q);
-      pack_rows(m.q, z.DW, a.q, (b * z.H + h) * z.T * z.D, z.D, z.D, z.T,
-                static_cast<float>(a.scale));
+      pack_rows(m.q, z.DW, a.q, z.query(b, h) * z.D, z.D, z.D, z.T, static_cast<float>(a.scale));
       const auto rows = [&](Index i0, float* work) {
         HWY_DYNAMIC_DISPATCH(ForwardBlock16)
-        (w, n, i0, std::min(block, z.T - i0), at(y, (b * z.T + i0) * z.H * z.E + h * z.E),
-         y.storage, z.H * z.E, y.add, out(lse) + (b * z.H + h) * z.T + i0, work);
+        (w, n, i0, std::min(block, z.T - i0), at(y, (z.mixed(b) + i0) * z.H * z.E + h * z.E),
+         y.storage, z.H * z.E, y.add, out(lse) + z.query(b, h) + i0, work);
       };
       if (few) {
         const Index chunks = (z.T + block - 1) / block;
@@ -326,7 +322,7 @@ void CpuBackend::attention_forward_bf16(Out y, Out lse, const AttentionInput& a)
     for (Index bg = 0; bg < z.B * z.G; ++bg) group(bg, Memory(workspace(0, floats), z, a));
   } else {
     each_group(z.B * z.G, floats,
-               [&](Index bg, float* memory) { group(bg, Memory(memory, z, a)); });
+               [&](Index i, float* memory) { group(z.by_heads(i), Memory(memory, z, a)); });
   }
 }
 
@@ -334,7 +330,7 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
                                          View y, View lse, const AttentionInput& a) {
   PES_CHECK(dy.storage == y.storage);
   const Sizes16 z(a);
-  const Index length = a.first + z.T;  // of the distance table
+  const Index length = z.first + z.T;  // of the distance table
   const Index table = a.distance ? length + 3 * block : 0;
   const Index pairs = whole(z.T, 2 * block) / 2;  // of queries, in blocks of 64
   struct Memory {
@@ -369,7 +365,7 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
 
   const auto group = [&](Index bg, const Memory& m) {
     const Index b = bg / z.G, g = bg % z.G;
-    const Index k = bg * z.S * z.D, v = bg * z.S * z.E;
+    const Index k = bg * z.keys * z.D, v = bg * z.keys * z.E;
     pack_rows(m.rows, z.DW, a.k, k, z.D, z.D, z.S, 1);
     transpose(words(m.keys), words(m.rows), z.DW, z.S);
     pack_rows(m.rows, z.EW, a.v, v, z.E, z.E, z.S, 1);
@@ -381,8 +377,8 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
     thread_local std::vector<HeadWords> operands;
     heads.clear(), operands.clear();
     for (Index n = 0; n < z.group; ++n) {
-      const Index h = g * z.group + n, start = b * z.T * z.H * z.E + h * z.E, row = z.H * z.E;
-      const Index q = (b * z.H + h) * z.T * z.D;
+      const Index h = g * z.group + n, start = z.mixed(b) * z.H * z.E + h * z.E, row = z.H * z.E;
+      const Index q = z.query(b, h) * z.D;
       const auto scale = static_cast<float>(a.scale);
       HeadBlocks w = head_of(a, z, b, h, m.distances + n * table);
       HeadWords o{};
@@ -401,7 +397,7 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
       o.q = words(packed_q), o.dy = words(packed_dy);
       o.q_columns = words(q_columns), o.dy_columns = words(dy_columns);
       o.dq = m.dq + n * z.rows * z.DP;
-      w.lse = in(lse) + (b * z.H + h) * z.T;
+      w.lse = in(lse) + z.query(b, h);
       w.delta = m.delta + n * z.T;
       for (Index i = 0; i < z.T; ++i)
         m.delta[n * z.T + i] = HWY_DYNAMIC_DISPATCH(StoredDot)(
@@ -417,14 +413,14 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
       HWY_DYNAMIC_DISPATCH(TransposeBlocks)(m.row, from, block, P);
       for (Index j = j0; j < std::min(z.S, j0 + block); ++j)
         for (Index c = 0; c < width; c += block) HWY_DYNAMIC_DISPATCH(StoredPutScaled)
-      (at(to, (bg * z.S + j) * width + c), to.storage, m.row + c * block + (j - j0) * block,
+      (at(to, (bg * z.keys + j) * width + c), to.storage, m.row + c * block + (j - j0) * block,
        std::min(block, width - c), scale, to.add);
     };
     for (Index j0 = 0; j0 < z.S; j0 += block) {
       std::fill_n(m.dk, block * z.DP, 0.0f);
       std::fill_n(m.dv, block * z.EP, 0.0f);
       for (std::size_t n = 0; n < heads.size(); ++n)
-        for (Index i0 = std::max<Index>(0, (j0 - a.first) / block * block); i0 < z.T; i0 += block)
+        for (Index i0 = std::max<Index>(0, (j0 - z.first) / block * block); i0 < z.T; i0 += block)
           HWY_DYNAMIC_DISPATCH(BackwardBlock16)
       (heads[n], operands[n], j0, i0, std::min(block, z.T - i0), m.dk, m.dv, m.work);
       put(dk, z.D, m.dk, z.DP, static_cast<float>(a.scale), j0);
@@ -434,7 +430,7 @@ void CpuBackend::attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, 
       const Index h = g * z.group + n;
       if (dq)
         for (Index i = 0; i < z.T; ++i) HWY_DYNAMIC_DISPATCH(StoredPutScaled)
-      (at(dq, ((b * z.H + h) * z.T + i) * z.D), dq.storage, m.dq + (n * z.rows + i) * z.DP, z.D,
+      (at(dq, (z.query(b, h) + i) * z.D), dq.storage, m.dq + (n * z.rows + i) * z.DP, z.D,
        static_cast<float>(a.scale), dq.add);
       distances.keep(b, h, m.ddistances + n * table);
     }

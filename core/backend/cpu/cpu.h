@@ -75,6 +75,8 @@ class CpuBackend final : public Backend {
                        Pairs) override;
 
   void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) override;
+  void two_layers_forward(Out y, const TwoLayers&) override;
+  void two_layers_backward(const TwoLayerGradients&, View dy, const TwoLayers&) override;
   void linear_forward(Out y, View x, View w, View bias, View residual) override;
   void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) override;
 

@@ -22,6 +22,18 @@ struct Operand {
   std::int64_t row, column;
 };
 
+// What both passes over backend.h's TwoLayers read; b1 and b2 may be null.
+struct LayerColumns {
+  std::int64_t O, F, I, N;
+  const float *w2, *b2, *w1, *b1, *x;
+};
+// Where the sums of their gradients stand: w1 [F, I], b1 [F], w2 [F, O] (transposed), b2 [O].
+struct LayerSums {
+  std::int64_t w1 = 0, b1, w2, b2, count;
+  LayerSums(std::int64_t O, std::int64_t F, std::int64_t I)
+      : b1(F * I), w2(b1 + F), b2(w2 + F * O), count(b2 + O) {}
+};
+
 // One head of an attention, prepared for the block kernels. Rows are padded with zeros to a whole
 // number of vectors: P is E, D rounded up. Blocks have 64 rows and 64 keys.
 struct HeadBlocks {

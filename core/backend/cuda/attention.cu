@@ -32,6 +32,7 @@ struct Kept {                     // what dropout multiplies a probability by
 struct ScoreBlock {
   Index H, T, R, K;       // the block is [B, H, R, K]
   Index first, position;  // of its first row among the queries, and among the keys
+  Index bias_first;       // of the queries that the bias is about
   const float* distance;
   Index distance_row;  // from a head's table to the next one's; 0 where they share it
   const float* bias;
@@ -54,8 +55,8 @@ struct ScoreBlock {
     float sum = 0;
     if (distance != nullptr) sum += distance[r.h * distance_row + position + (r.i - first) - j];
     if (bias != nullptr)
-      sum += bias[r.b * bias_stride[0] + r.h * bias_stride[1] + r.i * bias_stride[2] +
-                  j * bias_stride[3]];
+      sum += bias[r.b * bias_stride[0] + r.h * bias_stride[1] +
+                  (r.i - bias_first) * bias_stride[2] + j * bias_stride[3]];
     return sum;
   }
 };
@@ -136,11 +137,12 @@ struct AddAt {
 };
 
 struct AttentionSizes {
-  Index B, H, T, S;
-  Index rows;  // of a block
+  Index B, H, S;
+  Index start, end;  // queries
+  Index rows;        // of a block
   AttentionSizes(const AttentionInput& a, Index numbers)
-      : B(a.q.shape[0]), H(a.q.shape[1]), T(a.q.shape[2]), S(a.k.shape[2]) {
-    rows = std::clamp<Index>(numbers / (B * H * S), 1, T);
+      : B(a.q.shape[0]), H(a.q.shape[1]), S(a.keys()), start(a.row), end(a.row + a.own_rows()) {
+    rows = std::clamp<Index>(numbers / (B * H * S), 1, end - start);
   }
   Index keys(const AttentionInput& a, Index first, Index R) const {
     return std::min(S, a.first + first + R);
@@ -149,13 +151,14 @@ struct AttentionSizes {
 
 ScoreBlock score_block(const AttentionInput& a, Index first, Index R, Index K) {
   const Strides s =
-      broadcast_strides(a.bias.shape, {a.q.shape[0], a.q.shape[1], a.q.shape[2], a.k.shape[2]});
+      broadcast_strides(a.bias.shape, {a.q.shape[0], a.q.shape[1], a.own_rows(), a.keys()});
   return {a.q.shape[1],
           a.q.shape[2],
           R,
           K,
           first,
           a.first + first,
+          a.row,
           in(a.distance),
           a.distance && a.distance.shape[0] > 1 ? a.distance.shape[1] : 0,
           in(a.bias),
@@ -298,9 +301,9 @@ void CudaBackend::mix_rows_backward(Out dp, Out dv, View dy, View probabilities,
 
 void CudaBackend::composed_forward(Out y, Out lse, const AttentionInput& a) {
   const AttentionSizes z(a, settings_.block);
-  const Scratch<float> scores(queue_, z.B * z.H * z.rows * z.keys(a, z.T - z.rows, z.rows));
-  for (Index first = 0; first < z.T; first += z.rows) {
-    const Index R = std::min(z.rows, z.T - first), K = z.keys(a, first, R);
+  const Scratch<float> scores(queue_, z.B * z.H * z.rows * z.keys(a, z.end - z.rows, z.rows));
+  for (Index first = z.start; first < z.end; first += z.rows) {
+    const Index R = std::min(z.rows, z.end - first), K = z.keys(a, first, R);
     const Shape block = {z.B, z.H, R, K};
     score_rows_forward({scores.data(), block}, a.q, a.k, first, a.scale);
     queue_.blocks(z.B * z.H * R, K / 4,
@@ -312,15 +315,15 @@ void CudaBackend::composed_forward(Out y, Out lse, const AttentionInput& a) {
 void CudaBackend::composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
                                     const AttentionInput& a) {
   const AttentionSizes z(a, settings_.block / 2);
-  const Index most = z.B * z.H * z.rows * z.keys(a, z.T - z.rows, z.rows);
+  const Index most = z.B * z.H * z.rows * z.keys(a, z.end - z.rows, z.rows);
   const Scratch<float> scores(queue_, most), gradients(queue_, most);
   for (Out* const o : {&dk, &dv, &ddistance, &dbias})
     if (*o && !o->add) {
       fill(*o, 0);
       o->add = true;
     }
-  for (Index first = 0; first < z.T; first += z.rows) {
-    const Index R = std::min(z.rows, z.T - first), K = z.keys(a, first, R);
+  for (Index first = z.start; first < z.end; first += z.rows) {
+    const Index R = std::min(z.rows, z.end - first), K = z.keys(a, first, R);
     const Shape block = {z.B, z.H, R, K};
     const View p{scores.data(), block}, ds{gradients.data(), block};
     score_rows_forward({scores.data(), block}, a.q, a.k, first, a.scale);
@@ -329,7 +332,7 @@ void CudaBackend::composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
                   ScoreGradients{scores.data(), gradients.data(), score_block(a, first, R, K)});
     if (dv) mix_rows_backward({}, dv, dy, p, a.v, first);
     score_rows_backward(dq, dk, ds, a.q, a.k, first, a.scale);
-    if (dbias) add_bias_gradient(queue_, dbias, gradients.data(), block, first);
+    if (dbias) add_bias_gradient(queue_, dbias, gradients.data(), block, first - z.start);
     if (ddistance)
       add_distance_gradient(queue_, ddistance, gradients.data(), block, a.first + first);
   }

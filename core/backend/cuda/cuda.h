@@ -85,6 +85,8 @@ class CudaBackend final : public Backend {
                        Pairs) override;
 
   void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) override;
+  void two_layers_forward(Out y, const TwoLayers&) override;
+  void two_layers_backward(const TwoLayerGradients&, View dy, const TwoLayers&) override;
   void linear_forward(Out y, View x, View w, View bias, View residual) override;
   void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) override;
 
@@ -112,6 +114,7 @@ class CudaBackend final : public Backend {
   void adamw(Out norm, std::span<const Update>, const AdamW&) override;
 
  private:
+  void hidden_layer(Out h, const TwoLayers&);  // [F, N]
   void product(const Product& p) { products_.run(queue_, p); }
   void fill(Target y, Index count, float value);
   // y [width] = sums of the columns of x [rows, width].

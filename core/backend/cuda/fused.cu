@@ -172,6 +172,8 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
   } else if (a.dropout.p > 0) {
     // cuDNN draws otherwise, and training elsewhere must drop the same.
     to.reason = "dropout drops what it drops on the CPU";
+  } else if (a.own_rows() < a.q.shape[2]) {
+    to.reason = "it is asked for a part of the queries at a time";
   } else {
     AttentionCase c;
     c.q = a.q.shape, c.k = a.k.shape, c.v = a.v.shape;

@@ -94,6 +94,45 @@ void CudaBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose
     inner({i * outer[0], i * outer[1], i * outer[2]}, c.add || (i > 0 && outer[2] == 0));
 }
 
+namespace {
+Shape with_rows(Shape s, Index rows) {
+  s.at(-2) = rows;
+  return s;
+}
+Shape with_columns(Shape s, Index columns) {
+  s.at(-1) = columns;
+  return s;
+}
+}  // namespace
+
+void CudaBackend::hidden_layer(Out h, const TwoLayers& m) {
+  matmul(h, m.w1, m.x, false, false);
+  if (m.b1) binary_forward(h, h.view(), m.b1, Binary::add);
+  unary_forward(h, h.view(), Unary::relu);
+}
+void CudaBackend::two_layers_forward(Out y, const TwoLayers& m) {
+  const Shape hidden = with_rows(y.shape, m.w1.shape[-2]);
+  const Scratch<float> memory(queue_, hidden.count());
+  const Out h{memory.data(), hidden};
+  hidden_layer(h, m);
+  matmul(y, m.w2, h.view(), false, false);
+  if (m.b2) affine({y.data, y.shape, true}, m.b2, 1, 0);
+}
+void CudaBackend::two_layers_backward(const TwoLayerGradients& g, View dy, const TwoLayers& m) {
+  const Shape hidden = with_rows(dy.shape, m.w1.shape[-2]);
+  const int columns = hidden.rank() - 1;
+  const Scratch<float> memory(queue_, hidden.count()), more(queue_, hidden.count());
+  const Out h{memory.data(), hidden}, dh{more.data(), hidden};
+  hidden_layer(h, m);
+  if (g.w2) matmul(g.w2, dy, h.view(), false, true);
+  if (g.b2) sum({g.b2.data, with_columns(dy.shape, 1), g.b2.add}, dy, columns);
+  matmul(dh, m.w2, dy, true, false);
+  unary_backward(dh, dh.view(), h.view(), h.view(), Unary::relu);
+  if (g.w1) matmul(g.w1, dh.view(), m.x, false, true);
+  if (g.b1) sum({g.b1.data, with_columns(hidden, 1), g.b1.add}, dh.view(), columns);
+  if (g.x) matmul(g.x, m.w1, dh.view(), true, false);
+}
+
 void CudaBackend::linear_forward(Out y, View x, View w, View bias, View residual) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
   Product p{N, O, I};

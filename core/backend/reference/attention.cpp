@@ -7,6 +7,7 @@ namespace {
 
 struct Sizes {
   Index B, H, T, D, G, S, E, group;
+  Index row, end, keys;  // queries row .. end - 1 see the first keys
   explicit Sizes(const AttentionInput& a)
       : B(a.q.shape[0]),
         H(a.q.shape[1]),
@@ -15,11 +16,17 @@ struct Sizes {
         G(a.k.shape[1]),
         S(a.k.shape[2]),
         E(a.v.shape[3]),
-        group(H / G) {}
+        group(H / G),
+        row(a.row),
+        end(a.row + a.own_rows()),
+        keys(a.keys()) {}
+  Strides bias(const AttentionInput& a) const {
+    return broadcast_strides(a.bias.shape, {B, H, end - row, keys});
+  }
 };
 // Scores of query i against the keys it sees.
 std::vector<double> score_row(const Sizes& z, const AttentionInput& a, Index b, Index h, Index i) {
-  const Strides sb = broadcast_strides(a.bias.shape, {z.B, z.H, z.T, z.S});
+  const Strides sb = z.bias(a);
   std::vector<double> s(static_cast<std::size_t>(std::min(z.S, a.first + i + 1)));
   for (std::size_t j = 0; j < s.size(); ++j) {
     const Index jj = static_cast<Index>(j);
@@ -30,7 +37,8 @@ std::vector<double> score_row(const Sizes& z, const AttentionInput& a, Index b, 
     if (a.distance)
       s[j] += in(
           a.distance)[(a.distance.shape[0] > 1 ? h * a.distance.shape[1] : 0) + a.first + i - jj];
-    if (a.bias) s[j] += in(a.bias)[b * sb.s[0] + h * sb.s[1] + i * sb.s[2] + jj * sb.s[3]];
+    if (a.bias)
+      s[j] += in(a.bias)[b * sb.s[0] + h * sb.s[1] + (i - z.row) * sb.s[2] + jj * sb.s[3]];
   }
   return s;
 }
@@ -44,7 +52,7 @@ void Reference::attention_forward(Out y, Out lse, const AttentionInput& a) {
   const Sizes z(a);
   for (Index b = 0; b < z.B; ++b)
     for (Index h = 0; h < z.H; ++h)
-      for (Index i = 0; i < z.T; ++i) {
+      for (Index i = z.row; i < z.end; ++i) {
         const std::vector<double> s = score_row(z, a, b, h, i);
         const double top = *std::max_element(s.begin(), s.end());
         double total = 0;
@@ -64,15 +72,18 @@ void Reference::attention_forward(Out y, Out lse, const AttentionInput& a) {
 void Reference::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View,
                                    View lse, const AttentionInput& a) {
   const Sizes z(a);
-  dq = accumulator(dq);
+  if (dq && !dq.add)
+    for (Index h = 0; h < z.B * z.H; ++h)
+      std::fill_n(out(dq) + (h * z.T + z.row) * z.D, (z.end - z.row) * z.D, 0.0);
+  dq.add = true;
   dk = accumulator(dk);
   dv = accumulator(dv);
   ddistance = accumulator(ddistance);
   dbias = accumulator(dbias);
-  const Strides sb = broadcast_strides(a.bias.shape, {z.B, z.H, z.T, z.S});
+  const Strides sb = z.bias(a);
   for (Index b = 0; b < z.B; ++b)
     for (Index h = 0; h < z.H; ++h)
-      for (Index i = 0; i < z.T; ++i) {
+      for (Index i = z.row; i < z.end; ++i) {
         const std::vector<double> s = score_row(z, a, b, h, i);
         const double l = in(lse)[(b * z.H + h) * z.T + i];
         const double* g = in(dy) + (b * z.T + i) * z.H * z.E + h * z.E;
@@ -101,7 +112,8 @@ void Reference::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out db
           if (ddistance)
             put(ddistance,
                 (a.distance.shape[0] > 1 ? h * a.distance.shape[1] : 0) + a.first + i - jj, ds);
-          if (dbias) put(dbias, b * sb.s[0] + h * sb.s[1] + i * sb.s[2] + jj * sb.s[3], ds);
+          if (dbias)
+            put(dbias, b * sb.s[0] + h * sb.s[1] + (i - z.row) * sb.s[2] + jj * sb.s[3], ds);
         }
       }
 }

@@ -28,6 +28,57 @@ void Reference::matmul(Out c, View a, View b, bool transpose_a, bool transpose_b
   });
 }
 
+namespace {
+// Unit f of the hidden layer in column n of network l, before it is rectified.
+double hidden(const TwoLayers& m, Index l, Index f, Index n) {
+  const Index F = m.w1.shape[-2], I = m.w1.shape[-1], N = m.x.shape[-1];
+  const Index own = m.x.shape.count() > I * N ? l : 0;
+  double z = m.b1 ? in(m.b1)[l * F + f] : 0;
+  for (Index i = 0; i < I; ++i) z += in(m.w1)[(l * F + f) * I + i] * in(m.x)[(own * I + i) * N + n];
+  return z;
+}
+}  // namespace
+
+void Reference::two_layers_forward(Out y, const TwoLayers& m) {
+  const Index O = m.w2.shape[-2], F = m.w2.shape[-1], N = m.x.shape[-1];
+  for (Index l = 0; l < y.shape.count() / (O * N); ++l)
+    for (Index o = 0; o < O; ++o)
+      for (Index n = 0; n < N; ++n) {
+        double sum = m.b2 ? in(m.b2)[l * O + o] : 0;
+        for (Index f = 0; f < F; ++f)
+          sum += in(m.w2)[(l * O + o) * F + f] * std::max(0.0, hidden(m, l, f, n));
+        put(y, (l * O + o) * N + n, sum);
+      }
+}
+void Reference::two_layers_backward(const TwoLayerGradients& gradients, View all_dy,
+                                    const TwoLayers& m) {
+  const Index O = m.w2.shape[-2], F = m.w2.shape[-1], I = m.w1.shape[-1], N = m.x.shape[-1];
+  TwoLayerGradients g = gradients;
+  for (Out* const o : {&g.w2, &g.b2, &g.w1, &g.b1, &g.x}) *o = accumulator(*o);
+  for (Index l = 0; l < all_dy.shape.count() / (O * N); ++l)
+    for (Index n = 0; n < N; ++n) {
+      const double* dy = in(all_dy) + l * O * N + n;
+      for (Index o = 0; o < O; ++o)
+        if (g.b2) put(g.b2, l * O + o, dy[o * N]);
+      for (Index f = 0; f < F; ++f) {
+        const double z = hidden(m, l, f, n);
+        if (z <= 0) continue;
+        double dz = 0;
+        for (Index o = 0; o < O; ++o) {
+          dz += in(m.w2)[(l * O + o) * F + f] * dy[o * N];
+          if (g.w2) put(g.w2, (l * O + o) * F + f, dy[o * N] * z);
+        }
+        if (g.b1) put(g.b1, l * F + f, dz);
+        for (Index i = 0; i < I; ++i) {
+          const Index w = (l * F + f) * I + i,
+                      x = ((m.x.shape.count() > I * N ? l : 0) * I + i) * N + n;
+          if (g.w1) put(g.w1, w, dz * in(m.x)[x]);
+          if (g.x) put(g.x, x, dz * in(m.w1)[w]);
+        }
+      }
+    }
+}
+
 void Reference::linear_forward(Out y, View x, View w, View bias, View residual) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
   for (Index n = 0; n < N; ++n)

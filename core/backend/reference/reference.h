@@ -93,6 +93,8 @@ class Reference final : public Backend {
   void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
                        Pairs pairs) override;
   void matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) override;
+  void two_layers_forward(Out y, const TwoLayers&) override;
+  void two_layers_backward(const TwoLayerGradients&, View dy, const TwoLayers&) override;
   void linear_forward(Out y, View x, View w, View bias, View residual) override;
   void linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) override;
   void embed_forward(Out y, View table, const std::int32_t* tokens) override;

@@ -248,7 +248,8 @@ typedef struct pes_attention { /* one layer's attention, before the scores exist
   double scale;        /* in/out: factor of q.k, 1/sqrt(D) at first */
   pes_tensor distance; /* out: [H or 1, T], adds distance[h, i - j] for j <= i; fused */
   pes_tensor bias;     /* out: broadcasts to [B, H, T, T] and is added; fused with a read */
-  bool rewrite;        /* out: true has rewrite() called; this layer then runs composed */
+  bool rewrite;        /* out: true has rewrite() called; the layer runs composed, unless all that
+                          does is add to the scores */
 } pes_attention;
 
 /* A block of rows of the scores, before causal mask and softmax. S is the number of keys that
