@@ -87,16 +87,17 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
                   Classify{to, best + start, logits.data(), targets + start, V, dh || dw || dbias,
                            static_cast<float>(weight)});
     if (dh) {
-      Product p{n, W, V, {logits.data(), V}, {in(w), W}, target(dh).data + start * W, W};
-      p.added = dh.add ? p.c : nullptr;
+      Product p{n, W, V, {logits.data(), V}, {in(w), W}};
+      p.write({target(dh).data, dh.shape, dh.add}, start * W, W);
       product(p);
     }
     if (dw) {
-      Product p{V, W, n, {logits.data(), V, true}, {hs, W}, target(dw).data, W};
-      p.added = dw.add || start > 0 ? p.c : nullptr;
+      Product p{V, W, n, {logits.data(), V, true}, {hs, W}};
+      p.write({target(dw).data, dw.shape, dw.add || start > 0}, 0, W);
       product(p);
     }
-    if (dbias) sum_columns({target(dbias).data, dbias.add || start > 0}, logits.data(), n, V);
+    if (dbias)
+      sum_columns({target(dbias).data, dbias.add || start > 0}, {logits.data(), {n, V}}, n, V);
   }
 }
 
