@@ -216,6 +216,12 @@ TEST_P(StoredInBf16, AgreesWithTheReference) {
 INSTANTIATE_TEST_SUITE_P(Direct, StoredInBf16, ::testing::ValuesIn(stored_cases()),
                          [](const auto& info) { return info.param.name; });
 
+TEST(StoredInBf16, IsForPrecisionBf16) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  EXPECT_EQ(subject(Precision::bf16)->activations(), Storage::bf16);
+  EXPECT_EQ(subject(Precision::fp32)->activations(), Storage::own);
+}
+
 // To the nearest, ties to even; what is no number stays none.
 TEST(StoredInBf16, IsRoundedOnce) {
   if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;

@@ -47,7 +47,9 @@ class CudaBackend final : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string description() const override { return settings_.description; }
   std::size_t element_size() const override { return sizeof(float); }
-  Storage activations() const override { return Storage::own; }
+  Storage activations() const override {
+    return settings_.precision == Precision::bf16 ? Storage::bf16 : Storage::own;
+  }
   std::string attention_route() const override { return route_; }
   bool takes_slopes() const override { return runner_ != nullptr; }
   void wait() override { queue_.wait(); }

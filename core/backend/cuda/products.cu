@@ -63,7 +63,7 @@ void Products::run(Queue& queue, const Product& p) {
       in_bf16(queue, p.a, p.batches, p.a.transposed ? p.K : p.M, p.a.transposed ? p.M : p.K, a);
   rounded.b =
       in_bf16(queue, p.b, p.batches, p.b.transposed ? p.N : p.K, p.b.transposed ? p.K : p.N, b);
-  if (p.bias != nullptr && p.storage == Storage::bf16) {  // cuBLASLt reads it as it stores c
+  if (p.bias != nullptr && p.storage == Storage::bf16) {  // cuBLASLt wants the type of c
     bias.emplace(queue, p.N);
     round_to_bf16(queue, bias->data(), p.bias, Storage::own, 1, 0, 1, p.N, p.N, p.N);
     rounded.bias = bias->data();
