@@ -2,6 +2,7 @@
 // same rounded numbers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <limits>
@@ -160,6 +161,21 @@ std::vector<StoredCase> stored_cases() {
   add_linear_cases(all, "as_it_lies_", 16, 24);
   add_linear_cases(all, "of_odd_rows_", 5, 7);
   add_head_cases(all);
+  const Shape q = {2, 4, 33, 8}, y = {2, 33, 32};
+  all.push_back({"attention_alone",
+                 {q, q, q},
+                 {q, q, q, y, y},
+                 "bbbbbbbb",
+                 [](B b, O o, V x) {
+                   const AttentionInput input{x[0], x[1], x[2], {}, {}, 0.3, 0, {}};
+                   const Out made{const_cast<void*>(x[4].data), x[4].shape, false, x[4].storage};
+                   const Out lse{b.allocate(2 * 4 * 33 * b.element_size()), {2, 4, 33}};
+                   b.attention_forward(made, lse, input);
+                   b.attention_backward(o[0], o[1], o[2], {}, {}, x[3], made.view(), lse.view(),
+                                        input);
+                   b.release(lse.data);
+                 },
+                 2e-2});
   add_attention_cases(all, "attention", 4, 16, 16, 0, "bbb");
   add_attention_cases(all, "attention_of_groups", 2, 8, 8, 0, "bbb");
   add_attention_cases(all, "attention_of_padded_heads", 4, 12, 16, 0, "bbb");
@@ -220,6 +236,33 @@ TEST(StoredInBf16, IsForPrecisionBf16) {
   if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   EXPECT_EQ(subject(Precision::bf16)->activations(), Storage::bf16);
   EXPECT_EQ(subject(Precision::fp32)->activations(), Storage::own);
+}
+
+// Kernels that one call starts beside products and graphs, on outputs and inputs that are stored
+// so.
+long kernels_of(const std::string& name) {
+  const auto all = stored_cases();
+  const auto c = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.name == name; });
+  const auto b = subject(Precision::bf16);
+  StoredCase counted = *c;
+  long count = 0;
+  counted.call = [&](B backend, O o, V v) {
+    const long before = launches();
+    c->call(backend, o, v);
+    count = launches() - before;
+  };
+  stored_outcome(*b, counted, true, false);
+  return count;
+}
+
+TEST(StoredInBf16, IsReadAndWrittenWhereItLies) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  if (launches() < 0) GTEST_SKIP() << "a device does not count them";
+  EXPECT_EQ(kernels_of("linear_as_it_lies_bbff"), 2) << "the weight and the bias are rounded";
+  EXPECT_EQ(kernels_of("linear_to_residual_as_it_lies_"), 1) << "the weight";
+  EXPECT_EQ(kernels_of("linear_backward_as_it_lies_bffbbf"), 2) << "the weight; dbias";
+  EXPECT_EQ(kernels_of("linear_backward_as_it_lies_bfffbf"), 3) << "the weight, dy once; dbias";
+  EXPECT_EQ(kernels_of("attention_alone"), 0);
 }
 
 // To the nearest, ties to even; what is no number stays none.

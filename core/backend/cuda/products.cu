@@ -1,6 +1,4 @@
 // What surrounds a matrix product: inputs rounded to bf16, products of tensors, linear layers.
-#include <optional>
-
 #include "backend/cuda/cuda.h"
 
 namespace pesuite::cuda {
@@ -50,6 +48,11 @@ void round_to_bf16(Queue& queue, void* y, const void* x, Storage storage, Index 
     queue.each(batches * rows * pitch, Round<T>{static_cast<Bf16*>(y), static_cast<const T*>(x),
                                                 batch, rows, row, columns, pitch});
   });
+}
+
+Operand Products::prepared(Queue& queue, const Operand& o, Index rows, Index columns,
+                           std::optional<Scratch<Bf16>>& memory) const {
+  return precision_ == Precision::fp32 ? o : in_bf16(queue, o, 1, rows, columns, memory);
 }
 
 void Products::run(Queue& queue, const Product& p) {
@@ -127,13 +130,16 @@ void CudaBackend::linear_forward(Out y, View x, View w, View bias, View residual
 
 void CudaBackend::linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
+  Operand g = operand(dy, 0, O);
+  std::optional<Scratch<Bf16>> memory;
+  if (dx && dw) g = products_.prepared(queue_, g, N, O, memory);
   if (dx) {
-    Product p{N, I, O, operand(dy, 0, O), {in(w), I}};
+    Product p{N, I, O, g, {in(w), I}};
     p.write(dx, 0, I);
     product(p);
   }
   if (dw) {
-    Product p{O, I, N, operand(dy, 0, O, true), operand(x, 0, I)};
+    Product p{O, I, N, g.exchanged(), operand(x, 0, I)};
     p.write({target(dw).data, dw.shape, dw.add}, 0, I);
     product(p);
   }

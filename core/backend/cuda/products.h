@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "backend/backend.h"
 #include "backend/cuda/queue.h"
@@ -16,6 +17,17 @@ struct Operand {
   bool transposed = false;  // the product reads it with rows and columns exchanged
   Index batch = 0;
   Storage storage = Storage::own;
+
+  Operand from_row(Index i) const {
+    Operand o = *this;
+    o.data = static_cast<const char*>(data) + i * row * stored_bytes(storage);
+    return o;
+  }
+  Operand exchanged() const {
+    Operand o = *this;
+    o.transposed = !transposed;
+    return o;
+  }
 };
 // A part of x, from its number `first` on.
 inline Operand operand(View x, Index first, Index row, bool transposed = false, Index batch = 0) {
@@ -48,6 +60,10 @@ class Products {
   Products(Queue&, Precision precision);
   ~Products();
   void run(Queue&, const Product&);
+  // What products make of a matrix of rows x columns before they read it, kept in `memory`: for one
+  // that several of them read. Itself where they read it as it lies.
+  Operand prepared(Queue&, const Operand&, Index rows, Index columns,
+                   std::optional<Scratch<Bf16>>& memory) const;
 
  private:
   struct Library;
