@@ -54,24 +54,26 @@ struct Products::Library {};
 Products::Products(Queue&, Precision precision) : precision_(precision) {}
 Products::~Products() = default;
 
-void Products::multiply(Queue&, const Product& p, const void* a, const void* b) {
-  const auto read = [&](const void* from, Index i) {
-    return precision_ == Precision::bf16
-               ? double{static_cast<float>(static_cast<const __nv_bfloat16*>(from)[i])}
-               : double{static_cast<const float*>(from)[i]};
+void Products::multiply(Queue&, const Product& p) {
+  const auto read = [](const void* from, Index i, Storage storage) {
+    return storage == Storage::bf16 ? double{static_cast<float>(static_cast<const Bf16*>(from)[i])}
+                                    : double{static_cast<const float*>(from)[i]};
   };
-  const auto place = [](const Operand& o, Index batch, Index row, Index column) {
-    return batch * o.batch + (o.transposed ? column * o.row + row : row * o.row + column);
+  const auto element = [&](const Operand& o, Index batch, Index row, Index column) {
+    const Index in_matrix = o.transposed ? column * o.row + row : row * o.row + column;
+    return read(o.data, batch * o.batch + in_matrix, o.storage);
   };
   for (Index n = 0; n < p.batches; ++n)
     for (Index i = 0; i < p.M; ++i)
       for (Index j = 0; j < p.N; ++j) {
         double sum = 0;
-        for (Index k = 0; k < p.K; ++k)
-          sum += read(a, place(p.a, n, i, k)) * read(b, place(p.b, n, k, j));
+        for (Index k = 0; k < p.K; ++k) sum += element(p.a, n, i, k) * element(p.b, n, k, j);
         const Index at = n * p.c_batch + i * p.c_row + j;
-        p.c[at] = static_cast<float>(p.scale * sum + (p.added != nullptr ? p.added[at] : 0.0f) +
-                                     (p.bias != nullptr ? p.bias[j] : 0.0f));
+        sum = p.scale * sum + (p.added != nullptr ? read(p.added, at, p.storage) : 0) +
+              (p.bias != nullptr ? read(p.bias, j, p.storage) : 0);
+        by_storage(p.storage, [&]<class T>(T) {
+          static_cast<T*>(p.c)[at] = static_cast<T>(static_cast<float>(sum));
+        });
       }
 }
 

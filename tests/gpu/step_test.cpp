@@ -21,10 +21,12 @@ struct Course {
   std::vector<double> weights;      // at the end
 };
 
-Course course(Backend& backend, const std::string& encoding, double dropout) {
+Course course(Backend& backend, const std::string& encoding, double dropout,
+              Activation activation = Activation::swiglu) {
   ModelConfig config = preset("micro").config;
   config.vocabulary = config.classes = 19;
   config.dropout = dropout;
+  config.activation = activation;
   Model model(backend, config, compose(built_catalog(), encoding, shape_of(config, length, length)),
               3);
   Optimizer optimizer(backend, {});
@@ -94,9 +96,17 @@ TEST_F(Steps, WithDropoutDropTheSame) {
 }
 
 TEST_F(Steps, InBf16AreNear) {
-  for (const char* name : {"none", "rope", "alibi", "t5", "cope"})
+  // cope rewrites the scores, path_attention and fox read the layer's input.
+  for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox"})
     expect_near(course(*subject(Precision::bf16), name, 0),
                 course(*open_backend("reference", {}), name, 0), 1e-2, name);
+}
+
+TEST_F(Steps, InBf16WithGeluOrDropoutAreNear) {
+  for (const double dropout : {0.0, 0.2})
+    expect_near(course(*subject(Precision::bf16), "rope", dropout, Activation::gelu),
+                course(*open_backend("reference", {}), "rope", dropout, Activation::gelu), 1e-2,
+                "gelu");
 }
 
 TEST_F(Steps, WithFixedSlopesReadNoTable) {

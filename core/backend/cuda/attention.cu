@@ -223,11 +223,10 @@ void CudaBackend::score_rows_forward(Out scores, View q, View k, Index first, do
   const Index group = q.shape[1] / k.shape[1];
   for (Index h = 0; h < group; ++h) {
     Product p{R, K, D};
-    p.a = {in(q) + (h * T + first) * D, D, false, group * T * D};
-    p.b = {in(k), D, true, k.shape[2] * D};
-    p.c = target(scores).data + h * R * K, p.c_row = K, p.c_batch = group * R * K;
+    p.a = operand(q, (h * T + first) * D, D, false, group * T * D);
+    p.b = operand(k, 0, D, true, k.shape[2] * D);
+    p.write(scores, h * R * K, K, group * R * K);
     p.batches = k.shape[0] * k.shape[1], p.scale = scale;
-    p.added = scores.add ? p.c : nullptr;
     product(p);
   }
 }
@@ -238,19 +237,18 @@ void CudaBackend::score_rows_backward(Out dq, Out dk, View ds, View q, View k, I
   const Index group = q.shape[1] / k.shape[1];
   for (Index h = 0; h < group; ++h) {
     const Index rows = (h * T + first) * D;
-    const Operand g{in(ds) + h * R * K, K, false, group * R * K};
-    Product p{R, D, K, g, {in(k), D, false, k.shape[2] * D}};
-    p.batches = k.shape[0] * k.shape[1], p.scale = scale, p.c_row = D;
+    Product p{R, D, K, operand(ds, h * R * K, K, false, group * R * K),
+              operand(k, 0, D, false, k.shape[2] * D)};
+    p.batches = k.shape[0] * k.shape[1], p.scale = scale;
     if (dq) {
-      p.c = target(dq).data + rows, p.c_batch = group * T * D;
-      p.added = dq.add ? p.c : nullptr;
+      p.write(dq, rows, D, group * T * D);
       product(p);
     }
     if (dk) {
       p.M = K, p.K = R;
       p.a.transposed = true;
-      p.b = {in(q) + rows, D, false, group * T * D};
-      p.c = target(dk).data, p.c_batch = k.shape[2] * D;
+      p.b = operand(q, rows, D, false, group * T * D);
+      p.write(dk, 0, D, k.shape[2] * D);
       p.added = p.c;
       product(p);
     }
@@ -263,12 +261,10 @@ void CudaBackend::mix_rows_forward(Out y, View probabilities, View v, Index firs
               T = y.shape[1];
   each_mix(B, H, G, [&](Index b, Index h, Index batches, bool heads) {
     Product p{R, E, K};
-    p.a = {in(probabilities) + (b * H + h) * R * K, K, false, heads ? R * K : H * R * K};
-    p.b = {in(v) + (b * G + h / (H / G)) * S * E, E, false, heads ? S * E : G * S * E};
-    p.c = target(y).data + ((b * T + first) * H + h) * E;
-    p.c_row = H * E, p.c_batch = heads ? E : T * H * E;
+    p.a = operand(probabilities, (b * H + h) * R * K, K, false, heads ? R * K : H * R * K);
+    p.b = operand(v, (b * G + h / (H / G)) * S * E, E, false, heads ? S * E : G * S * E);
+    p.write(y, ((b * T + first) * H + h) * E, H * E, heads ? E : T * H * E);
     p.batches = batches;
-    p.added = y.add ? p.c : nullptr;
     product(p);
   });
 }
@@ -280,18 +276,18 @@ void CudaBackend::mix_rows_backward(Out dp, Out dv, View dy, View probabilities,
               T = dy.shape[1];
   each_mix(B, H, G, [&](Index b, Index h, Index batches, bool heads) {
     const Index place = (b * H + h) * R * K, of_keys = (b * G + h / (H / G)) * S * E;
-    const Operand g{in(dy) + ((b * T + first) * H + h) * E, H * E, false, heads ? E : T * H * E};
+    const Operand g =
+        operand(dy, ((b * T + first) * H + h) * E, H * E, false, heads ? E : T * H * E);
     const Index score_batch = heads ? R * K : H * R * K, key_batch = heads ? S * E : G * S * E;
     if (dp) {
-      Product p{R, K, E, g, {in(v) + of_keys, E, true, key_batch}};
-      p.c = target(dp).data + place, p.c_row = K, p.c_batch = score_batch;
+      Product p{R, K, E, g, operand(v, of_keys, E, true, key_batch)};
+      p.write(dp, place, K, score_batch);
       p.batches = batches;
-      p.added = dp.add ? p.c : nullptr;
       product(p);
     }
     if (dv) {
-      Product p{K, E, R, {in(probabilities) + place, K, true, score_batch}, g};
-      p.c = target(dv).data + of_keys, p.c_row = E, p.c_batch = key_batch;
+      Product p{K, E, R, operand(probabilities, place, K, true, score_batch), g};
+      p.write(dv, of_keys, E, key_batch);
       p.batches = batches;
       p.added = p.c;
       product(p);
@@ -317,11 +313,20 @@ void CudaBackend::composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
   const AttentionSizes z(a, settings_.block / 2);
   const Index most = z.B * z.H * z.rows * z.keys(a, z.end - z.rows, z.rows);
   const Scratch<float> scores(queue_, most), gradients(queue_, most);
-  for (Out* const o : {&dk, &dv, &ddistance, &dbias})
-    if (*o && !o->add) {
-      fill(*o, 0);
-      o->add = true;
-    }
+  const auto from_zero = [&](Out o) {
+    if (o && !o.add) fill(o, 0);
+    o.add = true;
+    return o;
+  };
+  // Blocks add up in fp32, whatever their sum is stored as.
+  std::optional<Scratch<float>> of_keys, of_values;
+  const auto in_fp32 = [&](Out o, std::optional<Scratch<float>>& memory) {
+    if (!o || o.storage == Storage::own) return from_zero(o);
+    memory.emplace(queue_, o.shape.count());
+    return from_zero({memory->data(), o.shape});
+  };
+  const Out keys = in_fp32(dk, of_keys), values = in_fp32(dv, of_values);
+  ddistance = from_zero(ddistance), dbias = from_zero(dbias);
   for (Index first = z.start; first < z.end; first += z.rows) {
     const Index R = std::min(z.rows, z.end - first), K = z.keys(a, first, R);
     const Shape block = {z.B, z.H, R, K};
@@ -330,12 +335,14 @@ void CudaBackend::composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out d
     mix_rows_backward({gradients.data(), block}, {}, dy, p, a.v, first);
     queue_.blocks(z.B * z.H * R, K / 4,
                   ScoreGradients{scores.data(), gradients.data(), score_block(a, first, R, K)});
-    if (dv) mix_rows_backward({}, dv, dy, p, a.v, first);
-    score_rows_backward(dq, dk, ds, a.q, a.k, first, a.scale);
+    if (dv) mix_rows_backward({}, values, dy, p, a.v, first);
+    score_rows_backward(dq, keys, ds, a.q, a.k, first, a.scale);
     if (dbias) add_bias_gradient(queue_, dbias, gradients.data(), block, first - z.start);
     if (ddistance)
       add_distance_gradient(queue_, ddistance, gradients.data(), block, a.first + first);
   }
+  if (of_keys) affine(dk, keys.view(), 1, 0);
+  if (of_values) affine(dv, values.view(), 1, 0);
 }
 
 }  // namespace pesuite::cuda

@@ -1,6 +1,6 @@
-// The CUDA backend: numbers are stored in fp32, products are cuBLASLt's in fp32 or with inputs in
-// bf16, attention is cuDNN's where it takes it, and everything else are kernels of our own. Nothing
-// waits for the device but downloads.
+// The CUDA backend: numbers are stored in fp32, beside products in bf16 the activations in bf16;
+// products are cuBLASLt's in fp32 or with inputs in bf16, attention is cuDNN's where it takes it,
+// and everything else are kernels of our own. Nothing waits for the device but downloads.
 //
 // The methods of CudaBackend stand in one file an op family, kernels beside the methods that launch
 // them. Tests build these files for the host as well (queue.h).
@@ -47,7 +47,9 @@ class CudaBackend final : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string description() const override { return settings_.description; }
   std::size_t element_size() const override { return sizeof(float); }
-  Storage activations() const override { return Storage::own; }
+  Storage activations() const override {
+    return settings_.precision == Precision::bf16 ? Storage::bf16 : Storage::own;
+  }
   std::string attention_route() const override { return route_; }
   bool takes_slopes() const override { return runner_ != nullptr; }
   void wait() override { queue_.wait(); }
@@ -116,9 +118,8 @@ class CudaBackend final : public Backend {
  private:
   void hidden_layer(Out h, const TwoLayers&);  // [F, N]
   void product(const Product& p) { products_.run(queue_, p); }
-  void fill(Target y, Index count, float value);
   // y [width] = sums of the columns of x [rows, width].
-  void sum_columns(Target y, const float* x, Index rows, Index width);
+  void sum_columns(Target y, View x, Index rows, Index width);
   // The one place that chooses between one kernel and composed attention. Sets route_.
   Lowering choose(const AttentionInput&, bool backward, bool distance_gradient, bool bias_gradient);
   void fused_forward(Out y, Out lse, const AttentionInput&, const Lowering&);

@@ -84,22 +84,28 @@ PESUITE_HD float derivative_b(Binary op, float a, float b) {
   return 0;
 }
 
+template <class T>
 struct Fill {
-  Target y;
+  TargetOf<T> y;
   float value;
-  PESUITE_HD void operator()(Index i) const { y.data[i] = value; }
+  PESUITE_HD void operator()(Index i) const { y.put(i, value); }
 };
+template <class T>
 struct UnaryForward {
-  Target y;
-  const float* x;
+  TargetOf<T> y;
+  const T* x;
   Unary op;
-  PESUITE_HD void operator()(Index i) const { y.put(i, apply(op, x[i])); }
+  PESUITE_HD void operator()(Index i) const { y.put(i, apply(op, static_cast<float>(x[i]))); }
 };
+template <class T>
 struct UnaryBackward {
-  Target dx;
-  const float *dy, *x, *y;
+  TargetOf<T> dx;
+  const T *dy, *x, *y;
   Unary op;
-  PESUITE_HD void operator()(Index i) const { dx.put(i, dy[i] * derivative(op, x[i], y[i])); }
+  PESUITE_HD void operator()(Index i) const {
+    const float d = dy[i];
+    dx.put(i, d * derivative(op, x[i], y[i]));
+  }
 };
 struct BinaryForward {
   Target y;
@@ -126,15 +132,17 @@ struct BinaryBackward {
     return dy[own[0] + more[0]] * (of_a ? derivative_a(op, x, y) : derivative_b(op, x, y));
   }
 };
+template <class To, class From>
 struct Affine {
-  Target y;
-  const float* x;
+  TargetOf<To> y;
+  const From* x;
   Walk<1> walk;
   float scale, shift;
   PESUITE_HD void operator()(Index i) const {
     Index at[1];
     walk.at(i, at);
-    y.put(i, scale * x[at[0]] + shift);
+    const float from = x[at[0]];
+    y.put(i, scale * from + shift);
   }
 };
 struct Drop {  // four elements, which share a block of random numbers
@@ -152,44 +160,51 @@ struct Drop {  // four elements, which share a block of random numbers
     }
   }
 };
+template <class T>
 struct GateForward {
-  Target y;
-  const float* x;
+  TargetOf<T> y;
+  const T* x;
   Index F;
   PESUITE_HD void operator()(Index i) const {
     Index column;
-    const float* const row = x + divide(i, F, column) * 2 * F;
-    const float g = row[column];
-    y.put(i, g * sigmoid(g) * row[F + column]);
+    const T* const row = x + divide(i, F, column) * 2 * F;
+    const float g = row[column], u = row[F + column];
+    y.put(i, g * sigmoid(g) * u);
   }
 };
+template <class T>
 struct GateBackward {
-  Target dx;
-  const float *dy, *x;
+  TargetOf<T> dx;
+  const T *dy, *x;
   Index F;
   PESUITE_HD void operator()(Index i) const {
     Index column;
     const Index at = divide(i, F, column) * 2 * F + column;
-    const float g = x[at], u = x[at + F], s = sigmoid(g);
-    dx.put(at, dy[i] * u * s * (1 + g * (1 - s)));
-    dx.put(at + F, dy[i] * g * s);
+    const float d = dy[i], g = x[at], u = x[at + F], s = sigmoid(g);
+    dx.put(at, d * u * s * (1 + g * (1 - s)));
+    dx.put(at + F, d * g * s);
   }
 };
 
 }  // namespace
 
 void CudaBackend::fill(Out y, double value) {
-  fill({static_cast<float*>(y.data), false}, y.shape.count(), static_cast<float>(value));
-}
-void CudaBackend::fill(Target y, Index count, float value) {
-  queue_.each(count, Fill{y, value});
+  y.add = false;
+  by_storage(y.storage, [&]<class T>(T) {
+    queue_.each(y.shape.count(), Fill<T>{target<T>(y), static_cast<float>(value)});
+  });
 }
 
 void CudaBackend::unary_forward(Out y, View x, Unary op) {
-  queue_.each(x.shape.count(), UnaryForward{target(y), in(x), op});
+  by_storage(x.storage, [&]<class T>(T) {
+    queue_.each(x.shape.count(), UnaryForward<T>{target<T>(y), in<T>(x), op});
+  });
 }
 void CudaBackend::unary_backward(Out dx, View dy, View x, View y, Unary op) {
-  queue_.each(x.shape.count(), UnaryBackward{target(dx), in(dy), in(x), in(y), op});
+  by_storage(x.storage, [&]<class T>(T) {
+    queue_.each(x.shape.count(),
+                UnaryBackward<T>{target<T>(dx), in<T>(dy), in<T>(x), in<T>(y), op});
+  });
 }
 
 void CudaBackend::binary_forward(Out y, View a, View b, Binary op) {
@@ -213,8 +228,13 @@ void CudaBackend::binary_backward(Out da, Out db, View dy, View a, View b, Binar
 }
 
 void CudaBackend::affine(Out y, View x, double scale, double shift) {
-  queue_.each(y.shape.count(), Affine{target(y), in(x), walk<1>(y.shape, {x.shape}),
-                                      static_cast<float>(scale), static_cast<float>(shift)});
+  by_storage(y.storage, [&]<class To>(To) {
+    by_storage(x.storage, [&]<class From>(From) {
+      queue_.each(y.shape.count(),
+                  Affine<To, From>{target<To>(y), in<From>(x), walk<1>(y.shape, {x.shape}),
+                                   static_cast<float>(scale), static_cast<float>(shift)});
+    });
+  });
 }
 
 void CudaBackend::dropout(Out y, View x, const Dropout& d) {
@@ -224,10 +244,15 @@ void CudaBackend::dropout(Out y, View x, const Dropout& d) {
 }
 
 void CudaBackend::gate_forward(Out y, View x) {
-  queue_.each(y.shape.count(), GateForward{target(y), in(x), y.shape[-1]});
+  by_storage(x.storage, [&]<class T>(T) {
+    queue_.each(y.shape.count(), GateForward<T>{target<T>(y), in<T>(x), y.shape[-1]});
+  });
 }
 void CudaBackend::gate_backward(Out dx, View dy, View x) {
-  queue_.each(dy.shape.count(), GateBackward{target(dx), in(dy), in(x), dy.shape[-1]});
+  by_storage(x.storage, [&]<class T>(T) {
+    queue_.each(dy.shape.count(),
+                GateBackward<T>{target<T>(dx), in<T>(dy), in<T>(x), dy.shape[-1]});
+  });
 }
 
 }  // namespace pesuite::cuda

@@ -1,7 +1,5 @@
 // Attention in one kernel: which way it goes, and what its graph reads and writes. Graphs are in
-// bf16, everything around them in fp32, so inputs are rounded and results widened.
-#include <cuda_bf16.h>
-
+// bf16: what is stored so they read and write where it lies, all else is rounded and widened.
 #include <algorithm>
 #include <span>
 
@@ -13,9 +11,10 @@ namespace pesuite::cuda {
 
 namespace {
 
-struct Widen {  // y [rows, columns] from x [rows, pitch]
-  Target y;
-  const __nv_bfloat16* x;
+template <class T>
+struct Move {  // y [rows, columns] from x [rows, pitch]
+  TargetOf<T> y;
+  const Bf16* x;
   Index columns, pitch;
   PESUITE_HD void operator()(Index i) const {
     Index c;
@@ -25,7 +24,7 @@ struct Widen {  // y [rows, columns] from x [rows, pitch]
 };
 // An element of the gradient of a bias; a term is one of what cuDNN summed. [.., T, S]
 struct GraphBiasTerm {
-  const __nv_bfloat16* dbias;
+  const Bf16* dbias;
   Parts<1> parts;
   Index T, S;
   bool causal;
@@ -42,6 +41,11 @@ struct GraphBiasTerm {
 
 Shape four_axes_of(const Shape& s) {
   return {s[-4], s[-3], s[-2], s[-1]};
+}
+
+// Whether a graph reads or writes it in place, in rows of `pitch` numbers.
+bool lies_as_in_graph(View x, Index pitch) {
+  return x && x.storage == Storage::bf16 && x.shape[-1] == pitch && starts_at_16_bytes(x.data);
 }
 
 // Numbers of the host go along with the launch: an upload would have to wait for earlier ones.
@@ -104,7 +108,7 @@ class CudaBackend::FusedInput {
     Slot next = Slot::bias_a;
     if (to.expand_distance) {
       const BiasForm& form = r.biases.front();
-      void* const bias = take<__nv_bfloat16>(form.shape[1] * r.T * form.pitch);
+      void* const bias = take<Bf16>(form.shape[1] * r.T * form.pitch);
       expand_distance(queue, bias, form.type, form.pitch, in(a.distance), distance_shape(a));
       bindings[next] = bias;
       next = Slot::bias_b;
@@ -130,12 +134,25 @@ class CudaBackend::FusedInput {
     memory_.push_back(queue_.allocate(static_cast<std::size_t>(count) * sizeof(T)));
     return static_cast<T*>(memory_.back());
   }
-  // In bf16, rows of the last axis filled up to `pitch` with zeros.
-  __nv_bfloat16* rounded(View x, Index pitch) {
+  // In bf16, rows of the last axis filled up to `pitch` with zeros: x itself where it lies so.
+  void* rounded(View x, Index pitch) {
+    if (lies_as_in_graph(x, pitch)) return const_cast<void*>(x.data);
     const Index columns = x.shape[-1], rows = x.shape.count() / columns;
-    __nv_bfloat16* const y = take<__nv_bfloat16>(rows * pitch);
-    round_to_bf16(queue_, y, in(x), 1, 0, rows, columns, columns, pitch);
+    Bf16* const y = take<Bf16>(rows * pitch);
+    round_to_bf16(queue_, y, x.data, x.storage, 1, 0, rows, columns, columns, pitch);
     return y;
+  }
+  // Where a graph is to write `count` numbers in rows of `pitch`, of which o's are a part: o itself
+  // where that is all; else deliver() moves them there.
+  void* result(Out o, Index count, Index pitch) {
+    return !o.add && lies_as_in_graph(o.view(), pitch) ? o.data : take<Bf16>(count);
+  }
+  void deliver(Out o, const void* result, Index pitch) {
+    if (!o || result == o.data) return;
+    by_storage(o.storage, [&]<class T>(T) {
+      queue_.each(o.shape.count(),
+                  Move<T>{target<T>(o), static_cast<const Bf16*>(result), o.shape[-1], pitch});
+    });
   }
 
   Bindings bindings;
@@ -153,9 +170,6 @@ struct CopyAll {
   const float* x;
   PESUITE_HD void operator()(Index i) const { y[i] = x[i]; }
 };
-void widen(Queue& queue, Out y, const __nv_bfloat16* x, Index pitch) {
-  if (y) queue.each(y.shape.count(), Widen{target(y), x, y.shape[-1], pitch});
-}
 }  // namespace
 
 float* CudaBackend::FusedInput::copied(View x, Index count) {
@@ -218,11 +232,11 @@ void CudaBackend::attention_backward(Out dq, Out dk, Out dv, Out ddistance, Out 
 
 void CudaBackend::fused_forward(Out y, Out lse, const AttentionInput& a, const Lowering& to) {
   FusedInput input(queue_, a, to);
-  const auto result = input.take<__nv_bfloat16>(y.shape.count());
+  void* const result = input.result(y, y.shape.count(), y.shape[-1]);
   input.bindings[Slot::y] = result;
   input.bindings[Slot::lse] = lse.data;
   runner_->run(queue_, to.request, Pass::forward, input.bindings);
-  widen(queue_, y, result, y.shape[-1]);
+  input.deliver(y, result, y.shape[-1]);
 }
 
 void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
@@ -235,18 +249,18 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   bound[Slot::lse] = const_cast<void*>(lse.data);
   bound[Slot::row_sums] = input.take<float>(r.B * r.H * r.T);
   bound[Slot::dq_sums] = input.take<float>(r.B * r.H * r.T * r.D);
-  const auto queries = input.take<__nv_bfloat16>(r.B * r.H * r.T * r.D);
-  const auto keys = input.take<__nv_bfloat16>(r.B * r.G * r.S * r.D);
-  const auto values = input.take<__nv_bfloat16>(r.B * r.G * r.S * r.E);
+  void* const queries = input.result(dq, r.B * r.H * r.T * r.D, r.D);
+  void* const keys = input.result(dk, r.B * r.G * r.S * r.D, r.D);
+  void* const values = input.result(dv, r.B * r.G * r.S * r.E, r.E);
   bound[Slot::dq] = queries, bound[Slot::dk] = keys, bound[Slot::dv] = values;
-  __nv_bfloat16* sums = nullptr;
-  if (r.dbias) bound[Slot::dbias] = sums = input.take<__nv_bfloat16>(r.dbias->shape.count());
+  Bf16* sums = nullptr;
+  if (r.dbias) bound[Slot::dbias] = sums = input.take<Bf16>(r.dbias->shape.count());
   const AttentionRequest part = part_of(r, to.examples);
   for (Index first = 0; first < r.B; first += part.B)
     runner_->run(queue_, part, Pass::backward, from_example(bound, r, first));
-  widen(queue_, dq, queries, r.D);
-  widen(queue_, dk, keys, r.D);
-  widen(queue_, dv, values, r.E);
+  input.deliver(dq, queries, r.D);
+  input.deliver(dk, keys, r.D);
+  input.deliver(dv, values, r.E);
   if (ddistance && to.sums_scores) {
     sum_scores_by_distance(queue_, target(ddistance), ddistance.shape[0], ddistance.shape[1], r,
                            bound);

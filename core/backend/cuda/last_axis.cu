@@ -14,8 +14,9 @@ struct AxisSum {  // x [outer, n, inner], outputs [outer, inner]
     return x[(outer * n + term) * inner + c];
   }
 };
+template <class T>
 struct ColumnSum {  // x [rows, width]
-  const float* x;
+  const T* x;
   Index width;
   PESUITE_HD float operator()(Index o, Index term) const { return x[term * width + o]; }
 };
@@ -76,8 +77,10 @@ void CudaBackend::sum(Out y, View x, int axis) {
     reduce(queue_, target(y), x.shape.count() / n, n, f);
 }
 
-void CudaBackend::sum_columns(Target y, const float* x, Index rows, Index width) {
-  reduce(queue_, y, width, rows, ColumnSum{x, width});
+void CudaBackend::sum_columns(Target y, View x, Index rows, Index width) {
+  by_storage(x.storage, [&]<class T>(T) {
+    reduce(queue_, y, width, rows, ColumnSum<T>{in<T>(x), width});
+  });
 }
 
 void CudaBackend::cumsum(Out y, View x, int axis, bool reverse) {

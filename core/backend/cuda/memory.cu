@@ -1,4 +1,5 @@
 // Memory, and the way in and out.
+#include <algorithm>
 #include <vector>
 
 #include "backend/cuda/cuda.h"
@@ -17,17 +18,25 @@ void CudaBackend::release(void* memory) noexcept {
 
 void CudaBackend::upload(Out to, const double* from) {
   const std::vector<float> rounded(from, from + to.shape.count());
-  queue_.upload(to.data, rounded.data(), rounded.size() * sizeof(float));
+  upload(to, rounded.data());
 }
 void CudaBackend::upload(Out to, const float* from) {
-  queue_.upload(to.data, from, static_cast<std::size_t>(to.shape.count()) * sizeof(float));
+  const auto n = static_cast<std::size_t>(to.shape.count());
+  if (to.storage == Storage::own) return queue_.upload(to.data, from, n * sizeof(float));
+  std::vector<Bf16> rounded(n);
+  std::transform(from, from + n, rounded.begin(), [](float x) { return Bf16(x); });
+  queue_.upload(to.data, rounded.data(), n * sizeof(Bf16));
 }
 void CudaBackend::upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) {
   queue_.upload(to, from.data(), from.size_bytes());
 }
 
 void CudaBackend::download(float* to, View from) {
-  queue_.download(to, from.data, static_cast<std::size_t>(from.shape.count()) * sizeof(float));
+  const auto n = static_cast<std::size_t>(from.shape.count());
+  if (from.storage == Storage::own) return queue_.download(to, from.data, n * sizeof(float));
+  std::vector<Bf16> stored(n);
+  queue_.download(stored.data(), from.data, n * sizeof(Bf16));
+  std::copy(stored.begin(), stored.end(), to);
 }
 void CudaBackend::download(double* to, View from) {
   std::vector<float> values(static_cast<std::size_t>(from.shape.count()));

@@ -51,9 +51,10 @@ void describe(Matrix& m, cudaDataType type, Index rows, Index columns, Index row
 }
 
 // The largest power of two up to 256 at which an address and the matrices after it lie.
-std::uint32_t alignment(const void* p, Index row, Index batch, std::size_t size) {
+std::uint32_t alignment(const void* p, Index row, Index batch, Storage storage) {
   const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(p) |
-                             (static_cast<std::uintptr_t>(row | batch) * size) | 256u;
+                             static_cast<std::uintptr_t>((row | batch) * stored_bytes(storage)) |
+                             256u;
   return static_cast<std::uint32_t>(all & (~all + 1));
 }
 
@@ -76,10 +77,10 @@ Products::Products(Queue& queue, Precision precision)
     : precision_(precision), library_(std::make_unique<Library>(queue)) {}
 Products::~Products() = default;
 
-void Products::multiply(Queue& queue, const Product& p, const void* a, const void* b) {
-  const bool half = precision_ == Precision::bf16;
-  const cudaDataType type = half ? CUDA_R_16BF : CUDA_R_32F;
-  const std::size_t size = half ? 2 : 4;
+void Products::multiply(Queue& queue, const Product& p) {
+  const void *const a = p.a.data, *const b = p.b.data;
+  const auto type_of = [](Storage s) { return s == Storage::bf16 ? CUDA_R_16BF : CUDA_R_32F; };
+  const cudaDataType type = type_of(p.a.storage), type_of_c = type_of(p.storage);
   Description how;
   check_product(cublasLtMatmulDescCreate(&how.raw, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                 "describing a product");
@@ -92,24 +93,26 @@ void Products::multiply(Queue& queue, const Product& p, const void* a, const voi
   if (p.bias != nullptr) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of_c);
   }
   Matrix ma, mb, mc;
   describe(ma, type, p.a.transposed ? p.K : p.M, p.a.transposed ? p.M : p.K, p.a.row, p.batches,
            p.a.batch);
   describe(mb, type, p.b.transposed ? p.N : p.K, p.b.transposed ? p.K : p.N, p.b.row, p.batches,
            p.b.batch);
-  describe(mc, CUDA_R_32F, p.M, p.N, p.c_row, p.batches, p.c_batch);
+  describe(mc, type_of_c, p.M, p.N, p.c_row, p.batches, p.c_batch);
 
-  const std::uint32_t align_a = alignment(a, p.a.row, p.a.batch, size),
-                      align_b = alignment(b, p.b.row, p.b.batch, size),
-                      align_c = alignment(p.c, p.c_row, p.c_batch, 4),
-                      align_added =
-                          p.added == nullptr ? align_c : alignment(p.added, p.c_row, p.c_batch, 4);
-  const std::string key = fmt::format(
-      "{} {} {}, {} {} {}, {} {} {}, {} {}, {}, {} {} {} {} {} {}", p.M, p.N, p.K, p.a.row,
-      p.a.transposed, p.a.batch, p.b.row, p.b.transposed, p.b.batch, p.c_row, p.c_batch, p.batches,
-      p.bias != nullptr, p.added == p.c, align_a, align_b, align_c, align_added);
+  const std::uint32_t align_a = alignment(a, p.a.row, p.a.batch, p.a.storage),
+                      align_b = alignment(b, p.b.row, p.b.batch, p.b.storage),
+                      align_c = alignment(p.c, p.c_row, p.c_batch, p.storage),
+                      align_added = p.added == nullptr
+                                        ? align_c
+                                        : alignment(p.added, p.c_row, p.c_batch, p.storage);
+  const std::string key =
+      fmt::format("{} {} {}, {} {} {}, {} {} {}, {} {} {}, {}, {} {} {} {} {} {}", p.M, p.N, p.K,
+                  p.a.row, p.a.transposed, p.a.batch, p.b.row, p.b.transposed, p.b.batch, p.c_row,
+                  p.c_batch, p.storage == Storage::bf16 ? "bf16" : "fp32", p.batches,
+                  p.bias != nullptr, p.added == p.c, align_a, align_b, align_c, align_added);
   auto found = library_->algorithms.find(key);
   if (found == library_->algorithms.end()) {
     Preference wish;

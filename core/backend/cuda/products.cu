@@ -1,20 +1,19 @@
 // What surrounds a matrix product: inputs rounded to bf16, products of tensors, linear layers.
-#include <cuda_bf16.h>
-
 #include "backend/cuda/cuda.h"
 
 namespace pesuite::cuda {
 
 namespace {
 
+template <class T>
 struct Round {
-  __nv_bfloat16* y;
-  const float* x;
+  Bf16* y;
+  const T* x;
   Index batch, rows, row, columns, pitch;
   PESUITE_HD void operator()(Index i) const {
     Index c, r;
     const Index b = divide(divide(i, pitch, c), rows, r);
-    y[i] = __nv_bfloat16(c < columns ? x[b * batch + r * row + c] : 0.0f);
+    y[i] = c < columns ? static_cast<Bf16>(x[b * batch + r * row + c]) : Bf16(0.0f);
   }
 };
 struct AddTo {
@@ -27,33 +26,52 @@ Shape leading_axes(const Shape& s) {
   return Shape::of(s.rank() - 2, s.data());
 }
 
+// An operand of rows x columns in bf16 whose rows start at 16 bytes, without which the fast kernels
+// do not take them: itself where it lies so, else a copy in `memory`.
+Operand in_bf16(Queue& queue, const Operand& o, Index batches, Index rows, Index columns,
+                std::optional<Scratch<Bf16>>& memory) {
+  if (o.storage == Storage::bf16 && starts_at_16_bytes(o.data) && o.row % 8 == 0 &&
+      o.batch % 8 == 0)
+    return o;
+  const Index matrices = o.batch == 0 ? 1 : batches, pitch = (columns + 7) / 8 * 8;
+  memory.emplace(queue, matrices * rows * pitch);
+  round_to_bf16(queue, memory->data(), o.data, o.storage, matrices, o.batch, rows, o.row, columns,
+                pitch);
+  return {memory->data(), pitch, o.transposed, o.batch == 0 ? 0 : rows * pitch, Storage::bf16};
+}
+
 }  // namespace
 
-void round_to_bf16(Queue& queue, void* y, const float* x, Index batches, Index batch, Index rows,
-                   Index row, Index columns, Index pitch) {
-  queue.each(batches * rows * pitch,
-             Round{static_cast<__nv_bfloat16*>(y), x, batch, rows, row, columns, pitch});
+void round_to_bf16(Queue& queue, void* y, const void* x, Storage storage, Index batches,
+                   Index batch, Index rows, Index row, Index columns, Index pitch) {
+  by_storage(storage, [&]<class T>(T) {
+    queue.each(batches * rows * pitch, Round<T>{static_cast<Bf16*>(y), static_cast<const T*>(x),
+                                                batch, rows, row, columns, pitch});
+  });
+}
+
+Operand Products::prepared(Queue& queue, const Operand& o, Index rows, Index columns,
+                           std::optional<Scratch<Bf16>>& memory) const {
+  return precision_ == Precision::fp32 ? o : in_bf16(queue, o, 1, rows, columns, memory);
 }
 
 void Products::run(Queue& queue, const Product& p) {
-  if (precision_ == Precision::fp32) return multiply(queue, p, p.a.data, p.b.data);
+  if (precision_ == Precision::fp32) {
+    for (const Storage s : {p.a.storage, p.b.storage, p.storage}) check_storage(s == Storage::own);
+    return multiply(queue, p);
+  }
+  std::optional<Scratch<Bf16>> a, b, bias;
   Product rounded = p;
-  // Rows start at 16 bytes, without which the fast kernels do not take them.
-  const auto lay_out = [&](Operand& o, Index rows, Index columns) {
-    const Index matrices = o.batch == 0 ? 1 : p.batches;
-    o.row = (columns + 7) / 8 * 8;
-    o.batch = o.batch == 0 ? 0 : rows * o.row;
-    return matrices * rows * o.row;
-  };
-  const Index a_rows = p.a.transposed ? p.K : p.M, a_columns = p.a.transposed ? p.M : p.K;
-  const Index b_rows = p.b.transposed ? p.N : p.K, b_columns = p.b.transposed ? p.K : p.N;
-  const Scratch<__nv_bfloat16> a(queue, lay_out(rounded.a, a_rows, a_columns));
-  const Scratch<__nv_bfloat16> b(queue, lay_out(rounded.b, b_rows, b_columns));
-  round_to_bf16(queue, a.data(), p.a.data, p.a.batch == 0 ? 1 : p.batches, p.a.batch, a_rows,
-                p.a.row, a_columns, rounded.a.row);
-  round_to_bf16(queue, b.data(), p.b.data, p.b.batch == 0 ? 1 : p.batches, p.b.batch, b_rows,
-                p.b.row, b_columns, rounded.b.row);
-  multiply(queue, rounded, a.data(), b.data());
+  rounded.a =
+      in_bf16(queue, p.a, p.batches, p.a.transposed ? p.K : p.M, p.a.transposed ? p.M : p.K, a);
+  rounded.b =
+      in_bf16(queue, p.b, p.batches, p.b.transposed ? p.N : p.K, p.b.transposed ? p.K : p.N, b);
+  if (p.bias != nullptr && p.storage == Storage::bf16) {  // cuBLASLt wants the type of c
+    bias.emplace(queue, p.N);
+    round_to_bf16(queue, bias->data(), p.bias, Storage::own, 1, 0, 1, p.N, p.N, p.N);
+    rounded.bias = bias->data();
+  }
+  multiply(queue, rounded);
 }
 
 void CudaBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) {
@@ -65,12 +83,11 @@ void CudaBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose
   const Index n = w.rank > 0 ? w.extent[0] : 1;
   // The inner axis of the walk, from offsets `at` on.
   const auto inner = [&](const Index(&at)[3], bool add) {
-    float* const to = target(c).data + at[2] * M * N;
+    const float *const left = in(a) + at[0] * M * K, *const right = in(b) + at[1] * K * N;
     Product p{M, N, K};
-    p.a = {in(a) + at[0] * M * K, a.shape[-1], transpose_a, stride[0] * M * K};
-    p.b = {in(b) + at[1] * K * N, b.shape[-1], transpose_b, stride[1] * K * N};
-    p.c = to, p.c_row = N, p.c_batch = stride[2] * M * N;
-    p.added = add ? to : nullptr;
+    p.a = {left, a.shape[-1], transpose_a, stride[0] * M * K};
+    p.b = {right, b.shape[-1], transpose_b, stride[1] * K * N};
+    p.write({target(c).data, c.shape, add}, at[2] * M * N, N, stride[2] * M * N);
     if (n > 1 && stride[0] == 1 && stride[1] == 0 && stride[2] == 1 && !transpose_a) {
       p.M = n * M;  // one tall product
     } else if (n > 1 && stride[0] == 1 && stride[1] == 1 && stride[2] == 0 && transpose_a &&
@@ -80,9 +97,9 @@ void CudaBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose
       p.batches = n;
     } else {  // summed one after the other
       for (Index i = 0; i < n; ++i) {
+        p.a.data = left + i * p.a.batch, p.b.data = right + i * p.b.batch;
         product(p);
-        p.a.data += p.a.batch, p.b.data += p.b.batch;
-        p.added = to;
+        p.added = p.c;
       }
       return;
     }
@@ -136,28 +153,36 @@ void CudaBackend::two_layers_backward(const TwoLayerGradients& g, View dy, const
 void CudaBackend::linear_forward(Out y, View x, View w, View bias, View residual) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
   Product p{N, O, I};
-  p.a = {in(x), I};
+  p.a = operand(x, 0, I);
   p.b = {in(w), I, true};
-  p.c = target(y).data, p.c_row = O;
   p.bias = in(bias);
-  p.added = y.add ? p.c : in(residual);
-  if (y.add && residual) queue_.each(N * O, AddTo{p.c, in(residual)});
+  p.write(y, 0, O);
+  if (residual) {
+    float* const to = target(y).data;
+    if (y.add)
+      queue_.each(N * O, AddTo{to, in(residual)});
+    else
+      p.added = in(residual);
+  }
   product(p);
 }
 
 void CudaBackend::linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
+  Operand g = operand(dy, 0, O);
+  std::optional<Scratch<Bf16>> memory;
+  if (dx && dw) g = products_.prepared(queue_, g, N, O, memory);
   if (dx) {
-    Product p{N, I, O, {in(dy), O}, {in(w), I}, target(dx).data, I};
-    p.added = dx.add ? p.c : nullptr;
+    Product p{N, I, O, g, {in(w), I}};
+    p.write(dx, 0, I);
     product(p);
   }
   if (dw) {
-    Product p{O, I, N, {in(dy), O, true}, {in(x), I}, target(dw).data, I};
-    p.added = dw.add ? p.c : nullptr;
+    Product p{O, I, N, g.exchanged(), operand(x, 0, I)};
+    p.write({target(dw).data, dw.shape, dw.add}, 0, I);
     product(p);
   }
-  if (dbias) sum_columns(target(dbias), in(dy), N, O);
+  if (dbias) sum_columns(target(dbias), dy, N, O);
 }
 
 }  // namespace pesuite::cuda

@@ -2,48 +2,85 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "backend/backend.h"
 #include "backend/cuda/queue.h"
+#include "backend/cuda/stored.h"
 
 namespace pesuite::cuda {
 
 // A matrix in row-major memory, `row` elements from a row to the next, `batch` to the next matrix.
 struct Operand {
-  const float* data = nullptr;
+  const void* data = nullptr;
   Index row = 0;
   bool transposed = false;  // the product reads it with rows and columns exchanged
   Index batch = 0;
+  Storage storage = Storage::own;
+
+  Operand from_row(Index i) const {
+    Operand o = *this;
+    o.data = static_cast<const char*>(data) + i * row * stored_bytes(storage);
+    return o;
+  }
+  Operand exchanged() const {
+    Operand o = *this;
+    o.transposed = !transposed;
+    return o;
+  }
 };
+// A part of x, from its number `first` on.
+inline Operand operand(View x, Index first, Index row, bool transposed = false, Index batch = 0) {
+  return {at(x, first), row, transposed, batch, x.storage};
+}
 // c [M, N] = scale a [M, K] b [K, N] + added + bias, batch by batch.
 struct Product {
   Index M = 0, N = 0, K = 0;
   Operand a{}, b{};
-  float* c = nullptr;
+  void* c = nullptr;
   Index c_row = 0, c_batch = 0;
   Index batches = 1;
   double scale = 1;
-  const float* added = nullptr;  // laid out like c; may be c
-  const float* bias = nullptr;   // [N]
+  const void* added = nullptr;     // laid out and stored like c; may be c
+  const void* bias = nullptr;      // [N] in fp32
+  Storage storage = Storage::own;  // of c
+
+  // Into a part of y, from its number `first` on, replacing or adding as y says.
+  void write(Out y, Index first, Index row, Index each = 0) {
+    c = at(y, first), c_row = row, c_batch = each;
+    added = y.add ? c : nullptr;
+    storage = y.storage;
+  }
 };
 
 class Products {
  public:
-  // Inputs are rounded to bf16 first where `precision` is; sums are in fp32 in any case.
+  // Inputs that are not in bf16 are rounded first where `precision` is bf16; sums are in fp32 in
+  // any case. In fp32 everything is.
   Products(Queue&, Precision precision);
   ~Products();
   void run(Queue&, const Product&);
+  // What products make of a matrix of rows x columns before they read it, kept in `memory`: for one
+  // that several of them read. Itself where they read it as it lies.
+  Operand prepared(Queue&, const Operand&, Index rows, Index columns,
+                   std::optional<Scratch<Bf16>>& memory) const;
 
  private:
   struct Library;
-  void multiply(Queue&, const Product&, const void* a, const void* b);
+  // a and b are stored alike, and the bias like c.
+  void multiply(Queue&, const Product&);
 
   Precision precision_;
   std::unique_ptr<Library> library_;
 };
 
-// y [batches, rows, pitch] in bf16 = x, `pitch` elements a row with zeros at its end.
-void round_to_bf16(Queue&, void* y, const float* x, Index batches, Index batch, Index rows,
+// Whether a device reads and writes it at its fastest: 16 bytes at a time.
+inline bool starts_at_16_bytes(const void* x) {
+  return reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
+}
+// y [batches, rows, pitch] in bf16 = x as it is stored, `pitch` elements a row with zeros at its
+// end.
+void round_to_bf16(Queue&, void* y, const void* x, Storage, Index batches, Index batch, Index rows,
                    Index row, Index columns, Index pitch);
 
 }  // namespace pesuite::cuda

@@ -4,24 +4,11 @@
 
 #include <algorithm>
 
-#include "backend/backend.h"
 #include "backend/cuda/queue.h"
+#include "backend/cuda/stored.h"
 #include "backend/cuda/walk.h"
 
 namespace pesuite::cuda {
-
-inline const float* in(View v) {
-  return static_cast<const float*>(v.data);
-}
-
-struct Target {  // of an Out
-  float* data = nullptr;
-  bool add = false;
-  PESUITE_HD void put(Index i, float value) const { data[i] = add ? data[i] + value : value; }
-};
-inline Target target(Out o) {
-  return {static_cast<float*>(o.data), o.add};
-}
 
 // part [chunk, output] = f(output, term) summed over the chunk's terms.
 template <class F>

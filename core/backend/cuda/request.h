@@ -67,8 +67,9 @@ std::string refusal(const AttentionRequest&, Pass, const DeviceFacts&);
 // The same for some of the examples, of which there are B.
 AttentionRequest part_of(const AttentionRequest&, std::int64_t examples);
 
-// Bytes of what the backend makes for a pass beside its fp32 inputs and outputs: copies in 16 bits,
-// biases and the gradient of one, rows of sums. cuDNN's workspace comes on top.
+// Bytes of what the backend makes for a pass beside inputs and outputs that are all in fp32: copies
+// in 16 bits, biases and the gradient of one, rows of sums. Less where some are in bf16. cuDNN's
+// workspace comes on top.
 std::int64_t scratch_bytes(const AttentionRequest&, Pass);
 
 // The workspace in bytes that cuDNN 9.19 asks for on this device. Of requests that are not refused.

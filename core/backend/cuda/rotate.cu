@@ -55,7 +55,8 @@ struct TurnedFeature {
   RotateSizes sizes;
   float direction;
   Walk<1> tables;  // row of a table, by row
-  PESUITE_HD float operator()(const float* x, Index row, Index d) const {
+  template <class T>
+  PESUITE_HD float operator()(const T* x, Index row, Index d) const {
     if (d >= 2 * sizes.n) return x[d];
     const Index r = !sizes.half ? d / 2 : d < sizes.n ? d : d - sizes.n;
     Index at[1];
@@ -81,32 +82,36 @@ struct HeadSizes {
     return {part, (b * (part == 0 ? H : G) + h) * T + t, d};
   }
 };
+template <class X, class Part>
 struct HeadsForward {
-  Target q, k, v;
-  const float* x;
+  TargetOf<Part> q, k, v;
+  const X* x;
   TurnedFeature of_q, of_k;
   HeadSizes sizes;
   PESUITE_HD void operator()(Index i) const {
     const auto [part, row, d] = sizes.place(i);
-    const Target& to = part == 0 ? q : part == 1 ? k : v;
-    const float* const from = x + i - d;
+    const TargetOf<Part>& to = part == 0 ? q : part == 1 ? k : v;
+    const X* const from = x + i - d;
     if (to.data != nullptr)
       to.put(row * sizes.D + d, part == 0   ? of_q(from, row, d)
                                 : part == 1 ? of_k(from, row, d)
-                                            : from[d]);
+                                            : static_cast<float>(from[d]));
   }
 };
+template <class X, class Part>
 struct HeadsBackward {
-  Target dx;
-  const float *dq, *dk, *dv;
+  TargetOf<X> dx;
+  const Part *dq, *dk, *dv;
   TurnedFeature of_q, of_k;
   HeadSizes sizes;
   PESUITE_HD void operator()(Index i) const {
     const auto [part, row, d] = sizes.place(i);
-    const float* from = part == 0 ? dq : part == 1 ? dk : dv;
+    const Part* from = part == 0 ? dq : part == 1 ? dk : dv;
     if (from == nullptr) return dx.put(i, 0);
     from += row * sizes.D;
-    dx.put(i, part == 0 ? of_q(from, row, d) : part == 1 ? of_k(from, row, d) : from[d]);
+    dx.put(i, part == 0   ? of_q(from, row, d)
+              : part == 1 ? of_k(from, row, d)
+                          : static_cast<float>(from[d]));
   }
 };
 
@@ -121,6 +126,11 @@ TurnedFeature turned(const Shape& heads, const Turn& turn, float direction) {
   if (!turn) return {nullptr, nullptr, {heads[3], 0, true}, direction, {}};
   return {in(turn.cos), in(turn.sin), rotate_sizes(heads, turn.cos.shape, turn.pairs), direction,
           walk<1>(without_last(heads), {without_last(turn.cos.shape)})};
+}
+// Of q, k and v, which are stored alike where they are given.
+template <class View>
+Storage storage_of_heads(const View& q, const View& k, const View& v) {
+  return q ? q.storage : k ? k.storage : v.storage;
 }
 HeadSizes head_sizes(const Shape& x, const Shape& q, const Shape& k) {
   return {x[1], q[3], q[1], k[1]};
@@ -151,15 +161,25 @@ void CudaBackend::rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, V
 }
 
 void CudaBackend::heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) {
-  queue_.each(x.shape.count(),
-              HeadsForward{target(q), target(k), target(v), in(x), turned(q.shape, of_q, 1),
-                           turned(k.shape, of_k, 1), head_sizes(x.shape, q.shape, k.shape)});
+  by_storage(x.storage, [&]<class X>(X) {
+    by_storage(storage_of_heads(q, k, v), [&]<class Part>(Part) {
+      queue_.each(x.shape.count(),
+                  HeadsForward<X, Part>{target<Part>(q), target<Part>(k), target<Part>(v), in<X>(x),
+                                        turned(q.shape, of_q, 1), turned(k.shape, of_k, 1),
+                                        head_sizes(x.shape, q.shape, k.shape)});
+    });
+  });
 }
 void CudaBackend::heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
                                  const Turn& of_k) {
-  queue_.each(dx.shape.count(),
-              HeadsBackward{target(dx), in(dq), in(dk), in(dv), turned(dq.shape, of_q, -1),
-                            turned(dk.shape, of_k, -1), head_sizes(dx.shape, dq.shape, dk.shape)});
+  by_storage(dx.storage, [&]<class X>(X) {
+    by_storage(storage_of_heads(dq, dk, dv), [&]<class Part>(Part) {
+      queue_.each(dx.shape.count(),
+                  HeadsBackward<X, Part>{target<X>(dx), in<Part>(dq), in<Part>(dk), in<Part>(dv),
+                                         turned(dq.shape, of_q, -1), turned(dk.shape, of_k, -1),
+                                         head_sizes(dx.shape, dq.shape, dk.shape)});
+    });
+  });
 }
 
 }  // namespace pesuite::cuda

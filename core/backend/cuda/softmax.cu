@@ -75,10 +75,12 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
   const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
   const Index rows = std::clamp<Index>(settings_.block / V, 1, N);
   const Scratch<float> logits(queue_, rows * V);
+  std::optional<Scratch<Bf16>> of_h, of_w, of_gradient;
+  const Operand hs = products_.prepared(queue_, {in(h), W}, N, W, of_h),
+                weights = products_.prepared(queue_, {in(w), W}, V, W, of_w);
   for (Index start = 0; start < N; start += rows) {
     const Index n = std::min(rows, N - start);
-    const float* const hs = in(h) + start * W;
-    Product z{n, V, W, {hs, W}, {in(w), W, true}, logits.data(), V};
+    Product z{n, V, W, hs.from_row(start), weights.exchanged(), logits.data(), V};
     z.bias = in(bias);
     product(z);
     Target to = target(nats);
@@ -86,17 +88,20 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
     queue_.blocks(n, V / 4,
                   Classify{to, best + start, logits.data(), targets + start, V, dh || dw || dbias,
                            static_cast<float>(weight)});
+    Operand gradient{logits.data(), V};
+    if (dh && dw) gradient = products_.prepared(queue_, gradient, n, V, of_gradient);
     if (dh) {
-      Product p{n, W, V, {logits.data(), V}, {in(w), W}, target(dh).data + start * W, W};
-      p.added = dh.add ? p.c : nullptr;
+      Product p{n, W, V, gradient, weights};
+      p.write({target(dh).data, dh.shape, dh.add}, start * W, W);
       product(p);
     }
     if (dw) {
-      Product p{V, W, n, {logits.data(), V, true}, {hs, W}, target(dw).data, W};
-      p.added = dw.add || start > 0 ? p.c : nullptr;
+      Product p{V, W, n, gradient.exchanged(), hs.from_row(start)};
+      p.write({target(dw).data, dw.shape, dw.add || start > 0}, 0, W);
       product(p);
     }
-    if (dbias) sum_columns({target(dbias).data, dbias.add || start > 0}, logits.data(), n, V);
+    if (dbias)
+      sum_columns({target(dbias).data, dbias.add || start > 0}, {logits.data(), {n, V}}, n, V);
   }
 }
 
