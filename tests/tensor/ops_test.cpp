@@ -2,6 +2,8 @@
 // backend against the reference, two threads against one.
 #include "tensor/ops.h"
 
+#include "backend/cpu/bf16.h"
+
 #include "tests/support.h"
 #include "tests/tensor/op_cases.h"
 
@@ -38,6 +40,53 @@ TEST_P(OpTest, TwoThreadsGiveTheBitsOfOne) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpTest, ::testing::ValuesIn(op_cases()),
                          [](const auto& info) { return info.param.name; });
+
+// A classifier goes by blocks of 512 rows and more, the last one shorter.
+TEST(Classify, OfSeveralBlocksAgreesWithTheReference) {
+  const std::int64_t N = 1100, W = 32, V = 600;
+  const Values h = random_values({N, W}, 1), w = random_values({V, W}, 2, 0.3),
+               bias = random_values({V}, 3);
+  std::vector<std::int32_t> targets(static_cast<std::size_t>(N));
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    targets[i] = static_cast<std::int32_t>(i * 37 % static_cast<std::size_t>(V));
+  // nats, and the gradients of h, w and bias
+  const auto results = [&](Backend& b) {
+    std::vector<void*> memory;
+    const auto take = [&](const Shape& shape, const double* from) {
+      memory.push_back(b.allocate(static_cast<std::size_t>(shape.count()) * b.element_size()));
+      if (from != nullptr) b.upload(Out{memory.back(), shape}, from);
+      return Out{memory.back(), shape};
+    };
+    const auto bytes = targets.size() * sizeof(std::int32_t);
+    auto* const t = static_cast<std::int32_t*>(b.allocate(bytes));
+    auto* const best = static_cast<std::int32_t*>(b.allocate(bytes));
+    b.upload_tokens(t, targets);
+    const Out given[] = {take(h.shape, h.data.data()), take(w.shape, w.data.data()),
+                         take(bias.shape, bias.data.data())};
+    const Out made[] = {take({N}, nullptr), take(h.shape, nullptr), take(w.shape, nullptr),
+                        take(bias.shape, nullptr)};
+    for (int again = 0; again < 2; ++again)  // nothing of the first call is left
+      b.classify(made[0], best, made[1], made[2], made[3], given[0].view(), given[1].view(),
+                 given[2].view(), t, 1.0 / 64);
+    std::vector<Values> all;
+    for (const Out& o : made) {
+      all.push_back({o.shape, std::vector<double>(static_cast<std::size_t>(o.shape.count()))});
+      b.download(all.back().data.data(), o.view());
+    }
+    for (void* m : memory) b.release(m);
+    b.release(t), b.release(best);
+    return all;
+  };
+  const auto wanted = results(*open_backend("reference", {}));
+  const auto near = [&](const BackendOptions& options, double tolerance) {
+    const auto actual = results(*open_backend("cpu", options));
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      expect_close(actual[i], wanted[i], tolerance, "result " + std::to_string(i));
+  };
+  near({}, 1e-5);
+  if (bf16::best_kernel() != bf16::Kernel::none)
+    near({.threads = 2, .precision = Precision::bf16}, 0.02);
+}
 
 // Shapes that do not fit give a sentence, not a crash, and the null handle flows on.
 TEST(OpFailures, NameOpAndShapes) {

@@ -57,6 +57,7 @@ struct Product {
   Operand a, b;
   memory c, bias, plus;
   Arguments arguments;
+  Buffer kept_b;
 };
 
 }  // namespace
@@ -153,6 +154,7 @@ struct Products::State {
               memory(y, engine, DNNL_MEMORY_NONE),
               {},
               {},
+              {},
               {}};
     if (packs(c, description.weights_desc())) p.b.way = Way::panels;
     p.arguments = {{DNNL_ARG_SRC, p.a.used.get()},
@@ -181,13 +183,15 @@ struct Products::State {
     }
   }
 
-  void give(Operand& o, const Matrix& x, std::int64_t K, std::int64_t N, Buffer& buffer) {
+  void give(Operand& o, const Matrix& x, std::int64_t K, std::int64_t N, Buffer& buffer,
+            bool again = false) {
     // oneDNN's handles are void*, also of what it only reads
     o.given.set_data_handle(const_cast<void*>(x.data));
     if (o.way == Way::as_given) return;
     void* const to = buffer.reserve(o.bytes);
     const auto* const from = static_cast<const float*>(x.data);
     o.used.set_data_handle(to);
+    if (again) return;
     switch (o.way) {
       case Way::as_given: break;
       case Way::rounded:
@@ -210,23 +214,25 @@ Products::Products(Precision precision, int threads)
 Products::~Products() = default;
 
 void Products::run(const Call& c) {
+  PES_CHECK(c.keep_b || !c.same_b);
   PES_CHECK(c.plus == nullptr || (!c.add && c.storage == Storage::own));
   if (state_->outer && c.batch == 1 && c.a.transposed && !c.b.transposed && c.bias == nullptr &&
       c.storage == Storage::own) {
     outer_bf16(static_cast<float*>(c.c), c.a, c.b, c.M, c.N, c.K, c.add, state_->work);
     return;
   }
-  const unsigned flags =
-      (c.a.transposed ? 1u : 0u) | (c.b.transposed ? 2u : 0u) | (c.add ? 4u : 0u) |
-      (c.bias != nullptr ? 8u : 0u) | (c.one_a ? 16u : 0u) | (c.one_b ? 32u : 0u) |
-      (c.plus != nullptr ? 64u : 0u) | (c.a.storage == Storage::bf16 ? 128u : 0u) |
-      (c.b.storage == Storage::bf16 ? 256u : 0u) | (c.storage == Storage::bf16 ? 512u : 0u);
+  const unsigned flags = (c.a.transposed ? 1u : 0u) | (c.b.transposed ? 2u : 0u) |
+                         (c.add ? 4u : 0u) | (c.bias != nullptr ? 8u : 0u) | (c.one_a ? 16u : 0u) |
+                         (c.one_b ? 32u : 0u) | (c.plus != nullptr ? 64u : 0u) |
+                         (c.a.storage == Storage::bf16 ? 128u : 0u) |
+                         (c.b.storage == Storage::bf16 ? 256u : 0u) |
+                         (c.storage == Storage::bf16 ? 512u : 0u) | (c.keep_b ? 1024u : 0u);
   const Key key{c.batch, c.M, c.N, c.K, flags};
   auto it = state_->products.find(key);
   if (it == state_->products.end()) it = state_->products.emplace(key, state_->make(c)).first;
   Product& p = it->second;
   state_->give(p.a, c.a, c.M, c.K, state_->packed_a);
-  state_->give(p.b, c.b, c.K, c.N, state_->packed_b);
+  state_->give(p.b, c.b, c.K, c.N, c.keep_b ? p.kept_b : state_->packed_b, c.same_b);
   p.c.set_data_handle(c.c);
   if (c.bias != nullptr) p.bias.set_data_handle(const_cast<float*>(c.bias));
   if (c.plus != nullptr) p.plus.set_data_handle(const_cast<float*>(c.plus));

@@ -124,13 +124,16 @@ void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbia
   for (Index start = 0; start < N; start += rows) {
     const Index n = std::min(rows, N - start);
     const float* hs = in(h) + start * W;
+    const bool again = start > 0 && n == rows;  // packed for the block before
     products_->run({.M = n,
                     .N = V,
                     .K = W,
                     .a = {hs, false},
                     .b = {in(w), true},
                     .bias = in(bias),
-                    .c = logits});
+                    .c = logits,
+                    .keep_b = true,
+                    .same_b = again});
     parallel(n, 16, [&](Index first, Index last) {
       for (Index r = first; r < last; ++r)
         out(nats)[start + r] = HWY_DYNAMIC_DISPATCH(ClassifyRow)(
@@ -144,7 +147,9 @@ void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbia
                       .a = {gradient.data, false, gradient.storage},
                       .b = {in(w), false},
                       .c = out(dh) + start * W,
-                      .add = dh.add});
+                      .add = dh.add,
+                      .keep_b = true,
+                      .same_b = again});
     if (dw)
       products_->run({.M = V,
                       .N = W,
