@@ -80,7 +80,7 @@ struct AttentionInput {
   std::int64_t keys() const { return std::min(k.shape[2], first + row + own_rows()); }
 };
 
-struct TwoLayers {
+struct TwoLayers {  // as two_layers_forward() reads them
   View w2, b2, w1, b1, x;
 };
 struct TwoLayerGradients {
@@ -133,8 +133,7 @@ class Backend {
   virtual void download_tokens(std::span<std::int32_t> to, const std::int32_t* from) = 0;
   virtual void fill(Out y, double value) = 0;
 
-  // ---- element by element. gelu and the gate: all or
-  // none in bf16; affine: either side.
+  // ---- element by element. gelu and the gate: all or none in bf16; affine: either side.
   virtual void unary_forward(Out y, View x, Unary op) = 0;
   virtual void unary_backward(Out dx, View dy, View x, View y, Unary op) = 0;
   virtual void binary_forward(Out y, View a, View b, Binary op) = 0;  // broadcast
@@ -178,9 +177,10 @@ class Backend {
   virtual void embed_forward(Out y, View table, const std::int32_t* tokens) = 0;
   virtual void embed_backward(Out dtable, View dy, const std::int32_t* tokens) = 0;
   // q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D], the heads side by side; q and k
-  // are turned on their way. An Out without data, but with its shape, is not wanted.
+  // are turned on their way. An Out without data, but with its shape, is not wanted. All but tables
+  // may be bf16, q, k and v alike; so may their gradients.
   virtual void heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) = 0;
-  // Missing gradients, which have their shape, are 0. x, and q, k and v, may be bf16.
+  // Missing gradients, which have their shape, are 0.
   virtual void heads_backward(Out dx, View dq, View dk, View dv, const Turn& of_q,
                               const Turn& of_k) = 0;
   // y = (x - mean) rstd gain + bias over the last axis; rms has neither mean nor bias.

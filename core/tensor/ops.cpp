@@ -138,7 +138,7 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
   if (!shape)
     return t.fail(fmt::format("binary: {} and {} do not broadcast against each other",
                               t.shape(a).text(), t.shape(b).text()));
-  if (op == Binary::add) {
+  if (op == Binary::add && t.patient()) {
     if (t.unmade(a) && *shape == t.shape(a)) return add_later(t, a, t.now(b));
     if (t.unmade(b) && *shape == t.shape(b)) return add_later(t, b, t.now(a));
   }

@@ -179,5 +179,28 @@ TEST(HeadsWithoutRecording, TurnOnTheirWay) {
   EXPECT_EQ(b.times().count("rotate"), 0u);
 }
 
+// What an encoding makes of q for its rewriter is asked for in a block of rows, whose tensors the
+// tape forgets: it must have been made before.
+TEST(Heads, WhatIsAddedToThemIsMadeAtOnce) {
+  const auto backend = open_backend("reference", {});
+  Tape tape(*backend);
+  const Values packed = random_values({1, 3, 12}, 1);
+  const ops::Heads heads =
+      ops::split_heads(tape, tape.constant(packed.shape, packed.data.data()), 1, 1);
+  const double one = 1;
+  const Tensor sum = ops::binary(tape, Binary::add, heads.q, tape.constant({1}, &one));
+  const auto values = [&] {
+    std::vector<double> all(12);
+    backend->download(all.data(), tape.view(tape.now(sum)));
+    return all;
+  };
+  const Tape::Mark mark = tape.mark();
+  const std::vector<double> in_a_block = values();
+  tape.release_since(mark);
+  tape.constant({12}, packed.data.data());
+  EXPECT_EQ(values(), in_a_block);
+  EXPECT_DOUBLE_EQ(in_a_block[0], packed.data[0] + 1);
+}
+
 }  // namespace
 }  // namespace pesuite::testing
