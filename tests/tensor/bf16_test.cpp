@@ -90,8 +90,10 @@ TEST(Panels, HoldTheColumnsOfTheOperand) {
       return n < N ? b[static_cast<std::size_t>(k * N + n)] : 0.0f;
     };
     for (const int threads : {1, 2}) {
-      std::vector<float> whole(count, -1);
-      panels::pack(whole.data(), transposed.data(), K, N, threads);
+      std::vector<float> whole(count, -1), straight(count, -2);
+      panels::pack(whole.data(), transposed.data(), true, K, N, threads);
+      panels::pack(straight.data(), b.data(), false, K, N, threads);
+      EXPECT_EQ(whole, straight) << K << " " << N;
       for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i)
         ASSERT_EQ(whole[static_cast<std::size_t>(i)], element(i / 64 % K, i / 64 / K * 64 + i % 64))
             << K << " " << N << ", place " << i;

@@ -88,7 +88,14 @@ PESUITE_BF16 void pack_strip(bf16::Word* to, const float* from, Index columns, I
   }
 }
 
-// Rows 2k and 2k + 1 of b [K, N], which all panels get a piece of.
+// Row k of b [K, N], which all panels get a piece of.
+PESUITE_AVX512 void pack_row(float* to, const float* b, Index k, Index K, Index N) {
+  const float* const row = b + k * N;
+  for (Index n = 0; n < (N + width - 1) / width * width; n += strip)
+    _mm512_storeu_ps(to + n / width * width * K + k * width + n % width,
+                     _mm512_maskz_loadu_ps(first_lanes(N - n), row + n));
+}
+// Rows 2k and 2k + 1 of it.
 PESUITE_BF16 void pack_row_pair(bf16::Word* to, const float* b, Index k, Index K, Index N) {
   const __m512i zip = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
                                        23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -109,9 +116,15 @@ bool available() {
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 
-void pack(float* to, const float* b, Index K, Index N, int threads) {
-  each_strip(N, threads, K,
-             [=](Index n, Index columns, Index at) { pack_strip(to + at, b + n * K, columns, K); });
+void pack(float* to, const float* b, bool transposed, Index K, Index N, int threads) {
+  if (transposed) {
+    each_strip(N, threads, K, [=](Index n, Index columns, Index at) {
+      pack_strip(to + at, b + n * K, columns, K);
+    });
+    return;
+  }
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (Index k = 0; k < K; ++k) pack_row(to, b, k, K, N);
 }
 
 void pack(bf16::Word* to, const float* b, bool transposed, Index K, Index N, int threads) {
@@ -133,7 +146,7 @@ namespace pesuite::panels {
 bool available() {
   return false;
 }
-void pack(float*, const float*, Index, Index, int) {}
+void pack(float*, const float*, bool, Index, Index, int) {}
 void pack(bf16::Word*, const float*, bool, Index, Index, int) {}
 }  // namespace pesuite::panels
 

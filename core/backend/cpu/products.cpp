@@ -105,8 +105,7 @@ struct Products::State {
     if (precision == Precision::bf16)
       return rounds && c.K % 32 == 0 &&
              used == memory::desc({c.K, c.N}, memory::data_type::bf16, tag::BA16a64b2a);
-    return c.b.transposed && c.K % 16 == 0 &&
-           used == memory::desc({c.K, c.N}, memory::data_type::f32, tag::BA16a64b);
+    return c.K % 16 == 0 && used == memory::desc({c.K, c.N}, memory::data_type::f32, tag::BA16a64b);
   }
 
   Product make(const Call& c) {
@@ -125,10 +124,10 @@ struct Products::State {
     const auto given_a = layout(stored(c.a.storage), batch_a, c.M, c.K, c.a.transposed);
     const auto given_b = layout(stored(c.b.storage), batch_b, c.K, c.N, c.b.transposed);
     const auto a = layout(type, batch_a, c.M, c.K, c.a.transposed);
-    // Packing b costs a pass over it, which pays where it is used for many rows; in fp32 oneDNN
-    // reads a b that is not transposed as fast as it lies.
-    const bool pack_b =
-        c.batch == 1 && (type == dt::bf16 ? c.M >= 64 : c.M >= 256 && c.b.transposed);
+    // Packing b costs a pass over it. That pays for weights, which many rows meet; the activations
+    // of a^T b in fp32 are themselves the long side, and oneDNN reads them as fast as they lie.
+    const bool weights = c.b.transposed || (!c.a.transposed && panels::available());
+    const bool pack_b = c.batch == 1 && (type == dt::bf16 ? c.M >= 64 : c.M >= 256 && weights);
     const auto b = pack_b ? memory::desc({c.K, c.N}, type, memory::format_tag::any)
                           : layout(type, batch_b, c.K, c.N, c.b.transposed);
     const auto y = layout(stored(c.storage), c.batch, c.M, c.N, false);
@@ -200,7 +199,7 @@ struct Products::State {
       case Way::panels:
         return precision == Precision::bf16
                    ? panels::pack(static_cast<bf16::Word*>(to), from, x.transposed, K, N, threads)
-                   : panels::pack(static_cast<float*>(to), from, K, N, threads);
+                   : panels::pack(static_cast<float*>(to), from, x.transposed, K, N, threads);
       case Way::reordered: return execute(*o.reorder, stream, o.reorder_arguments);
     }
   }
