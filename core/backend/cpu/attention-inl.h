@@ -6,6 +6,11 @@
 #define PESUITE_ATTENTION_INL_H_
 #endif
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
 #include "backend/cpu/block_product-inl.h"
 #include "pesuite/random.hpp"
 
@@ -51,6 +56,58 @@ HWY_MAYBE_UNUSED inline void AddToBias(const HeadBlocks& h, const float* g, I i,
   else
     for (I j = 0; j < n; ++j) to[j * h.dbias_column] += g[j];
 }
+
+// The softmax of up to 64 rows while blocks of their keys pass (Milakov & Gimelshein 2018). What a
+// row's exponentials are relative to need not be its largest score, only near it: it moves when a
+// score lies more than e^8 above it, which is rare after the first block, so that a block costs a
+// row no reduction over lanes.
+struct PassingSoftmax {
+  alignas(64) float top[kBlock];            // what the scores of a row are reduced by
+  alignas(64) float sums[kBlock * kLanes];  // of its exponentials, a lane each
+
+  explicit PassingSoftmax(I rows) {
+    std::fill_n(top, rows, -std::numeric_limits<float>::infinity());
+    std::fill_n(sums, rows * kLanes, 0.0f);
+  }
+  // The scores s [N] of row r, of which it sees the first `visible`, become exponentials, by `Exp`;
+  // its output so far, o [P], where there is one, is reduced by what they are.
+  template <class Exp>
+  HWY_INLINE void pass(I r, float* s, I N, I visible, float* o, I P) {
+    const F32 d;
+    const V32 none = hn::Set(d, -std::numeric_limits<float>::infinity());
+    V32 largest = none;
+    for (I j = 0; j < N; j += kLanes) {
+      V32 x = hn::LoadU(d, s + j);
+      if (j + kLanes > visible) {
+        x = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(std::max<I>(0, visible - j))), x,
+                           none);
+        hn::StoreU(x, d, s + j);
+      }
+      largest = hn::Max(largest, x);
+    }
+    V32 sum = hn::LoadU(d, sums + r * kLanes);
+    if (!hn::AllTrue(d, hn::Le(largest, hn::Set(d, top[r] + 8.0f)))) {
+      const float now = std::max(top[r], MaxOf(d, largest));
+      const V32 shrink = hn::Set(d, std::exp(top[r] - now));
+      sum = hn::Mul(sum, shrink);
+      if (o != nullptr)
+        for (I e = 0; e < P; e += kLanes)
+          hn::StoreU(hn::Mul(hn::LoadU(d, o + e), shrink), d, o + e);
+      top[r] = now;
+    }
+    const V32 from = hn::Set(d, top[r]);
+    for (I j = 0; j < N; j += kLanes) {
+      const V32 e = Exp::of(d, hn::Sub(hn::LoadU(d, s + j), from));
+      sum = hn::Add(sum, e);
+      hn::StoreU(e, d, s + j);
+    }
+    hn::StoreU(sum, d, sums + r * kLanes);
+  }
+  HWY_INLINE float total(I r) const {
+    const F32 d;
+    return SumOf(d, hn::LoadU(d, sums + r * kLanes));
+  }
+};
 
 // Factors of the probabilities of query i against keys j0 .. j0 + 63: 0 or 1 / (1 - p).
 HWY_INLINE void DropoutFactors(const HeadBlocks& h, I i, I j0, float* keep) {

@@ -20,6 +20,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace pesuite::HWY_NAMESPACE {
 
+struct Exponential {
+  static HWY_INLINE V32 of(F32 d, V32 x) { return ExpUpToRange(d, x); }
+};
+
 constexpr I kGroup = 12;  // rows whose scores, biases and outputs are handled together
 
 // Rows first_row .. first_row + rows - 1 (at most 64): y [rows, y_stride] and lse.
@@ -30,10 +34,8 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
   const I P = (h.E + kLanes - 1) / kLanes * kLanes;
   float* scores = work;               // [R, 64]
   float* o = work + kBlock * kBlock;  // [64, P]
-  alignas(64) float top[kBlock], total[kBlock], keep[kBlock];
-  std::fill_n(top, rows, -std::numeric_limits<float>::infinity());
-  std::fill_n(total, rows, 0.0f);
-  std::fill_n(o, rows * P, 0.0f);
+  alignas(64) float keep[kBlock];
+  PassingSoftmax softmax(rows);
   const I keys = std::min(h.S, h.first + first_row + rows);
   for (I j0 = 0; j0 < keys; j0 += kBlock) {
     const float* block = h.keys + j0 * h.D;
@@ -48,45 +50,21 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* s = scores + m * kBlock;
         AddBias(h, s, i, j0, N);
-        V32 largest = hn::Set(d, -std::numeric_limits<float>::infinity());
-        for (I j = 0; j < N; j += kLanes) {
-          V32 x = hn::LoadU(d, s + j);
-          if (j + kLanes > visible) {
-            const auto n = static_cast<std::size_t>(std::max<I>(0, visible - j));
-            x = hn::IfThenElse(hn::FirstN(d, n), x,
-                               hn::Set(d, -std::numeric_limits<float>::infinity()));
-            hn::StoreU(x, d, s + j);
-          }
-          largest = hn::Max(largest, x);
-        }
-        const float now = std::max(top[r + m], MaxOf(d, largest));
-        V32 sum = hn::Zero(d);
-        for (I j = 0; j < N; j += kLanes) {
-          const V32 e = Exp(d, hn::Sub(hn::LoadU(d, s + j), hn::Set(d, now)));
-          sum = hn::Add(sum, e);
-          hn::StoreU(e, d, s + j);
-        }
-        if (now != top[r + m]) {
-          const float shrink = j0 == 0 ? 0.0f : std::exp(top[r + m] - now);
-          total[r + m] *= shrink;
-          float* row = o + (r + m) * P;
-          for (I e = 0; e < P; e += kLanes)
-            hn::StoreU(hn::Mul(hn::LoadU(d, row + e), hn::Set(d, shrink)), d, row + e);
-          top[r + m] = now;
-        }
-        total[r + m] += SumOf(d, sum);
+        softmax.pass<Exponential>(r + m, s, N, visible, j0 > 0 ? o + (r + m) * P : nullptr, P);
         if (h.dropout.p > 0) {
           DropoutFactors(h, i, j0, keep);
           for (I j = 0; j < N; j += kLanes)
             hn::StoreU(hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, keep + j)), d, s + j);
         }
       }
-      Gemm(R, P, most, {scores, kBlock, 1}, h.v + j0 * h.v_stride, h.v_stride, o + r * P, P, true);
+      Gemm(R, P, most, {scores, kBlock, 1}, h.v + j0 * h.v_stride, h.v_stride, o + r * P, P,
+           j0 > 0);
     }
   }
   for (I r = 0; r < rows; ++r) {
-    lse[r] = top[r] + std::log(total[r]);
-    const V32 scale = hn::Set(d, 1.0f / total[r]);
+    const float total = softmax.total(r);
+    lse[r] = softmax.top[r] + std::log(total);
+    const V32 scale = hn::Set(d, 1.0f / total);
     for (I e = 0; e < h.E; e += kLanes)
       Put(d, hn::Mul(hn::LoadU(d, o + r * P + e), scale), y + r * y_stride + e,
           static_cast<std::size_t>(h.E - e), add);
@@ -120,7 +98,7 @@ void BackwardBlock(const HeadBlocks& h, I j0, I first_row, I rows, float* dk, I 
       if (h.dropout.p > 0) DropoutFactors(h, i, j0, keep);
       const V32 lse = hn::Set(d, h.lse[i]), delta = hn::Set(d, h.delta[i]);
       for (I j = 0; j < N; j += kLanes) {
-        V32 e = Exp(d, hn::Sub(hn::LoadU(d, s + j), lse));
+        V32 e = Exponential::of(d, hn::Sub(hn::LoadU(d, s + j), lse));
         if (j + kLanes > visible)
           e = hn::IfThenElseZero(
               hn::FirstN(d, static_cast<std::size_t>(std::max<I>(0, visible - j))), e);

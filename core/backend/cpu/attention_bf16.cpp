@@ -21,18 +21,21 @@ namespace pesuite::HWY_NAMESPACE {
 constexpr I kRows = bf16::grain;  // of queries that are handled together
 constexpr I kPairs = kBlock / 2;  // of keys, or queries, of a block
 
-// e^x for x <= 0, relative error below 3e-6 (of bf16's rounding: 4e-3); below 2^-127 it is 0.
-HWY_INLINE V32 ExpOfNegative(F32 d, V32 x) {
-  const hn::RebindToSigned<F32> di;
-  const V32 z = hn::Max(hn::Mul(x, hn::Set(d, 1.44269504088896341f)), hn::Set(d, -127.0f));
-  const V32 n = hn::Round(z), r = hn::Sub(z, n);  // e^x = 2^n 2^r, |r| <= 1/2
-  V32 p = hn::Set(d, 0.00958285f);
-  p = hn::MulAdd(p, r, hn::Set(d, 0.05590643f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.24024099f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.69312419f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n))));
-}
+// e^x for x up to 88, relative error below 3e-6 (of bf16's rounding: 4e-3); below 2^-127 it is 0.
+// NaN stays NaN: what it is compared with stands first.
+struct RoughExponential {
+  static HWY_INLINE V32 of(F32 d, V32 x) {
+    const hn::RebindToSigned<F32> di;
+    const V32 z = hn::Max(hn::Set(d, -127.0f), hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+    const V32 n = hn::Round(z), r = hn::Sub(z, n);  // e^x = 2^n 2^r, |r| <= 1/2
+    V32 p = hn::Set(d, 0.00958285f);
+    p = hn::MulAdd(p, r, hn::Set(d, 0.05590643f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.24024099f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.69312419f));
+    p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+    return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n))));
+  }
+};
 
 // Asks for a quarter of an array that is read next: tiles' loads run into the second-level cache
 // otherwise, which no prefetcher of the processor foresees.
@@ -47,14 +50,12 @@ HWY_INLINE void FetchQuarter(const bf16::Word* next, I words, I quarter) {
 void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows, void* y,
                     Storage storage, I y_stride, bool add, float* lse, float* work) {
   const F32 d;
-  constexpr float none = -std::numeric_limits<float>::infinity();
   const bf16::Multiplier multiplier(bf16::best_kernel());
   float* const scores = work;                                            // [16, 64]
   auto* const p = reinterpret_cast<bf16::Word*>(work + kRows * kBlock);  // [16, 32]
   float* const o = work + kRows * (kBlock + kPairs);                     // [64, EP]
-  alignas(64) float top[kBlock], total[kBlock], keep[kBlock];
-  std::fill_n(top, kBlock, none);
-  std::fill_n(total, kBlock, 0.0f);
+  alignas(64) float keep[kBlock];
+  PassingSoftmax softmax(rows);
   const I keys = std::min(h.S, h.first + first_row + rows);
   for (I j0 = 0; j0 < keys; j0 += kBlock)
     for (I r = 0; r < rows; r += kRows) {
@@ -70,33 +71,8 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* const s = scores + m * kBlock;
         AddBias(h, s, i, j0, N);
-        V32 largest = hn::Set(d, none);
-        for (I j = 0; j < N; j += kLanes) {
-          V32 x = hn::LoadU(d, s + j);
-          if (j + kLanes > visible) {
-            const auto n = static_cast<std::size_t>(std::max<I>(0, visible - j));
-            x = hn::IfThenElse(hn::FirstN(d, n), x, hn::Set(d, none));
-            hn::StoreU(x, d, s + j);
-          }
-          largest = hn::Max(largest, x);
-        }
-        const float now = std::max(top[r + m], MaxOf(d, largest));
-        V32 sum = hn::Zero(d);
-        for (I j = 0; j < N; j += kLanes) {
-          const V32 e = ExpOfNegative(d, hn::Sub(hn::LoadU(d, s + j), hn::Set(d, now)));
-          sum = hn::Add(sum, e);
-          hn::StoreU(e, d, s + j);
-        }
-        if (now != top[r + m]) {
-          const float shrink = j0 == 0 ? 0.0f : std::exp(top[r + m] - now);
-          total[r + m] *= shrink;
-          float* const row = o + (r + m) * w.EP;
-          if (j0 > 0)
-            for (I e = 0; e < w.EP; e += kLanes)
-              hn::StoreU(hn::Mul(hn::LoadU(d, row + e), hn::Set(d, shrink)), d, row + e);
-          top[r + m] = now;
-        }
-        total[r + m] += SumOf(d, sum);
+        softmax.pass<RoughExponential>(r + m, s, N, visible, j0 > 0 ? o + (r + m) * w.EP : nullptr,
+                                       w.EP);
         if (h.dropout.p > 0) {
           DropoutFactors(h, i, j0, keep);
           for (I j = 0; j < N; j += kLanes)
@@ -109,8 +85,9 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
                          o + r * w.EP, w.EP, j0 > 0);
     }
   for (I r = 0; r < rows; ++r) {
-    lse[r] = top[r] + std::log(total[r]);
-    const V32 scale = hn::Set(d, 1.0f / total[r]);
+    const float total = softmax.total(r);
+    lse[r] = softmax.top[r] + std::log(total);
+    const V32 scale = hn::Set(d, 1.0f / total);
     as_stored(y, storage, [&](auto* to) HWY_ATTR {
       for (I e = 0; e < h.E; e += kLanes)
         Put(d, hn::Mul(hn::LoadU(d, o + r * w.EP + e), scale), to + r * y_stride + e,
@@ -149,7 +126,7 @@ void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row,
       if (h.dropout.p > 0) DropoutFactors(h, i, j0, keep);
       const V32 lse = hn::Set(d, h.lse[i]), delta = hn::Set(d, h.delta[i]);
       for (I j = 0; j < N; j += kLanes) {
-        V32 e = ExpOfNegative(d, hn::Min(hn::Sub(hn::LoadU(d, s + j), lse), hn::Zero(d)));
+        V32 e = RoughExponential::of(d, hn::Sub(hn::LoadU(d, s + j), lse));
         if (j + kLanes > visible)
           e = hn::IfThenElseZero(
               hn::FirstN(d, static_cast<std::size_t>(std::max<I>(0, visible - j))), e);

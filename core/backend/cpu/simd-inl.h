@@ -38,10 +38,14 @@ HWY_INLINE V32 ExpInRange(F32 d, V32 x) {
   return hn::Mul(p, hn::BitCast(d, exponent));
 }
 
+// The same for x up to 88.3, 0 below; NaN stays NaN.
+HWY_INLINE V32 ExpUpToRange(F32 d, V32 x) {
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Zero(d), ExpInRange(d, x));
+}
+
 // e^x, 2 ulp for |result| in [2^-126, 2^127]; below that 0, above infinity, NaN stays NaN.
 HWY_INLINE V32 Exp(F32 d, V32 x) {
-  V32 y = ExpInRange(d, x);
-  y = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Zero(d), y);
+  V32 y = ExpUpToRange(d, x);
   y = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.37626f)), hn::Inf(d), y);
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
