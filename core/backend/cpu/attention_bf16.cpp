@@ -27,13 +27,14 @@ struct RoughExponential {
   static HWY_INLINE V32 of(F32 d, V32 x) {
     const hn::RebindToSigned<F32> di;
     const V32 z = hn::Max(hn::Set(d, -127.0f), hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
-    const V32 n = hn::Round(z), r = hn::Sub(z, n);  // e^x = 2^n 2^r, |r| <= 1/2
+    const Whole whole = RoundToWhole(d, z);
+    const V32 r = hn::Sub(z, whole.n);  // e^x = 2^n 2^r, |r| <= 1/2
     V32 p = hn::Set(d, 0.00958285f);
     p = hn::MulAdd(p, r, hn::Set(d, 0.05590643f));
     p = hn::MulAdd(p, r, hn::Set(d, 0.24024099f));
     p = hn::MulAdd(p, r, hn::Set(d, 0.69312419f));
     p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-    return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n))));
+    return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(whole.bits)));
   }
 };
 

@@ -21,20 +21,32 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::CappedTag<float, 16>;
 using V32 = hn::Vec<F32>;
 
+// x rounded to a whole number n, ties to even, for |x| < 2^22: n, and n as an integer whose upper
+// bits are not its own. Adding 1.5 * 2^23 leaves no place for a fraction; a conversion to integers
+// would take care of numbers that are out of their range.
+struct Whole {
+  V32 n;
+  hn::Vec<hn::RebindToSigned<F32>> bits;
+};
+HWY_INLINE Whole RoundToWhole(F32 d, V32 x) {
+  const V32 shift = hn::Set(d, 12582912.0f), sum = hn::Add(x, shift);
+  return {hn::Sub(sum, shift), hn::BitCast(hn::RebindToSigned<F32>(), sum)};
+}
+
 // e^x, 2 ulp, for x in [-87.3, 88.3].
 HWY_INLINE V32 ExpInRange(F32 d, V32 x) {
   const hn::RebindToSigned<F32> di;
   // n = round(x / ln 2), e^x = 2^n e^r with |r| <= ln 2 / 2; ln 2 in two parts keeps r exact
-  const V32 n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
-  V32 r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  const Whole whole = RoundToWhole(d, hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+  V32 r = hn::NegMulAdd(whole.n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(whole.n, hn::Set(d, -2.12194440e-4f), r);
   V32 p = hn::Set(d, 0.001381459679972153f);  // (e^r - 1 - r) / r^2, minimax, error 3e-9
   p = hn::MulAdd(p, r, hn::Set(d, 0.008368717525946732f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.041668388117730326f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.16666520625856046f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.4999999344736334f));
   p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
+  const auto exponent = hn::ShiftLeft<23>(hn::Add(whole.bits, hn::Set(di, 127)));
   return hn::Mul(p, hn::BitCast(d, exponent));
 }
 
