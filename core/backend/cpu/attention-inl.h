@@ -69,10 +69,10 @@ struct PassingSoftmax {
     std::fill_n(top, rows, -std::numeric_limits<float>::infinity());
     std::fill_n(sums, rows * kLanes, 0.0f);
   }
-  // The scores s [N] of row r, of which it sees the first `visible`, become exponentials, by `Exp`;
-  // its output so far, o [P], where there is one, is reduced by what they are.
-  template <class Exp>
-  HWY_INLINE void pass(I r, float* s, I N, I visible, float* o, I P) {
+  // e [N] = exponentials, by `Exp`, of the scores s of row r, of which it sees the first `visible`;
+  // its output so far, o [P], where there is one, is reduced by what they are. e may be s.
+  template <class Exp, class E>
+  HWY_INLINE void pass(I r, E* e, float* s, I N, I visible, float* o, I P) {
     const F32 d;
     const V32 none = hn::Set(d, -std::numeric_limits<float>::infinity());
     V32 largest = none;
@@ -91,15 +91,15 @@ struct PassingSoftmax {
       const V32 shrink = hn::Set(d, std::exp(top[r] - now));
       sum = hn::Mul(sum, shrink);
       if (o != nullptr)
-        for (I e = 0; e < P; e += kLanes)
-          hn::StoreU(hn::Mul(hn::LoadU(d, o + e), shrink), d, o + e);
+        for (I p = 0; p < P; p += kLanes)
+          hn::StoreU(hn::Mul(hn::LoadU(d, o + p), shrink), d, o + p);
       top[r] = now;
     }
     const V32 from = hn::Set(d, top[r]);
     for (I j = 0; j < N; j += kLanes) {
-      const V32 e = Exp::of(d, hn::Sub(hn::LoadU(d, s + j), from));
-      sum = hn::Add(sum, e);
-      hn::StoreU(e, d, s + j);
+      const V32 x = Exp::of(d, hn::Sub(hn::LoadU(d, s + j), from));
+      sum = hn::Add(sum, x);
+      Store(d, x, e + j, kLanes);
     }
     hn::StoreU(sum, d, sums + r * kLanes);
   }

@@ -50,7 +50,7 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* s = scores + m * kBlock;
         AddBias(h, s, i, j0, N);
-        softmax.pass<Exponential>(r + m, s, N, visible, j0 > 0 ? o + (r + m) * P : nullptr, P);
+        softmax.pass<Exponential>(r + m, s, s, N, visible, j0 > 0 ? o + (r + m) * P : nullptr, P);
         if (h.dropout.p > 0) {
           DropoutFactors(h, i, j0, keep);
           for (I j = 0; j < N; j += kLanes)

@@ -52,9 +52,9 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
                     Storage storage, I y_stride, bool add, float* lse, float* work) {
   const F32 d;
   const bf16::Multiplier multiplier(bf16::best_kernel());
-  float* const scores = work;                                            // [16, 64]
-  auto* const p = reinterpret_cast<bf16::Word*>(work + kRows * kBlock);  // [16, 32]
-  float* const o = work + kRows * (kBlock + kPairs);                     // [64, EP]
+  float* const scores = work;                                      // [16, 64]
+  auto* const p = reinterpret_cast<Bf16*>(work + kRows * kBlock);  // [16, 64]
+  float* const o = work + kRows * (kBlock + kPairs);               // [64, EP]
   alignas(64) float keep[kBlock];
   PassingSoftmax softmax(rows);
   const I keys = std::min(h.S, h.first + first_row + rows);
@@ -63,7 +63,7 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
       const I R = std::min(kRows, rows - r);
       const I most = Visible(h, first_row + r + R - 1, j0);
       if (most == 0) continue;
-      const I N = (most + kStep - 1) / kStep * kStep;
+      const I N = (most + kStep - 1) / kStep * kStep, words = N > 32 ? kPairs : kPairs / 2;
       multiplier.product(kRows, N, w.DW, w.q + (first_row + r) * w.DW, w.DW, w.keys + j0 * w.DW,
                          kBlock, scores, kBlock, false);
       FetchQuarter(w.keys + (j0 + kBlock) * w.DW, kBlock * w.DW, r / kRows);
@@ -72,18 +72,20 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* const s = scores + m * kBlock;
         AddBias(h, s, i, j0, N);
-        softmax.pass<RoughExponential>(r + m, s, N, visible, j0 > 0 ? o + (r + m) * w.EP : nullptr,
-                                       w.EP);
+        float* const so_far = j0 > 0 ? o + (r + m) * w.EP : nullptr;
+        Bf16* const row = p + m * kBlock;
         if (h.dropout.p > 0) {
+          softmax.pass<RoughExponential>(r + m, s, s, N, visible, so_far, w.EP);
           DropoutFactors(h, i, j0, keep);
           for (I j = 0; j < N; j += kLanes)
-            hn::StoreU(hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, keep + j)), d, s + j);
+            Store(d, hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, keep + j)), row + j, kLanes);
+        } else {
+          softmax.pass<RoughExponential>(r + m, row, s, N, visible, so_far, w.EP);
         }
+        std::fill(row + N, row + 2 * words, Bf16{});
       }
-      const I words = N > 32 ? kPairs : kPairs / 2;
-      bf16::pack_rows(p, kPairs, scores, kBlock, N, R, 1);
-      multiplier.product(kRows, w.EP, words, p, kPairs, w.v_pairs + j0 / 2 * w.EP, w.EP,
-                         o + r * w.EP, w.EP, j0 > 0);
+      multiplier.product(kRows, w.EP, words, reinterpret_cast<const bf16::Word*>(p), kPairs,
+                         w.v_pairs + j0 / 2 * w.EP, w.EP, o + r * w.EP, w.EP, j0 > 0);
     }
   for (I r = 0; r < rows; ++r) {
     const float total = softmax.total(r);
