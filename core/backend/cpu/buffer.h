@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
-#include <new>
+
+#include "backend/cpu/pages.h"
 
 namespace pesuite {
 
@@ -15,8 +16,7 @@ class Buffer {
     if (bytes > size_) {
       size_ = 0;
       data_.reset();
-      data_.reset(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
-      if (data_ == nullptr) throw std::bad_alloc();
+      data_.reset(allocate_pages(bytes));
       size_ = bytes;
     }
     return data_.get();

@@ -1,10 +1,10 @@
 // Construction, memory, and the way in and out.
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "backend/cpu/bf16.h"
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/pages.h"
 #include "backend/cpu/products.h"
 #include "base/error.h"
 #include "hwy/targets.h"
@@ -42,9 +42,7 @@ std::string CpuBackend::description() const {
 }
 
 void* CpuBackend::allocate(std::size_t bytes) {
-  void* p = std::aligned_alloc(64, (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
+  return allocate_pages(bytes);
 }
 void CpuBackend::release(void* memory) noexcept {
   std::free(memory);
