@@ -1,4 +1,5 @@
-// Products in bf16: exact against rounded inputs, the same with any number of threads, near fp32.
+// Kernels of products. In bf16: exact against rounded inputs, the same with any number of threads,
+// near fp32.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "backend/cpu/bf16.h"
-#include "backend/cpu/outer_bf16.h"
+#include "backend/cpu/outer.h"
 #include "backend/cpu/panels.h"
 #include "base/error.h"
 #include "pesuite/random.hpp"
@@ -34,6 +35,43 @@ std::vector<Bf16> in_bf16(const std::vector<float>& x) {
   std::vector<Bf16> out(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) store(out[i], x[i]);
   return out;
+}
+
+TEST(OuterFp32, SumsProducts) {
+  if (!outer_fp32_available()) GTEST_SKIP() << "no AVX-512 here";
+  const struct {
+    std::int64_t M, N, K;
+  } sizes[] = {{1, 1, 1},      {7, 17, 3},     {12, 32, 256}, {50, 130, 600},
+               {200, 33, 257}, {131, 900, 40}, {1600, 800, 5}};
+  std::vector<Buffer> buffers(3);
+  const std::span<Buffer> work = buffers;
+  for (const auto& [M, N, K] : sizes)
+    for (const bool add : {false, true}) {
+      const auto a = values(static_cast<std::size_t>(K * M), 1);
+      const auto b = values(static_cast<std::size_t>(K * N), 2);
+      // a frame around c, which nobody writes to
+      const auto before = values(static_cast<std::size_t>(M * N + 32), 3);
+      auto one = before, three = before;
+      outer_fp32(one.data() + 16, a.data(), b.data(), M, N, K, add, work.first(1));
+      outer_fp32(three.data() + 16, a.data(), b.data(), M, N, K, add, work);
+      EXPECT_EQ(one, three) << "threads change nothing";
+      for (std::size_t i = 0; i < 16; ++i) {
+        EXPECT_EQ(one[i], before[i]);
+        EXPECT_EQ(one[one.size() - 1 - i], before[one.size() - 1 - i]);
+      }
+      for (std::int64_t m = 0; m < M; ++m)
+        for (std::int64_t n = 0; n < N; n += 5) {
+          const auto at = static_cast<std::size_t>(16 + m * N + n);
+          double sum = add ? before[at] : 0, size = std::abs(sum);
+          for (std::int64_t k = 0; k < K; ++k) {
+            const double term = static_cast<double>(a[static_cast<std::size_t>(k * M + m)]) *
+                                b[static_cast<std::size_t>(k * N + n)];
+            sum += term, size += std::abs(term);
+          }
+          ASSERT_NEAR(one[at], sum, 1e-6 * size)
+              << M << " " << N << " " << K << ", place " << m << " " << n;
+        }
+    }
 }
 
 TEST(OuterBf16, SumsProductsOfRoundedInputs) {

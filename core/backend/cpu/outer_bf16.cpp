@@ -1,4 +1,4 @@
-#include "backend/cpu/outer_bf16.h"
+#include "backend/cpu/outer.h"
 
 #if defined(__x86_64__)
 
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/ahead.h"
 #include "backend/cpu/stored.h"
 
 // The kernel is compiled for processors that may not be this one; who calls it has asked.
@@ -51,43 +52,6 @@ PESUITE_BF16 void pack(std::uint32_t* to, const X* x, Index columns, Index K, In
     }
   }
 }
-
-// Rows of a and of b that will be packed next: fetched a few lines at a time while tiles are
-// multiplied, which need none, so that packing does not wait for them.
-class Ahead {
- public:
-  // Columns first .. last - 1 of `rows` rows of x [.., columns].
-  template <class X>
-  void add(const X* x, Index columns, Index first, Index last, Index rows) {
-    constexpr Index size = sizeof(X);
-    last = std::min(last, columns);
-    if (rows <= 0 || first >= last) return;
-    parts_[count_++] = {reinterpret_cast<const char*>(x + first), columns * size,
-                        (last - first) * size, rows};
-    lines_ += rows * ((last - first) * size / line + 1);
-  }
-  void share(Index tiles) { each_ = (lines_ + tiles - 1) / tiles; }  // out among calls of fetch()
-  void fetch() {
-    for (Index i = 0; i < each_ && at_ < count_; ++i) {
-      Part& p = parts_[at_];
-      __builtin_prefetch(p.data + column_, 0, 2);
-      if (column_ += line; column_ < p.width) continue;
-      column_ = 0;
-      p.data += p.stride;
-      if (--p.rows == 0) ++at_;
-    }
-  }
-
- private:
-  static constexpr Index line = 64;
-  struct Part {
-    const char* data;
-    Index stride, width, rows;  // bytes, but for rows
-  };
-  Part parts_[2] = {};
-  int count_ = 0, at_ = 0;
-  Index column_ = 0, lines_ = 0, each_ = 0;
-};
 
 // R rows of c by 4 vectors: adds the sum over `pairs` pairs.
 template <int R>
@@ -156,19 +120,19 @@ namespace {
 
 template <class A, class B>
 void outer_of(float* c, const A* a, const B* b, Index M, Index N, Index K, bool add,
-              std::span<Buffer> panels) {
-  const auto threads = static_cast<Index>(panels.size());
+              std::span<Buffer> work) {
+  const auto threads = static_cast<Index>(work.size());
   for (Index t = 0; t < threads; ++t) {  // here, where running out of memory can be said
     const Share s(M, N, t, threads);
-    panels[static_cast<std::size_t>(t)].reserve(static_cast<std::size_t>(s.size_a() + s.size_b()) *
-                                                sizeof(std::uint32_t));
+    work[static_cast<std::size_t>(t)].reserve(static_cast<std::size_t>(s.size_a() + s.size_b()) *
+                                              sizeof(std::uint32_t));
   }
   const Index all = (K + 1) / 2;
 #pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
   for (Index t = 0; t < threads; ++t) {
     const Share s(M, N, t, threads);
     constexpr Index size_a = a_panel * depth, size_b = b_panel * depth;
-    auto* const pa = static_cast<std::uint32_t*>(panels[static_cast<std::size_t>(t)].reserve(0));
+    auto* const pa = static_cast<std::uint32_t*>(work[static_cast<std::size_t>(t)].reserve(0));
     std::uint32_t* const pb = pa + s.size_a();
     for (Index first = 0; first < all; first += depth) {
       const Index pairs = std::min(depth, all - first);
@@ -180,8 +144,7 @@ void outer_of(float* c, const A* a, const B* b, Index M, Index N, Index K, bool 
       const Index next = 2 * (first + pairs), rows = std::min(2 * depth, K - next);
       ahead.add(a + next * M, M, s.first_a * a_panel, s.last_a * a_panel, rows);
       ahead.add(b + next * N, N, s.first_b * b_panel, s.last_b * b_panel, rows);
-      ahead.share(
-          std::max<Index>(1, (s.last_a - s.first_a) * (a_panel / tile) * (s.last_b - s.first_b)));
+      ahead.share((s.last_a - s.first_a) * (a_panel / tile) * (s.last_b - s.first_b));
       for (Index q = s.first_b; q < s.last_b; ++q)
         for (Index p = s.first_a; p < s.last_a; ++p)
           for (Index m = p * a_panel; m < std::min(M, (p + 1) * a_panel); m += tile) {
@@ -198,9 +161,9 @@ void outer_of(float* c, const A* a, const B* b, Index M, Index N, Index K, bool 
 }  // namespace
 
 void outer_bf16(float* c, const Matrix& a, const Matrix& b, Index M, Index N, Index K, bool add,
-                std::span<Buffer> panels) {
+                std::span<Buffer> work) {
   as_stored(a.data, a.storage, [&](auto* x) {
-    as_stored(b.data, b.storage, [&](auto* y) { outer_of(c, x, y, M, N, K, add, panels); });
+    as_stored(b.data, b.storage, [&](auto* y) { outer_of(c, x, y, M, N, K, add, work); });
   });
 }
 

@@ -11,7 +11,7 @@
 
 #include "backend/cpu/bf16.h"
 #include "backend/cpu/buffer.h"
-#include "backend/cpu/outer_bf16.h"
+#include "backend/cpu/outer.h"
 #include "backend/cpu/panels.h"
 #include "base/error.h"
 
@@ -65,21 +65,23 @@ struct Product {
 struct Products::State {
   State(Precision p, int threads)
       : precision(p),
-        outer(p == Precision::bf16 && outer_bf16_available() &&
-              dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_bf16),
+        outer(p == Precision::bf16 ? outer_bf16_available() && dnnl::get_effective_cpu_isa() ==
+                                                                   dnnl::cpu_isa::avx512_core_bf16
+                                   : outer_fp32_available() && dnnl::get_effective_cpu_isa() >=
+                                                                   dnnl::cpu_isa::avx512_core),
         rounds(bf16::best_kernel() != bf16::Kernel::none),
         threads(threads),
         work(static_cast<std::size_t>(threads)) {}
 
   Precision precision;
-  bool outer;   // outer_bf16() is faster than oneDNN, and may be used
+  bool outer;   // outer_fp32() or outer_bf16() may be used
   bool rounds;  // and bf16::round() and panels::pack() are faster than its reorder
   int threads;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::unordered_map<Key, Product, KeyHash> products;
   Buffer packed_a, packed_b;  // shared by all products: no two run at once
-  std::vector<Buffer> work;   // of outer_bf16(), one a thread
+  std::vector<Buffer> work;   // of both, one a thread
 
   // `rounded`: the same layout in bf16, which `given` is or is rounded to.
   Operand operand(const memory::desc& given, const memory::desc& used,
@@ -97,6 +99,13 @@ struct Products::State {
       o.reorder_arguments = {{DNNL_ARG_FROM, o.given.get()}, {DNNL_ARG_TO, o.used.get()}};
     }
     return o;
+  }
+  // Whether the product has the form of outer_fp32() or outer_bf16(), which are faster than oneDNN:
+  // the former where each number of b that it packs meets many of a.
+  bool outer_pays(const Call& c) const {
+    return outer && c.batch == 1 && c.a.transposed && !c.b.transposed && c.bias == nullptr &&
+           c.plus == nullptr && c.storage == Storage::own &&
+           (precision == Precision::bf16 || c.M * c.N >= std::int64_t{1} << 19);
   }
   // Whether panels::pack() makes b as `used`.
   bool packs(const Call& c, const memory::desc& used) const {
@@ -215,9 +224,13 @@ Products::~Products() = default;
 void Products::run(const Call& c) {
   PES_CHECK(c.keep_b || !c.same_b);
   PES_CHECK(c.plus == nullptr || (!c.add && c.storage == Storage::own));
-  if (state_->outer && c.batch == 1 && c.a.transposed && !c.b.transposed && c.bias == nullptr &&
-      c.storage == Storage::own) {
-    outer_bf16(static_cast<float*>(c.c), c.a, c.b, c.M, c.N, c.K, c.add, state_->work);
+  if (state_->outer_pays(c)) {
+    auto* const to = static_cast<float*>(c.c);
+    if (state_->precision == Precision::bf16)
+      outer_bf16(to, c.a, c.b, c.M, c.N, c.K, c.add, state_->work);
+    else
+      outer_fp32(to, static_cast<const float*>(c.a.data), static_cast<const float*>(c.b.data), c.M,
+                 c.N, c.K, c.add, state_->work);
     return;
   }
   const unsigned flags = (c.a.transposed ? 1u : 0u) | (c.b.transposed ? 2u : 0u) |
