@@ -147,14 +147,16 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
   t.backend().binary_forward(t.out(y), t.view(a), t.view(b), op);
   if (t.needs_grad(y)) {
     t.keep(a), t.keep(b);
+    // what a sum's gradient is handed on to as it is
+    const bool to_b = op == Binary::add && t.shape(b) == *shape && t.needs_grad(b),
+               to_a = !to_b && (op == Binary::add || op == Binary::sub) && t.shape(a) == *shape;
     t.record(y, [=](Tape& t) {
       const View dy = t.grad_view(y);
-      if (a.id == b.id) {  // two contributions to one gradient, one after the other
-        t.backend().binary_backward(t.grad(a), {}, dy, t.view(a), t.view(b), op);
-        t.backend().binary_backward({}, t.grad(b), dy, t.view(a), t.view(b), op);
-      } else {
-        t.backend().binary_backward(t.grad(a), t.grad(b), dy, t.view(a), t.view(b), op);
-      }
+      // one contribution after the other: a and b may be the same
+      if (!to_a) t.backend().binary_backward(t.grad(a), {}, dy, t.view(a), t.view(b), op);
+      if (!to_b) t.backend().binary_backward({}, t.grad(b), dy, t.view(a), t.view(b), op);
+      if (to_a) t.pass_grad(y, a);
+      if (to_b) t.pass_grad(y, b);
     });
   }
   return y;

@@ -219,21 +219,30 @@ void InterpolateRowBackward(float* dx, const float* dy, const float* position, I
   const V32 last = hn::Set(d, static_cast<float>(V - 1));
   const Index copy = 2 * V + 2;  // in front of the first entry stands the share of none
   std::fill_n(shares, 4 * copy, 0.0f);
-  alignas(64) std::int32_t at[16];
-  alignas(64) float parts[32];
-  for (Index j = 0; j < J; j += lanes) {
-    const Index n = std::min(lanes, J - j);
-    const auto m = static_cast<std::size_t>(n);
-    const V32 g = Load(d, dy + j, m);
-    if (hn::AllTrue(d, hn::Eq(g, hn::Zero(d)))) continue;  // of keys that no row sees, say
-    const Between b = BetweenEntries(d, Load(d, position + j, m), last);
-    const V32 next = hn::Mul(g, b.way);
-    hn::Store(b.low, di, at);
-    hn::StoreInterleaved2(hn::Sub(g, next), next, d, parts);
+  // of the lane's copy
+  const auto first = hn::Add(hn::Mul(hn::And(hn::Iota(di, 0), hn::Set(di, 3)),
+                                     hn::Set(di, static_cast<std::int32_t>(copy))),
+                             hn::Set(di, 2));
+  constexpr Index most = 256;  // places and parts that are found before any is added
+  alignas(64) std::int32_t to[most];
+  alignas(64) float parts[2 * most];
+  for (Index begin = 0; begin < J; begin += most) {
+    const Index end = std::min(J, begin + most);
+    Index n = 0;
+    for (Index j = begin; j < end; j += lanes) {
+      const auto m = static_cast<std::size_t>(end - j);
+      const V32 g = Load(d, dy + j, m);
+      if (hn::AllTrue(d, hn::Eq(g, hn::Zero(d)))) continue;  // of keys that no row sees, say
+      const Between b = BetweenEntries(d, Load(d, position + j, m), last);
+      const V32 next = hn::Mul(g, b.way), own = hn::Sub(g, next);
+      hn::Store(hn::Add(hn::Add(b.low, b.low), first), di, to + n);
+      hn::StoreInterleaved2(own, next, d, parts + 2 * n);
+      n += lanes;  // what hangs over are zeros
+    }
     for (Index i = 0; i < n; ++i) {
-      float* const to = shares + i % 4 * copy + 2 * at[i] + 2;
-      to[0] += parts[2 * i];
-      to[1] += parts[2 * i + 1];
+      float* const share = shares + to[i];
+      share[0] += parts[2 * i];
+      share[1] += parts[2 * i + 1];
     }
   }
   for (Index i = 0; i < copy; i += lanes) {
