@@ -193,32 +193,16 @@ void InterpolateRow(float* y, const float* x, const float* position, Index J, In
 }
 
 // dposition [J] (+)= dy times the slope of x at position, where that is not clamped.
-void InterpolateSlope(float* dposition, const float* dy, const float* x, const float* position,
-                      Index J, Index V, bool add) {
-  const F32 d;
-  const V32 last = hn::Set(d, static_cast<float>(V - 1));
-  WithRow(d, x, V, [&](const auto& row) HWY_ATTR {
-    for (Index j = 0; j < J; j += static_cast<Index>(hn::Lanes(d))) {
-      const auto m = static_cast<std::size_t>(J - j);
-      const V32 p = Load(d, position + j, m);
-      const auto inside = hn::And(hn::Ge(p, hn::Zero(d)), hn::Le(p, last));
-      const V32 rise = row.Rise(BetweenEntries(d, p, last).low);
-      Put(d, hn::IfThenElseZero(inside, hn::Mul(Load(d, dy + j, m), rise)), dposition + j, m, add);
-    }
-  });
-}
-
 // dx [V] += dy, parted between the entries beside position. An entry's share and the next one's lie
 // side by side until the end, so that one addition does for both; and there are four of each, since
-// neighbours often fall on one place. shares: 8 V + 8 floats.
-void InterpolateRowBackward(float* dx, const float* dy, const float* position, Index J, Index V,
-                            float* shares) {
+// neighbours often fall on one place. shares: 8 V + 8 floats. Either gradient may be null.
+void InterpolateRowBackward(float* dx, float* dposition, const float* dy, const float* x,
+                            const float* position, Index J, Index V, bool add, float* shares) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
   const auto lanes = static_cast<Index>(hn::Lanes(d));
-  const V32 last = hn::Set(d, static_cast<float>(V - 1));
+  const V32 zero = hn::Zero(d), last = hn::Set(d, static_cast<float>(V - 1));
   const Index copy = 2 * V + 2;  // in front of the first entry stands the share of none
-  std::fill_n(shares, 4 * copy, 0.0f);
   // of the lane's copy
   const auto first = hn::Add(hn::Mul(hn::And(hn::Iota(di, 0), hn::Set(di, 3)),
                                      hn::Set(di, static_cast<std::int32_t>(copy))),
@@ -226,25 +210,34 @@ void InterpolateRowBackward(float* dx, const float* dy, const float* position, I
   constexpr Index most = 256;  // places and parts that are found before any is added
   alignas(64) std::int32_t to[most];
   alignas(64) float parts[2 * most];
-  for (Index begin = 0; begin < J; begin += most) {
-    const Index end = std::min(J, begin + most);
-    Index n = 0;
-    for (Index j = begin; j < end; j += lanes) {
-      const auto m = static_cast<std::size_t>(end - j);
-      const V32 g = Load(d, dy + j, m);
-      if (hn::AllTrue(d, hn::Eq(g, hn::Zero(d)))) continue;  // of keys that no row sees, say
-      const Between b = BetweenEntries(d, Load(d, position + j, m), last);
-      const V32 next = hn::Mul(g, b.way), own = hn::Sub(g, next);
-      hn::Store(hn::Add(hn::Add(b.low, b.low), first), di, to + n);
-      hn::StoreInterleaved2(own, next, d, parts + 2 * n);
-      n += lanes;  // what hangs over are zeros
+  if (dx != nullptr) std::fill_n(shares, 4 * copy, 0.0f);
+  WithRow(d, x, V, [&](const auto& row) HWY_ATTR {
+    for (Index begin = 0; begin < J; begin += most) {
+      const Index end = std::min(J, begin + most);
+      Index n = 0;
+      for (Index j = begin; j < end; j += lanes) {
+        const auto m = static_cast<std::size_t>(end - j);
+        const V32 g = Load(d, dy + j, m), p = Load(d, position + j, m);
+        const Between b = BetweenEntries(d, p, last);
+        if (dposition != nullptr) {
+          const auto inside = hn::And(hn::Ge(p, zero), hn::Le(p, last));
+          Put(d, hn::IfThenElseZero(inside, hn::Mul(g, row.Rise(b.low))), dposition + j, m, add);
+        }
+        // of keys that no row sees, say
+        if (dx == nullptr || hn::AllTrue(d, hn::Eq(g, zero))) continue;
+        const V32 next = hn::Mul(g, b.way);
+        hn::Store(hn::Add(hn::Add(b.low, b.low), first), di, to + n);
+        hn::StoreInterleaved2(hn::Sub(g, next), next, d, parts + 2 * n);
+        n += lanes;  // what hangs over are zeros
+      }
+      for (Index i = 0; i < n; ++i) {
+        float* const share = shares + to[i];
+        share[0] += parts[2 * i];
+        share[1] += parts[2 * i + 1];
+      }
     }
-    for (Index i = 0; i < n; ++i) {
-      float* const share = shares + to[i];
-      share[0] += parts[2 * i];
-      share[1] += parts[2 * i + 1];
-    }
-  }
+  });
+  if (dx == nullptr) return;
   for (Index i = 0; i < copy; i += lanes) {
     const auto m = static_cast<std::size_t>(copy - i);
     const auto part = [&](Index c) HWY_ATTR { return Load(d, shares + c * copy + i, m); };
@@ -264,7 +257,6 @@ HWY_EXPORT(ScanRows);
 HWY_EXPORT(TakeRow);
 HWY_EXPORT(TakeRowBackward);
 HWY_EXPORT(InterpolateRow);
-HWY_EXPORT(InterpolateSlope);
 HWY_EXPORT(InterpolateRowBackward);
 
 namespace {
@@ -364,10 +356,9 @@ void CpuBackend::interpolate_backward(Out dx, Out dposition, View dy, View x, Vi
   const auto run = [&](Index first, Index last) {
     float* shares = workspace(omp_get_thread_num(), static_cast<std::size_t>(8 * rows.V + 8));
     rows.range(first, last, [&](Index oy, Index ox, Index oi) {
-      if (dx) HWY_DYNAMIC_DISPATCH(InterpolateRowBackward)
-      (out(dx) + ox, in(dy) + oy, in(position) + oi, rows.J, rows.V, shares);
-      if (dposition) HWY_DYNAMIC_DISPATCH(InterpolateSlope)
-      (out(dposition) + oi, in(dy) + oy, in(x) + ox, in(position) + oi, rows.J, rows.V, add);
+      HWY_DYNAMIC_DISPATCH(InterpolateRowBackward)
+      (dx ? out(dx) + ox : nullptr, dposition ? out(dposition) + oi : nullptr, in(dy) + oy,
+       in(x) + ox, in(position) + oi, rows.J, rows.V, add, shares);
     });
   };
   if ((!dx || one_x) && (!dposition || one_position))
