@@ -56,6 +56,7 @@ struct TakeBackward {
     return place_of(index[own[1] + more[1]], V) == v ? dy[own[0] + more[0]] : 0;
   }
 };
+
 // Where a position lies in a row of V entries: behind the entry n, w of the way to the next one.
 struct Between {
   Index n;
@@ -113,6 +114,7 @@ struct InterpolateSlope {
     return dy[own[0] + more[0]] * rise(x + (own[1] + more[1]) * V, between(p, V).n, V);
   }
 };
+
 struct RowsForward {
   Target y;
   const float *x, *index;
