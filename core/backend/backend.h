@@ -153,6 +153,10 @@ class Backend {
   virtual void cumsum(Out y, View x, int axis, bool reverse) = 0;
   virtual void take_forward(Out y, View x, View index) = 0;
   virtual void take_backward(Out dx, View dy, View index) = 0;
+  // y [.., J] = x [.., V] on a line between the entries beside position [.., J], which is clamped
+  // to 0 .. V - 1; NaN stays NaN. Either gradient may be missing.
+  virtual void interpolate_forward(Out y, View x, View position) = 0;
+  virtual void interpolate_backward(Out dx, Out dposition, View dy, View x, View position) = 0;
   virtual void rows_forward(Out y, View x, View index) = 0;
   virtual void rows_backward(Out dx, View dy, View index) = 0;
   virtual void rotate_forward(Out y, View x, View cos, View sin, Pairs) = 0;

@@ -91,6 +91,10 @@ class TimedBackend : public Backend {
   PESUITE_TIMED(void take_forward(Out y, View x, View index), "take", take_forward(y, x, index))
   PESUITE_TIMED(void take_backward(Out dx, View dy, View index), "take backward",
                 take_backward(dx, dy, index))
+  PESUITE_TIMED(void interpolate_forward(Out y, View x, View position), "interpolate",
+                interpolate_forward(y, x, position))
+  PESUITE_TIMED(void interpolate_backward(Out dx, Out dposition, View dy, View x, View position),
+                "interpolate backward", interpolate_backward(dx, dposition, dy, x, position))
   PESUITE_TIMED(void rows_forward(Out y, View x, View index), "rows", rows_forward(y, x, index))
   PESUITE_TIMED(void rows_backward(Out dx, View dy, View index), "rows backward",
                 rows_backward(dx, dy, index))

@@ -137,12 +137,17 @@ std::string check_sizes(const Subject& s) {
     return run(*backend, instance, draw_inputs(instance, 2, 7, 3), Pass{});
   };
   const Outputs here = pass_with(Host::current, "structs of this host");
-  const std::pair<Host, const char*> others[] = {
-      {Host::oldest, "structs of the oldest host, with nothing behind them"},
-      {Host::newest, "structs of a newer host, which are larger"}};
-  for (const auto& [host, what] : others) {
+  const auto compare = [&](Host host, const char* what) {
     const std::string difference = first_difference(here, pass_with(host, what));
     require(difference.empty(), "{} change its results: {}", what, difference);
+  };
+  compare(Host::newest, "structs of a newer host, which are larger");
+  try {
+    compare(Host::oldest, "structs of the oldest host, with nothing behind them");
+  } catch (const Refused& refusal) {
+    return fmt::format(
+        "Structs of a newer host give the bits of this one. In the oldest it refuses: {}",
+        refusal.what());
   }
   return "Structs of the oldest and of a newer host give the bits of this one.";
 }

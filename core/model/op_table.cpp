@@ -134,6 +134,10 @@ pes_tensor op_rotate(pes_ctx* ctx, pes_tensor x, pes_tensor cos, pes_tensor sin,
                        pairs == PES_PAIRS_INTERLEAVED ? Pairs::interleaved : Pairs::half);
   });
 }
+pes_tensor op_interpolate(pes_ctx* ctx, pes_tensor x, pes_tensor position) {
+  return guarded(ctx, {x, position},
+                 [&](Tape& t) { return ops::interpolate(t, tensor(x), tensor(position)); });
+}
 
 }  // namespace
 
@@ -154,7 +158,8 @@ const pes_ops& op_table() {
                                     .concat = op_concat,
                                     .take = op_take,
                                     .rows = op_rows,
-                                    .rotate = op_rotate};
+                                    .rotate = op_rotate,
+                                    .interpolate = op_interpolate};
   return table;
 }
 

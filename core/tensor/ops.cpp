@@ -147,14 +147,16 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
   t.backend().binary_forward(t.out(y), t.view(a), t.view(b), op);
   if (t.needs_grad(y)) {
     t.keep(a), t.keep(b);
+    // what a sum's gradient is handed on to as it is
+    const bool to_b = op == Binary::add && t.shape(b) == *shape && t.needs_grad(b),
+               to_a = !to_b && (op == Binary::add || op == Binary::sub) && t.shape(a) == *shape;
     t.record(y, [=](Tape& t) {
       const View dy = t.grad_view(y);
-      if (a.id == b.id) {  // two contributions to one gradient, one after the other
-        t.backend().binary_backward(t.grad(a), {}, dy, t.view(a), t.view(b), op);
-        t.backend().binary_backward({}, t.grad(b), dy, t.view(a), t.view(b), op);
-      } else {
-        t.backend().binary_backward(t.grad(a), t.grad(b), dy, t.view(a), t.view(b), op);
-      }
+      // one contribution after the other: a and b may be the same
+      if (!to_a) t.backend().binary_backward(t.grad(a), {}, dy, t.view(a), t.view(b), op);
+      if (!to_b) t.backend().binary_backward({}, t.grad(b), dy, t.view(a), t.view(b), op);
+      if (to_a) t.pass_grad(y, a);
+      if (to_b) t.pass_grad(y, b);
     });
   }
   return y;
@@ -296,11 +298,20 @@ Tensor concat(Tape& t, Tensor a, Tensor b, int axis) {
   return y;
 }
 
+namespace {
+
+// Of what an index [.., J] chooses from x [.., V]; empty if their leading axes disagree.
+std::optional<Shape> chosen(const Shape& x, const Shape& index) {
+  if (x.rank() == 0 || index.rank() == 0) return std::nullopt;
+  return broadcast(with_last(x, index[-1]), index);
+}
+
+}  // namespace
+
 Tensor take(Tape& t, Tensor x, Tensor index) {
   if (!x || !index) return {};
   const Shape sx = t.shape(x), si = t.shape(index);
-  const auto shape = sx.rank() > 0 && si.rank() > 0 ? broadcast(with_last(sx, si[-1]), si)
-                                                    : std::optional<Shape>();
+  const auto shape = chosen(sx, si);
   if (!shape)
     return t.fail(fmt::format("take: the leading axes of {} and of the index {} do not broadcast",
                               sx.text(), si.text()));
@@ -310,6 +321,26 @@ Tensor take(Tape& t, Tensor x, Tensor index) {
     t.keep(index);
     t.record(y,
              [=](Tape& t) { t.backend().take_backward(t.grad(x), t.grad_view(y), t.view(index)); });
+  }
+  return y;
+}
+
+Tensor interpolate(Tape& t, Tensor x, Tensor position) {
+  if (!x || !position) return {};
+  const Shape sx = t.shape(x), sp = t.shape(position);
+  const auto shape = chosen(sx, sp);
+  if (!shape)
+    return t.fail(
+        fmt::format("interpolate: the leading axes of {} and of the position {} do not broadcast",
+                    sx.text(), sp.text()));
+  const Tensor y = t.make(*shape, t.needs_grad(x) || t.needs_grad(position));
+  t.backend().interpolate_forward(t.out(y), t.view(x), t.view(position));
+  if (t.needs_grad(y)) {
+    t.keep(x), t.keep(position);
+    t.record(y, [=](Tape& t) {
+      const Out dx = t.grad(x), dposition = t.grad(position);  // x may stand for both
+      t.backend().interpolate_backward(dx, dposition, t.grad_view(y), t.view(x), t.view(position));
+    });
   }
   return y;
 }

@@ -22,6 +22,7 @@ Tensor concat(Tape&, Tensor a, Tensor b, int axis);
 Tensor take(Tape&, Tensor x, Tensor index);
 Tensor rows(Tape&, Tensor x, Tensor index);
 Tensor rotate(Tape&, Tensor x, Tensor cos, Tensor sin, Pairs pairs);
+Tensor interpolate(Tape&, Tensor x, Tensor position);
 
 // ---- of the model
 Tensor embed(Tape&, Tensor table, const std::int32_t* tokens, const Shape& batch);

@@ -35,7 +35,6 @@ struct Cope : pes::Encoding {
   std::int64_t count, heads, groups, head_dim, width, train_length;
   bool scale_head, values;
   pes::Param embeddings, gate_key;
-  pes::Tensor last;
 
   Cope(const pes_model& m, const pes::Values& v)
       : count(v.integer("positions") > 0 ? v.integer("positions") : m.train_length + 1),
@@ -49,9 +48,6 @@ struct Cope : pes::Encoding {
         embeddings(param("embeddings", {m.layers, head_dim, count}, pes::constant(0))) {
     if (v.is("gate", "separate_key"))
       gate_key = param("gate_key", {m.layers, width, groups * head_dim}, pes::normal(0.02), true);
-  }
-  void begin(const pes::Step& s) {
-    last = s.table({1}, [&](auto, auto) { return static_cast<double>(count - 1); });
   }
   void attend(const pes::Step&, pes::Attention& a) const { a.rewrite = true; }
 
@@ -68,19 +64,12 @@ struct Cope : pes::Encoding {
     const pes::Tensor scores = matmul(q, gate_keys(s, b), true) * b.scale;
     return reshape(scores, {s.batch, heads, rows, keys});
   }
-  pes::Tensor rise(pes::Tensor e) const {  // e[n + 1] - e[n], behind the last one 0
-    const pes::Tensor flat = slice(e, -1, 0, 1) * 0.0;
-    if (count == 1) return flat;
-    return concat(slice(e, -1, 1, count - 1) - slice(e, -1, 0, count - 1), flat, -1);
-  }
   void rewrite(const pes::Step& s, pes::Scores& b) const {
     const pes::Tensor gates = sigmoid(gate_scores(s, b)) * b.visible;
-    const pes::Tensor p = min(cumsum(gates, -1, true), last);  // [B, H, rows, S]
-    const pes::Tensor low = floor(p);
+    const pes::Tensor p = cumsum(gates, -1, true);  // [B, H, rows, S]
     pes::Tensor e = reshape(slice(s[embeddings], 0, b.layer, 1), {head_dim, count});
-    if (scale_head) e = e * b.scale;                                  // smaller than the logits
-    const pes::Tensor z = matmul(b.q, e), dz = matmul(b.q, rise(e));  // [B, H, rows, positions]
-    b.scores = b.scores + take(z, low) + (p - low) * take(dz, low);
+    if (scale_head) e = e * b.scale;                       // smaller than the logits
+    b.scores = b.scores + interpolate(matmul(b.q, e), p);  // of z [B, H, rows, positions]
   }
   double untrained(int length) const {
     const std::int64_t reached = std::min<std::int64_t>(length, count - 1);

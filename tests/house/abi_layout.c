@@ -1,11 +1,11 @@
-/* The layout of the plugin interface, major 1 minor 1, on x86-64: what is compiled stays loadable.
+/* The layout of the plugin interface, major 1 minor 2, on x86-64: what is compiled stays loadable.
  * Appending a field changes a size here and raises PES_ABI_MINOR; moving one raises PES_ABI_MAJOR.
  * Compiled as C11 and as C++20, behind pesuite.h and nothing else. */
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
 
-static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 1, "pin the layout of the new version");
+static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 2, "pin the layout of the new version");
 
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
 #define AT(type, field, bytes) \
@@ -15,7 +15,7 @@ static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 1, "pin the layout of the n
 SIZE(pes_tensor, 4);
 AT(pes_tensor, id, 0);
 
-SIZE(pes_ops, 136);
+SIZE(pes_ops, 144);
 AT(pes_ops, size, 0);
 AT(pes_ops, fail, 8);
 AT(pes_ops, shape, 16);
@@ -33,6 +33,7 @@ AT(pes_ops, concat, 104);
 AT(pes_ops, take, 112);
 AT(pes_ops, rows, 120);
 AT(pes_ops, rotate, 128);
+AT(pes_ops, interpolate, 136); /* 1.2 */
 
 SIZE(pes_option, 64);
 AT(pes_option, size, 0);

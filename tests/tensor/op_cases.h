@@ -132,6 +132,27 @@ inline std::vector<OpCase> op_cases() {
   });
   add("take_rows_share_index", {random_values({2, 3, 11}, 11)},
       [](Tape& t, T x) { return ops::take(t, x[0], constant(t, indices({6}, 11, 1))); });
+  // inside, exactly whole, at both ends and beyond them; differences across a corner say nothing
+  const auto interpolates = [&](std::string name, const Shape& x, const Shape& position) {
+    const double last = static_cast<double>(x[-1] - 1);
+    Values p = random_values(position, 27, 0.6 * last + 1, 0.5 * last);
+    for (double& v : p.data)  // off the corners
+      if (std::abs(v - std::round(v)) < 0.02) v = std::round(v) + 0.0625;
+    add("interpolate_" + name, {random_values(x, 11), p},
+        [](Tape& t, T in) { return ops::interpolate(t, in[0], in[1]); });
+  };
+  interpolates("of_11", {3, 1, 11}, {3, 4, 37});
+  interpolates("of_33", {3, 4, 33}, {3, 4, 16});
+  interpolates("of_64", {2, 5, 64}, {2, 5, 131});
+  interpolates("of_70", {2, 5, 70}, {2, 5, 19});
+  interpolates("of_one", {4, 1}, {4, 7});
+  interpolates("at_shared_positions", {2, 3, 11}, {6});
+  interpolates("of_one_row", {1, 11}, {5, 2, 9});
+  interpolates("of_long_rows", {1, 11}, {1, 20011});
+  add("interpolate_at_corners", {random_values({2, 40}, 11)}, [](Tape& t, T x) {
+    const Values p{{1, 8}, {0, 1, 17, 38.5, 39, 40, 1e9, -0.5}};
+    return ops::interpolate(t, x[0], constant(t, p));
+  });
   add("rows", {random_values({7, 5}, 12)},
       [](Tape& t, T x) { return ops::rows(t, x[0], constant(t, indices({9}, 7, 2))); });
   for (Pairs p : {Pairs::half, Pairs::interleaved})

@@ -41,6 +41,59 @@ TEST_P(OpTest, TwoThreadsGiveTheBitsOfOne) {
 INSTANTIATE_TEST_SUITE_P(Ops, OpTest, ::testing::ValuesIn(op_cases()),
                          [](const auto& info) { return info.param.name; });
 
+// At corners, where differences say nothing: the gradients of what `interpolate` stands for, a
+// clamp that passes its gradient on at a tie, entries taken at a whole number, and a way without
+// one.
+TEST(Interpolate, HasTheGradientsOfItsPartsAtCorners) {
+  const Values x = random_values({3, 40}, 1),
+               p{{3, 9}, {0,  1,    17, 38.5, 39,    40,  1e9, -0.5, 2.25, 3,  39,  38, 37, 0,
+                          -3, 39.5, 5,  5,    12.75, 5.5, 39,  39,   1,    40, 0.5, 38, 0}};
+  for (const std::int64_t V : {40, 1}) {
+    const Build parts = [V](Tape& t, const std::vector<Tensor>& in) {
+      using namespace ops;
+      const Tensor x = slice(t, in[0], 1, 0, V), flat = affine(t, slice(t, x, 1, 0, 1), 0, 0);
+      const Tensor rise =
+          V == 1
+              ? flat
+              : concat(t,
+                       binary(t, Binary::sub, slice(t, x, 1, 1, V - 1), slice(t, x, 1, 0, V - 1)),
+                       flat, 1);
+      const auto bound = [&](std::int64_t v) {
+        return constant(t, {{1}, {static_cast<double>(v)}});
+      };
+      const Tensor p =
+          binary(t, Binary::max, binary(t, Binary::min, in[1], bound(V - 1)), bound(0));
+      const Tensor low = unary(t, Unary::floor, p);
+      return binary(t, Binary::add, take(t, x, low),
+                    binary(t, Binary::mul, binary(t, Binary::sub, p, low), take(t, rise, low)));
+    };
+    const Build whole = [V](Tape& t, const std::vector<Tensor>& in) {
+      return ops::interpolate(t, ops::slice(t, in[0], 1, 0, V), in[1]);
+    };
+    const Result wanted = run(*open_backend("reference", {}), {x, p}, parts);
+    for (const char* backend : {"reference", "cpu"}) {
+      const Result r = run(*open_backend(backend, {}), {x, p}, whole);
+      ASSERT_EQ(r.failure, "");
+      expect_close(r.y, wanted.y, 2e-6, "y");
+      for (std::size_t i = 0; i < 2; ++i)
+        expect_close(r.gradients[i], wanted.gradients[i], 2e-6, i == 0 ? "dx" : "dposition");
+    }
+  }
+}
+
+TEST(Interpolate, OfNoNumberIsNone) {
+  for (const std::int64_t V : {20, 64, 100}) {
+    const Values x = random_values({V}, 1), p{{3}, {1.5, std::nan(""), 2}};
+    for (const char* backend : {"reference", "cpu"}) {
+      const Result r = run(
+          *open_backend(backend, {}), {x, p},
+          [](Tape& t, const std::vector<Tensor>& in) { return ops::interpolate(t, in[0], in[1]); });
+      EXPECT_TRUE(std::isfinite(r.y.data[0]) && std::isnan(r.y.data[1]) &&
+                  std::isfinite(r.y.data[2]));
+    }
+  }
+}
+
 // A classifier goes by blocks of 512 rows and more, the last one shorter.
 TEST(Classify, OfSeveralBlocksAgreesWithTheReference) {
   const std::int64_t N = 1100, W = 32, V = 600;

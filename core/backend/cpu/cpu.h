@@ -68,6 +68,8 @@ class CpuBackend final : public Backend {
   void cumsum(Out y, View x, int axis, bool reverse) override;
   void take_forward(Out y, View x, View index) override;
   void take_backward(Out dx, View dy, View index) override;
+  void interpolate_forward(Out y, View x, View position) override;
+  void interpolate_backward(Out dx, Out dposition, View dy, View x, View position) override;
   void rows_forward(Out y, View x, View index) override;
   void rows_backward(Out dx, View dy, View index) override;
   void rotate_forward(Out y, View x, View cos, View sin, Pairs) override;
@@ -135,6 +137,9 @@ class CpuBackend final : public Backend {
   void turn_rows(Out y, RowSteps of_y, View x, RowSteps of_x, const Shape& shape, const Turn&,
                  float direction);
   void cumsum_rows(Out y, View x, Index n, bool reverse);  // of n elements, side by side
+  // The rows of a take, last_axis.cpp.
+  template <class Rows, class F>
+  void each_part(const Rows& rows, F part);
   // c [M, N] (+)= a [M, K] b [K, N] where a is small and N long; false: not such a product.
   bool flat_product(float* c, const float* a, Index a_row, Index a_column, const float* b, Index M,
                     Index N, Index K, bool add);

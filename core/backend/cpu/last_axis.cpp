@@ -1,4 +1,5 @@
-// Ops along the last axis that plain loops would do element by element: running sums and gathers.
+// Ops along the last axis that plain loops would do element by element: running sums, gathers and
+// what lies between two entries.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -99,6 +100,152 @@ void TakeRowBackward(float* dx, const float* dy, const float* index, Index J, In
     dx[v] += (copies[v] + copies[V + v]) + (copies[2 * V + v] + copies[3 * V + v]);
 }
 
+// Positions in a row of V entries: behind the entry `low`, `way` of the way to the next one. NaN
+// counts as 0, and has a NaN before it.
+using Vi32 = hn::Vec<hn::RebindToSigned<F32>>;
+struct Between {
+  Vi32 low;
+  V32 way;
+};
+HWY_INLINE Between BetweenEntries(F32 d, V32 position, V32 last) {
+  const hn::RebindToSigned<F32> di;
+  const V32 p = hn::Min(hn::Max(position, hn::Zero(d)), last), low = hn::Floor(p);
+  return {hn::ConvertTo(di, low), hn::IfThenElse(hn::IsNaN(position), position, hn::Sub(p, low))};
+}
+
+// The entries of a row x [V] and how far each lies below the next one; behind the last there is
+// none.
+class InMemory {
+ public:
+  InMemory(F32 d, const float* x, Index V)
+      : d_(d), x_(x), last_(hn::Set(di_, static_cast<std::int32_t>(V - 1))) {}
+  HWY_INLINE V32 Entry(Vi32 n) const { return hn::GatherIndex(d_, x_, n); }
+  HWY_INLINE V32 Rise(Vi32 n) const {
+    const Vi32 next = hn::Min(hn::Add(n, hn::Set(di_, 1)), last_);
+    return hn::Sub(hn::GatherIndex(d_, x_, next), Entry(n));
+  }
+
+ private:
+  F32 d_;
+  hn::RebindToSigned<F32> di_;
+  const float* x_;
+  Vi32 last_;
+};
+
+#if HWY_TARGET <= HWY_AVX3
+// The same of at most 32 P entries, which stay in registers.
+template <int P>
+class InRegisters {
+ public:
+  InRegisters(F32 d, const float* x, Index V) : d_(d) {
+    for (int i = 0; i < 2 * P; ++i) {
+      const Index here = std::min(V, Index{16} * i);
+      const auto left = static_cast<std::size_t>(V - here);
+      x_[i] = Load(d, x + here, left);
+      rise_[i] = hn::Zero(d);
+      if (left > 1)
+        rise_[i] = hn::IfThenElseZero(hn::FirstN(d, left - 1),
+                                      hn::Sub(Load(d, x + here + 1, left - 1), x_[i]));
+    }
+  }
+  HWY_INLINE V32 Entry(Vi32 n) const { return Look(x_, n); }
+  HWY_INLINE V32 Rise(Vi32 n) const { return Look(rise_, n); }
+
+ private:
+  HWY_INLINE V32 Look(const V32* table, Vi32 n) const {
+    const V32 low = Of32(table, n);
+    if constexpr (P == 1) return low;
+    const auto high = hn::RebindMask(d_, hn::Gt(n, hn::Set(di_, 31)));
+    return hn::IfThenElse(high, Of32(table + 2 * (P - 1), n), low);
+  }
+  // Entry n modulo 32 of two vectors.
+  static HWY_INLINE V32 Of32(const V32* table, Vi32 n) {
+    return V32{_mm512_permutex2var_ps(table[0].raw, n.raw, table[1].raw)};
+  }
+
+  F32 d_;
+  hn::RebindToSigned<F32> di_;
+  V32 x_[2 * P], rise_[2 * P];
+};
+#endif
+
+// f(the row in registers, if it fits there, else in memory)
+template <class F>
+HWY_INLINE void WithRow(F32 d, const float* x, Index V, F f) {
+#if HWY_TARGET <= HWY_AVX3
+  if (V <= 32) return f(InRegisters<1>(d, x, V));
+  if (V <= 64) return f(InRegisters<2>(d, x, V));
+#endif
+  f(InMemory(d, x, V));
+}
+
+// y [J] (+)= x [V] at position [J]
+void InterpolateRow(float* y, const float* x, const float* position, Index J, Index V, bool add) {
+  const F32 d;
+  const V32 last = hn::Set(d, static_cast<float>(V - 1));
+  WithRow(d, x, V, [&](const auto& row) HWY_ATTR {
+    for (Index j = 0; j < J; j += static_cast<Index>(hn::Lanes(d))) {
+      const auto m = static_cast<std::size_t>(J - j);
+      const Between b = BetweenEntries(d, Load(d, position + j, m), last);
+      Put(d, hn::MulAdd(b.way, row.Rise(b.low), row.Entry(b.low)), y + j, m, add);
+    }
+  });
+}
+
+// dposition [J] (+)= dy times the slope of x at position, where that is not clamped.
+// dx [V] += dy, parted between the entries beside position. An entry's share and the next one's lie
+// side by side until the end, so that one addition does for both; and there are four of each, since
+// neighbours often fall on one place. shares: 8 V + 8 floats. Either gradient may be null.
+void InterpolateRowBackward(float* dx, float* dposition, const float* dy, const float* x,
+                            const float* position, Index J, Index V, bool add, float* shares) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const V32 zero = hn::Zero(d), last = hn::Set(d, static_cast<float>(V - 1));
+  const Index copy = 2 * V + 2;  // in front of the first entry stands the share of none
+  // of the lane's copy
+  const auto first = hn::Add(hn::Mul(hn::And(hn::Iota(di, 0), hn::Set(di, 3)),
+                                     hn::Set(di, static_cast<std::int32_t>(copy))),
+                             hn::Set(di, 2));
+  constexpr Index most = 256;  // places and parts that are found before any is added
+  alignas(64) std::int32_t to[most];
+  alignas(64) float parts[2 * most];
+  if (dx != nullptr) std::fill_n(shares, 4 * copy, 0.0f);
+  WithRow(d, x, V, [&](const auto& row) HWY_ATTR {
+    for (Index begin = 0; begin < J; begin += most) {
+      const Index end = std::min(J, begin + most);
+      Index n = 0;
+      for (Index j = begin; j < end; j += lanes) {
+        const auto m = static_cast<std::size_t>(end - j);
+        const V32 g = Load(d, dy + j, m), p = Load(d, position + j, m);
+        const Between b = BetweenEntries(d, p, last);
+        if (dposition != nullptr) {
+          const auto inside = hn::And(hn::Ge(p, zero), hn::Le(p, last));
+          Put(d, hn::IfThenElseZero(inside, hn::Mul(g, row.Rise(b.low))), dposition + j, m, add);
+        }
+        // of keys that no row sees, say
+        if (dx == nullptr || hn::AllTrue(d, hn::Eq(g, zero))) continue;
+        const V32 next = hn::Mul(g, b.way);
+        hn::Store(hn::Add(hn::Add(b.low, b.low), first), di, to + n);
+        hn::StoreInterleaved2(hn::Sub(g, next), next, d, parts + 2 * n);
+        n += lanes;  // what hangs over are zeros
+      }
+      for (Index i = 0; i < n; ++i) {
+        float* const share = shares + to[i];
+        share[0] += parts[2 * i];
+        share[1] += parts[2 * i + 1];
+      }
+    }
+  });
+  if (dx == nullptr) return;
+  for (Index i = 0; i < copy; i += lanes) {
+    const auto m = static_cast<std::size_t>(copy - i);
+    const auto part = [&](Index c) HWY_ATTR { return Load(d, shares + c * copy + i, m); };
+    Store(d, hn::Add(hn::Add(part(0), part(1)), hn::Add(part(2), part(3))), shares + i, m);
+  }
+  for (Index v = 0; v < V; ++v) dx[v] += shares[2 * v + 1] + shares[2 * v + 2];
+}
+
 }  // namespace pesuite::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -109,6 +256,8 @@ namespace pesuite {
 HWY_EXPORT(ScanRows);
 HWY_EXPORT(TakeRow);
 HWY_EXPORT(TakeRowBackward);
+HWY_EXPORT(InterpolateRow);
+HWY_EXPORT(InterpolateRowBackward);
 
 namespace {
 
@@ -150,20 +299,27 @@ void CpuBackend::cumsum_rows(Out y, View x, Index n, bool reverse) {
   });
 }
 
-void CpuBackend::take_forward(Out y, View x, View index) {
-  const TakeRows rows(y.shape, x.shape, index.shape);
-  const auto part = [&](Index oy, Index ox, Index oi, Index first, Index last) {
-    HWY_DYNAMIC_DISPATCH(TakeRow)
-    (out(y) + oy + first, in(x) + ox, in(index) + oi + first, last - first, rows.V, y.add);
-  };
+// part(first in y, start of the row in x, first in index, elements) over all of y, shared by
+// threads: parts of long rows, or several short ones.
+template <class Rows, class F>
+void CpuBackend::each_part(const Rows& rows, F part) {
   if (rows.J >= 16384)
     rows.range(0, rows.count, [&](Index oy, Index ox, Index oi) {
-      parallel(rows.J, 8192, [&](Index first, Index last) { part(oy, ox, oi, first, last); });
+      parallel(rows.J, 8192,
+               [&](Index first, Index last) { part(oy + first, ox, oi + first, last - first); });
     });
   else
     parallel(rows.count, rows.grain, [&](Index first, Index last) {
-      rows.range(first, last, [&](Index oy, Index ox, Index oi) { part(oy, ox, oi, 0, rows.J); });
+      rows.range(first, last, [&](Index oy, Index ox, Index oi) { part(oy, ox, oi, rows.J); });
     });
+}
+
+void CpuBackend::take_forward(Out y, View x, View index) {
+  const TakeRows rows(y.shape, x.shape, index.shape);
+  each_part(rows, [&](Index oy, Index ox, Index oi, Index n) {
+    HWY_DYNAMIC_DISPATCH(TakeRow)
+    (out(y) + oy, in(x) + ox, in(index) + oi, n, rows.V, y.add);
+  });
 }
 
 void CpuBackend::take_backward(Out dx, View dy, View index) {
@@ -180,6 +336,35 @@ void CpuBackend::take_backward(Out dx, View dy, View index) {
     parallel(rows.count, rows.grain, run);
   else
     run(0, rows.count);  // several rows of dy end in one of dx
+}
+
+void CpuBackend::interpolate_forward(Out y, View x, View position) {
+  const TakeRows rows(y.shape, x.shape, position.shape);
+  each_part(rows, [&](Index oy, Index ox, Index oi, Index n) {
+    HWY_DYNAMIC_DISPATCH(InterpolateRow)
+    (out(y) + oy, in(x) + ox, in(position) + oi, n, rows.V, y.add);
+  });
+}
+
+void CpuBackend::interpolate_backward(Out dx, Out dposition, View dy, View x, View position) {
+  const TakeRows rows(dy.shape, x.shape, position.shape);
+  const bool one_x = x.shape.count() == rows.count * rows.V,
+             one_position = position.shape.count() == rows.count * rows.J;
+  if (dx && !dx.add) fill(dx, 0);
+  if (dposition && !dposition.add && !one_position) fill(dposition, 0);
+  const bool add = dposition.add || !one_position;
+  const auto run = [&](Index first, Index last) {
+    float* shares = workspace(omp_get_thread_num(), static_cast<std::size_t>(8 * rows.V + 8));
+    rows.range(first, last, [&](Index oy, Index ox, Index oi) {
+      HWY_DYNAMIC_DISPATCH(InterpolateRowBackward)
+      (dx ? out(dx) + ox : nullptr, dposition ? out(dposition) + oi : nullptr, in(dy) + oy,
+       in(x) + ox, in(position) + oi, rows.J, rows.V, add, shares);
+    });
+  };
+  if ((!dx || one_x) && (!dposition || one_position))
+    parallel(rows.count, rows.grain, run);
+  else
+    run(0, rows.count);  // several rows of dy end in one
 }
 
 }  // namespace pesuite

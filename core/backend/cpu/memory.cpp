@@ -80,7 +80,9 @@ void CpuBackend::download_tokens(std::span<std::int32_t> to, const std::int32_t*
   std::copy_n(from, to.size(), to.begin());
 }
 void CpuBackend::fill(Out y, double value) {
-  std::fill_n(out(y), y.shape.count(), static_cast<float>(value));
+  parallel(y.shape.count(), 16384, [&](Index first, Index last) {
+    std::fill_n(out(y) + first, last - first, static_cast<float>(value));
+  });
 }
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {

@@ -77,6 +77,13 @@ Index whole(Index n) {
   return (n + lanes - 1) / lanes * lanes;
 }
 
+// Asks for rows of the next head while this one is multiplied: a block's rows of all heads lie far
+// apart, and no prefetcher follows.
+void ask_for(const float* rows, Index stride, Index width, Index count) {
+  for (Index r = 0; r < count; ++r)
+    for (Index c = 0; c < width; c += 16) hwy::Prefetch(rows + r * stride + c);
+}
+
 // c [M, N] += a [M, K] b [K, N] with rows of any width; spare: (K + M) whole(N) floats.
 void times(const float* a, Index a_row, Index a_column, const float* b, Index ldb, float* c,
            Index ldc, Index M, Index N, Index K, bool add, float* spare) {
@@ -132,6 +139,7 @@ void CpuBackend::score_rows_forward(Out scores, View q, View packed, Index first
     for (Index i = begin; i < end; ++i) {
       HWY_DYNAMIC_DISPATCH(Pad)
       (scaled, whole(D), in(q) + (i * T + first) * D, D, D, z.R, static_cast<float>(scale));
+      if (i + 1 < end) ask_for(in(q) + ((i + 1) * T + first) * D, D, D, z.R);
       HWY_DYNAMIC_DISPATCH(TimesPacked)
       ({scaled, whole(D), 1}, in(packed) + i / z.group * size, out(scores) + i * z.R * z.K, z.K,
        z.R, z.K, D, scores.add, scaled + z.R * whole(D));
@@ -150,7 +158,8 @@ void CpuBackend::score_rows_backward(Out dq, Out dk, View dscores, View q, View 
     for (Index bg = begin; bg < end; ++bg)
       for (Index i = bg * z.group; i < (bg + 1) * z.group; ++i) {
         const float* ds = in(dscores) + i * z.R * z.K;
-        const Index rows = (i * T + first) * D;
+        const Index rows = (i * T + first) * D, next = rows + T * D;
+        if (i + 1 < end * z.group) ask_for(in(q) + next, D, D, z.R);
         if (dq) {
           times(ds, z.K, 1, in(k) + bg * S * D, D, product, D, z.R, D, z.K, false, spare);
           for (Index n = 0; n < z.R * D; ++n)
@@ -188,7 +197,11 @@ void CpuBackend::mix_rows_backward(Out dp, Out dv, View dy, View p, View packed,
                             static_cast<std::size_t>(z.R * block + (z.K + z.R) * whole(E)));
     for (Index bg = begin; bg < end; ++bg)
       for (Index i = bg * z.group; i < (bg + 1) * z.group; ++i) {
-        const float* g = in(dy) + (i / z.H * T + first) * row + i % z.H * E;
+        const auto rows_of = [&](Index head) {
+          return in(dy) + (head / z.H * T + first) * row + head % z.H * E;
+        };
+        const float* g = rows_of(i);
+        if (i + 1 < end * z.group) ask_for(rows_of(i + 1), row, E, z.R);
         if (dp) HWY_DYNAMIC_DISPATCH(TimesPacked)
         ({g, row, 1}, in(packed) + bg * size, out(dp) + i * z.R * z.K, z.K, z.R, z.K, E, dp.add,
          edge);

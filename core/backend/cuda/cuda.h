@@ -80,6 +80,8 @@ class CudaBackend final : public Backend {
   void cumsum(Out y, View x, int axis, bool reverse) override;
   void take_forward(Out y, View x, View index) override;
   void take_backward(Out dx, View dy, View index) override;
+  void interpolate_forward(Out y, View x, View position) override;
+  void interpolate_backward(Out dx, Out dposition, View dy, View x, View position) override;
   void rows_forward(Out y, View x, View index) override;
   void rows_backward(Out dx, View dy, View index) override;
   void rotate_forward(Out y, View x, View cos, View sin, Pairs) override;

@@ -56,6 +56,65 @@ struct TakeBackward {
     return place_of(index[own[1] + more[1]], V) == v ? dy[own[0] + more[0]] : 0;
   }
 };
+
+// Where a position lies in a row of V entries: behind the entry n, w of the way to the next one.
+struct Between {
+  Index n;
+  float w;
+};
+PESUITE_HD Between between(float position, Index V) {
+  const auto last = static_cast<float>(V - 1);
+  const float p = position < 0 ? 0 : position > last ? last : position;
+  const Index n = p > 0 ? static_cast<Index>(p) : 0;  // of NaN: 0
+  return {n, p - static_cast<float>(n)};
+}
+// From the entry n to the next one; behind the last one there is none.
+PESUITE_HD float rise(const float* x, Index n, Index V) {
+  return n + 1 < V ? x[n + 1] - x[n] : 0;
+}
+
+struct InterpolateForward {
+  Target y;
+  const float *x, *position;
+  Index V;
+  Walk<2> walk;  // of the row of x and the position
+  PESUITE_HD void operator()(Index i) const {
+    Index at[2];
+    walk.at(i, at);
+    const float* const row = x + at[0] * V;
+    const Between b = between(position[at[1]], V);
+    y.put(i, row[b.n] + b.w * rise(row, b.n, V));
+  }
+};
+// An element of dx; a term is an element of dy that may have been made from it.
+struct InterpolateBackward {
+  const float *dy, *position;
+  Index V;
+  Parts<2> parts;  // of dy and the position, by rows of x
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index v, own[2], more[2];
+    parts.own.at(divide(o, V, v), own);
+    parts.repeated.at(term, more);
+    const Between b = between(position[own[1] + more[1]], V);
+    const float g = dy[own[0] + more[0]];
+    return b.n == v ? g * (1 - b.w) : b.n + 1 == v ? g * b.w : 0;
+  }
+};
+// An element of dposition; a term is an element of dy that it has led to.
+struct InterpolateSlope {
+  const float *dy, *x, *position;
+  Index V;
+  Parts<3> parts;  // of dy, the row of x and the position
+  PESUITE_HD float operator()(Index o, Index term) const {
+    Index own[3], more[3];
+    parts.own.at(o, own);
+    parts.repeated.at(term, more);
+    const float p = position[own[2] + more[2]];
+    if (!(p >= 0 && p <= static_cast<float>(V - 1))) return 0;
+    return dy[own[0] + more[0]] * rise(x + (own[1] + more[1]) * V, between(p, V).n, V);
+  }
+};
+
 struct RowsForward {
   Target y;
   const float *x, *index;
@@ -109,6 +168,26 @@ void CudaBackend::take_backward(Out dx, View dy, View index) {
   const TakeBackward f{in(dy), in(index), dx.shape[-1],
                        parts<2>(dy.shape, one_a_row(dx.shape), {dy.shape, index.shape})};
   reduce(queue_, target(dx), dx.shape.count(), f.parts.repeated.count(), f);
+}
+
+void CudaBackend::interpolate_forward(Out y, View x, View position) {
+  queue_.each(y.shape.count(),
+              InterpolateForward{target(y), in(x), in(position), x.shape[-1],
+                                 walk<2>(y.shape, {one_a_row(x.shape), position.shape})});
+}
+void CudaBackend::interpolate_backward(Out dx, Out dposition, View dy, View x, View position) {
+  const Index V = x.shape[-1];
+  const Shape rows = one_a_row(x.shape);
+  if (dx) {
+    const InterpolateBackward f{in(dy), in(position), V,
+                                parts<2>(dy.shape, rows, {dy.shape, position.shape})};
+    reduce(queue_, target(dx), dx.shape.count(), f.parts.repeated.count(), f);
+  }
+  if (dposition) {
+    const InterpolateSlope f{in(dy), in(x), in(position), V,
+                             parts<3>(dy.shape, position.shape, {dy.shape, rows, position.shape})};
+    reduce(queue_, target(dposition), dposition.shape.count(), f.parts.repeated.count(), f);
+  }
 }
 
 void CudaBackend::rows_forward(Out y, View x, View index) {

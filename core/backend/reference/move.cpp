@@ -30,6 +30,20 @@ void take(const Shape& y, const Shape& x, View index, F body) {
   for_each(y, rows, index.shape,
            [&](Index i, Index row, Index at) { body(i, row * V + row_of(index, at, V)); });
 }
+// body(i in y, n and n + 1 in x, w, i in position) for each element of y [.., J]: the entries of
+// x [.., V] between which its position lies, and its way from the first to the second. Behind the
+// last entry there is none: it stands for both.
+template <class F>
+void interpolate(const Shape& y, const Shape& x, View position, F body) {
+  const Index V = x[-1];
+  Shape rows = x;
+  rows.at(-1) = 1;
+  for_each(y, rows, position.shape, [&](Index i, Index row, Index at) {
+    const double p = std::clamp(in(position)[at], 0.0, static_cast<double>(V - 1));
+    const Index n = p > 0 ? static_cast<Index>(p) : 0;  // of NaN: 0
+    body(i, row * V + n, row * V + std::min(n + 1, V - 1), p - static_cast<double>(n), at);
+  });
+}
 template <class F>
 void rotate(const Shape& x, const Shape& table, Pairs pairs, F body) {
   const Index D = x[-1], n = table[-1];
@@ -107,6 +121,26 @@ void Reference::take_forward(Out y, View x, View index) {
 void Reference::take_backward(Out dx, View dy, View index) {
   dx = accumulator(dx);
   take(dy.shape, dx.shape, index, [&](Index i, Index source) { put(dx, source, in(dy)[i]); });
+}
+
+void Reference::interpolate_forward(Out y, View x, View position) {
+  interpolate(y.shape, x.shape, position, [&](Index i, Index low, Index high, double w, Index) {
+    put(y, i, in(x)[low] + w * (in(x)[high] - in(x)[low]));
+  });
+}
+
+void Reference::interpolate_backward(Out dx, Out dposition, View dy, View x, View position) {
+  dx = accumulator(dx);
+  dposition = accumulator(dposition);
+  const auto last = static_cast<double>(x.shape[-1] - 1);
+  interpolate(dy.shape, x.shape, position, [&](Index i, Index low, Index high, double w, Index at) {
+    const double g = in(dy)[i], p = in(position)[at];
+    if (dx) {
+      put(dx, low, g * (1 - w));
+      put(dx, high, g * w);
+    }
+    if (dposition && p >= 0 && p <= last) put(dposition, at, g * (in(x)[high] - in(x)[low]));
+  });
 }
 
 void Reference::rows_forward(Out y, View x, View index) {

@@ -48,7 +48,7 @@ extern "C" {
  * newer minor loads (fields were appended; it must test PES_HAS on what the host gives
  * it); one with an older minor loads and never notices. */
 #define PES_ABI_MAJOR 1
-#define PES_ABI_MINOR 1
+#define PES_ABI_MINOR 2
 
 #define PES_MAX_RANK 4
 #define PES_ERROR_SIZE 512
@@ -139,6 +139,15 @@ typedef struct pes_ops {
    * and sin: (a, b) -> (a cos - b sin, b cos + a sin). The remaining features pass. cos and
    * sin broadcast against x without its last axis; a factor on both scales the pair. */
   pes_tensor (*rotate)(pes_ctx*, pes_tensor x, pes_tensor cos, pes_tensor sin, pes_pairs);
+
+  /* Appended in 1.2. A plugin that needs it tests PES_HAS, or fails with a sentence. */
+
+  /* x along its last axis, between whole numbers on a line:
+   * out[.., j] = (1 - w) x[.., n] + w x[.., n + 1], p = position[.., j], n = floor p, w = p - n.
+   * Leading axes of both broadcast. p is clamped to 0 .. extent-1; out passes no gradient to a
+   * position outside of these. At a whole number the slope is that of the way up, which is 0
+   * behind the last entry. */
+  pes_tensor (*interpolate)(pes_ctx*, pes_tensor x, pes_tensor position);
 } pes_ops;
 
 /* ============================================= what a library says of itself, all [any] */

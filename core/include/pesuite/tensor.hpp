@@ -145,6 +145,14 @@ inline Tensor rows(Tensor x, Tensor index) {
 inline Tensor rotate(Tensor x, Tensor cos, Tensor sin, pes_pairs pairs = PES_PAIRS_HALF) {
   return x.with(x.step->ops->rotate(x.step->ctx, x.id, cos.id, sin.id, pairs));
 }
+inline Tensor interpolate(Tensor x, Tensor position) {
+  const pes_ops* const ops = x.step->ops;
+  if (!PES_HAS(ops, interpolate)) {
+    ops->fail(x.step->ctx, "interpolate: this pesuite is older than plugin ABI 1.2, which has it");
+    return x.with({});
+  }
+  return x.with(ops->interpolate(x.step->ctx, x.id, position.id));
+}
 
 }  // namespace pes
 
