@@ -35,7 +35,8 @@ Result bench_eval(const Catalog& catalog, const Settings& s) {
   const int longest = *std::max_element(s.lengths.begin(), s.lengths.end());
   std::vector<Batch> batches;
   for (const int length : s.lengths)
-    batches.push_back(random_batch(std::max(1, 4096 / length), length, w.model.vocabulary));
+    batches.push_back(random_batch(std::max(1, usual_pass_tokens(backend->name()) / length), length,
+                                   w.model.vocabulary));
   std::vector<std::unique_ptr<Trainee>> all;
   std::vector<Subject> subjects;
   for (const std::string& e : s.encodings) {

@@ -197,6 +197,7 @@ int eval_verb(const std::vector<std::string>& words) {
   config.longest_trained = longest_trained(cell);
   config.fill_trained = cell.train.lengths.fill;
   config.shots_trained = cell.train.lengths.shots;
+  config.pass_tokens = usual_pass_tokens(cell.backend);
   config.lengths = lengths_of(a, cell.train.length);
   config.examples = a.count("examples", 1);
   const int shots = a.count("few-shot");

@@ -45,6 +45,7 @@ class Bench {
         catalog_(catalog) {
     length_ = a.count("length", 1, 4 * cell_.train.length);
     config_.train_length = cell_.train.length;
+    config_.pass_tokens = usual_pass_tokens(cell_.backend);
     config_.lengths = {length_};
     config_.examples = a.count("examples", 1);
     config_.split = PES_SPLIT_VALIDATION;

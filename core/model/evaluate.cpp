@@ -74,12 +74,6 @@ std::vector<Window> windows_of(const EvalConfig& c, const Protocol& p, int lengt
   return out;
 }
 
-// Without activations to keep, a pass may be longer than one of training.
-constexpr int tokens_of_a_pass = 8192;
-int pass_size(int length) {
-  return std::max(1, tokens_of_a_pass / length);
-}
-
 // Sum over a document or an example, and over all of them.
 struct Sums {
   double nats = 0, optimum = 0, correct = 0, bytes = 0;
@@ -132,11 +126,11 @@ struct Scored {         // one target
 
 // Runs requests of one length through the model in passes; body(Scored) for each scored target.
 template <class F>
-void score_all(const Scorer& model, const Task& task, int length, std::uint64_t seed,
-               std::int64_t steps, const std::vector<Task::Request>& requests,
+void score_all(const Scorer& model, const Task& task, int pass_tokens, int length,
+               std::uint64_t seed, std::int64_t steps, const std::vector<Task::Request>& requests,
                const std::function<void(double)>& progress, F body) {
   const auto n = static_cast<std::size_t>(length);  // with FILL
-  const auto pass = static_cast<std::size_t>(pass_size(length));
+  const auto pass = static_cast<std::size_t>(std::max(1, pass_tokens / length));
   for (std::size_t done = 0; done < requests.size(); done += pass) {
     const std::size_t size = std::min(pass, requests.size() - done);
     const Batch b = batch_of(task, std::span(requests).subspan(done, size));
@@ -254,18 +248,20 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
   std::vector<std::vector<Sums>> buckets;
   Recalled recalled(documents);
   const std::int32_t* bytes = task.info().token_bytes;
-  score_all(model, task, length, seed, steps, requests, progress, [&](const Scored& t) {
-    const Window& w = windows[t.request];
-    if (t.place < w.first_scored) return;
-    const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0,
-                   bytes == nullptr ? 0.0 : bytes[t.target], 1};
-    const auto d = static_cast<std::size_t>(w.document);
-    all[d] += one;
-    const auto b = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(t.place + 1))) - 1;
-    while (buckets.size() <= b) buckets.emplace_back(documents);
-    buckets[b][d] += one;
-    recalled.add(d, t.distance, one);
-  });
+  score_all(model, task, c.pass_tokens, length, seed, steps, requests, progress,
+            [&](const Scored& t) {
+              const Window& w = windows[t.request];
+              if (t.place < w.first_scored) return;
+              const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0,
+                             bytes == nullptr ? 0.0 : bytes[t.target], 1};
+              const auto d = static_cast<std::size_t>(w.document);
+              all[d] += one;
+              const auto b =
+                  static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(t.place + 1))) - 1;
+              while (buckets.size() <= b) buckets.emplace_back(documents);
+              buckets[b][d] += one;
+              recalled.add(d, t.distance, one);
+            });
   Json coords = {
       {"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
   const std::string split = c.trained_on(length) ? "id" : "ood";
@@ -371,7 +367,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   const int trained_before =
       c.fill_trained + c.shots_trained * std::min(first.length, c.train_length);
   const auto reached = [&](int tokens) { return c.trained_on(tokens - trained_before); };
-  score_all(model, task, task.tokens(first), first.seed, steps, requests, progress,
+  score_all(model, task, c.pass_tokens, task.tokens(first), first.seed, steps, requests, progress,
             [&](const Scored& t) {
               const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0, 0, 1};
               all[t.request] += one;

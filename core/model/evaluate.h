@@ -56,6 +56,7 @@ struct EvalConfig {
   // Most FILL tokens, or solved examples, that are asked for.
   int most(const char* axis) const;
   pes_split split = PES_SPLIT_TEST;
+  int pass_tokens = 2048;  // of a pass, or one request; usual_pass_tokens() of the backend
 };
 
 // Throws Error (usage) when `task` cannot be evaluated so, e.g. when its documents are too short.

@@ -241,6 +241,7 @@ class Work {
     config.longest_trained = longest_trained(cell_);
     config.fill_trained = cell_.train.lengths.fill;
     config.shots_trained = cell_.train.lengths.shots;
+    config.pass_tokens = usual_pass_tokens(cell_.backend);
     const auto heard = [&](double share) {
       progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
                 (done + share * work) / total_work_});
