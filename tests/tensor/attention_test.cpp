@@ -4,6 +4,10 @@
 
 #include <sys/resource.h>
 
+#include <cmath>
+#include <functional>
+#include <limits>
+
 #include "backend/cpu/bf16.h"
 #include "tests/support.h"
 #include "tests/tensor/attention_cases.h"
@@ -38,6 +42,34 @@ double distance(const Values& a, const Values& b) {
     size += std::pow(b.data[i], 2);
   }
   return std::sqrt(size > 1e-6 ? apart / size : 0);
+}
+
+// What a row's exponentials are relative to while blocks of keys pass: whole blocks that are not
+// seen come first, or scores that grow from block to block, or fall.
+TEST(AttentionOfExtremes, AgreesWithTheReference) {
+  const AttentionExample c{"", 1, 2, 2, 200, 32, 32, {1, 200}};
+  const double none = -std::numeric_limits<double>::infinity();
+  const std::function<double(double)> biases[] = {
+      [=](double n) { return n < 70 ? 0 : none; }, [](double n) { return -0.3 * n; },
+      [](double n) { return 0.3 * n; }, [](double n) { return n < 70 ? 0 : -1e9; }};
+  for (std::size_t which = 0; which < std::size(biases); ++which) {
+    SCOPED_TRACE(which);
+    std::vector<Values> x = inputs(c);
+    for (std::size_t n = 0; n < x[3].data.size(); ++n)
+      x[3].data[n] = biases[which](static_cast<double>(n));
+    const Result wanted = run(*open_backend("reference", {}), x, fused(c));
+    const Result actual = run(*open_backend("cpu", {}), x, fused(c));
+    expect_close(actual.y, wanted.y, 5e-6, "y");
+    for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+      expect_close(actual.gradients[i], wanted.gradients[i], 2e-5,
+                   "gradient of input " + std::to_string(i));
+    if (bf16::best_kernel() == bf16::Kernel::none) continue;
+    const Result half =
+        run(*open_backend("cpu", {.threads = 1, .precision = Precision::bf16}), x, fused(c));
+    EXPECT_LT(distance(half.y, wanted.y), 0.01);
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_LT(distance(half.gradients[i], wanted.gradients[i]), 0.03) << "of input " << i;
+  }
 }
 
 TEST_P(AttentionTest, Bf16IsNearTheReference) {

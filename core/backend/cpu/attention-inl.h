@@ -59,8 +59,8 @@ HWY_MAYBE_UNUSED inline void AddToBias(const HeadBlocks& h, const float* g, I i,
 
 // The softmax of up to 64 rows while blocks of their keys pass (Milakov & Gimelshein 2018). What a
 // row's exponentials are relative to need not be its largest score, only near it: it moves when a
-// score lies more than e^8 above it, which is rare after the first block, so that a block costs a
-// row no reduction over lanes.
+// score lies more than 8 above it, which is rare after the first block, so that a block costs a row
+// no reduction over lanes. Scores of -inf, also of whole blocks, have the probability 0.
 struct PassingSoftmax {
   alignas(64) float top[kBlock];            // what the scores of a row are reduced by
   alignas(64) float sums[kBlock * kLanes];  // of its exponentials, a lane each
@@ -95,7 +95,8 @@ struct PassingSoftmax {
           hn::StoreU(hn::Mul(hn::LoadU(d, o + p), shrink), d, o + p);
       top[r] = now;
     }
-    const V32 from = hn::Set(d, top[r]);
+    const bool seen = top[r] > -std::numeric_limits<float>::infinity();
+    const V32 from = hn::Set(d, seen ? top[r] : 0.0f);  // -inf less -inf would be no number
     for (I j = 0; j < N; j += kLanes) {
       const V32 x = Exp::of(d, hn::Sub(hn::LoadU(d, s + j), from));
       sum = hn::Add(sum, x);
