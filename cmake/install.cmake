@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/pesuite)
 
 install(DIRECTORY suites plots templates DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite OPTIONAL)
-install(DIRECTORY core/suite/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite/schemas
+install(DIRECTORY core/schemas/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite/schemas
         FILES_MATCHING PATTERN "*.schema.json")
 install(DIRECTORY core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

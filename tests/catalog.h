@@ -1,7 +1,7 @@
 // The encodings and tasks that are built here.
 #pragma once
 
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite::testing {
 

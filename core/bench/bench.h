@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 #include "bench/timing.h"
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite::bench {
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/isolate.h"
 #include "base/text.h"
-#include "model/expression.h"
+#include "encoding/expression.h"
 #include "model/preset.h"
 #include "model/train.h"
 #include "pesuite/random.hpp"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "check/lent.h"
-#include "model/encoding.h"
-#include "model/op_table.h"
+#include "encoding/encoding.h"
+#include "encoding/op_table.h"
 #include "tensor/attention.h"
 
 namespace pesuite::checks {

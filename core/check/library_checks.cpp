@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "check/finding.h"
-#include "model/library.h"
-#include "model/options.h"
+#include "plugin/library.h"
+#include "plugin/options.h"
 
 namespace pesuite::checks {
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite::checks {
 

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "suite/environment.h"
-#include "suite/run.h"
+#include "run/environment.h"
+#include "run/run.h"
 
 namespace pesuite::cli {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "suite/cell.h"
+#include "cell/cell.h"
 
 namespace pesuite::cli {
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/guide_topics.h"
-#include "model/card.h"
+#include "plugin/card.h"
 
 namespace pesuite::cli {
 

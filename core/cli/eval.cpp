@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/checkpoint.h"
-#include "suite/attention_figure.h"
-#include "suite/cell.h"
-#include "suite/run.h"
+#include "report/figures/attention.h"
+#include "cell/cell.h"
+#include "run/run.h"
 
 namespace pesuite::cli {
 

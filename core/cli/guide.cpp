@@ -1,5 +1,5 @@
 // guide: which encoding to use, from what the libraries' cards say.
-#include "model/guide.h"
+#include "plugin/guide.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/guide_topics.h"
-#include "model/card.h"
+#include "plugin/card.h"
 
 namespace pesuite::cli {
 

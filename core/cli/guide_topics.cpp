@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/card.h"
+#include "plugin/card.h"
 
 namespace pesuite::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/guide.h"
+#include "plugin/guide.h"
 
 namespace pesuite::cli {
 

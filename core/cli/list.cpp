@@ -5,11 +5,11 @@
 
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "model/card.h"
-#include "model/library.h"
+#include "plugin/card.h"
+#include "plugin/library.h"
 #include "model/preset.h"
 #include "model/task.h"
-#include "suite/cell.h"
+#include "cell/cell.h"
 #include "suite/suite.h"
 
 namespace pesuite::cli {

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "suite/environment.h"
-#include "suite/progress.h"
-#include "suite/worker.h"
+#include "run/environment.h"
+#include "run/progress.h"
+#include "run/worker.h"
 
 namespace pesuite {
 namespace {

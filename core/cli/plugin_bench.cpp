@@ -6,8 +6,8 @@
 #include "bench/bench.h"
 #include "cli/arguments.h"
 #include "cli/plugin.h"
-#include "model/library.h"
-#include "suite/progress.h"
+#include "plugin/library.h"
+#include "run/progress.h"
 
 namespace pesuite::cli {
 

@@ -8,7 +8,7 @@
 #include "check/plugin_check.h"
 #include "cli/arguments.h"
 #include "cli/plugin.h"
-#include "suite/progress.h"
+#include "run/progress.h"
 
 namespace pesuite::cli {
 

@@ -3,7 +3,7 @@
 
 #include "cli/arguments.h"
 #include "cli/plugin.h"
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite::cli {
 

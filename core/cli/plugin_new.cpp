@@ -8,7 +8,7 @@
 #include "check/project.h"
 #include "cli/arguments.h"
 #include "cli/plugin.h"
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite::cli {
 

@@ -1,4 +1,4 @@
-#include "suite/report.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 

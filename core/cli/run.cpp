@@ -1,4 +1,4 @@
-#include "suite/run.h"
+#include "run/run.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "suite/keys.h"
-#include "suite/report.h"
-#include "suite/tune.h"
+#include "report/report.h"
+#include "run/tune.h"
 
 namespace pesuite::cli {
 

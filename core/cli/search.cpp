@@ -9,8 +9,8 @@
 #include "cli/arguments.h"
 #include "cli/checkpoint.h"
 #include "search/search.h"
-#include "suite/cell.h"
-#include "suite/run.h"
+#include "cell/cell.h"
+#include "run/run.h"
 
 namespace pesuite::cli {
 

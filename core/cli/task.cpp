@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "model/task_check.h"
+#include "check/task_check.h"
 
 namespace pesuite::cli {
 

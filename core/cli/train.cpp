@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "model/preset.h"
-#include "suite/one_off.h"
-#include "suite/run.h"
+#include "run/one_off.h"
+#include "run/run.h"
 #include "suite/suite.h"
 
 namespace pesuite::cli {

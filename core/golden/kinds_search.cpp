@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "golden/golden.h"
-#include "model/evolution.h"
+#include "search/evolution.h"
 
 namespace pesuite::golden {
 

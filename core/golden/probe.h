@@ -7,7 +7,7 @@
 
 #include "golden/rules.h"
 #include "golden/vector.h"
-#include "model/encoding.h"
+#include "encoding/encoding.h"
 
 namespace pesuite::golden {
 

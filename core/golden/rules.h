@@ -53,7 +53,7 @@
 #include <vector>
 
 #include "golden/vector.h"
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite {
 class Config;

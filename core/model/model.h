@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "model/composition.h"
+#include "encoding/composition.h"
 #include "tensor/tape.h"
 
 namespace pesuite {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/expression.h"
-#include "model/library.h"
+#include "encoding/expression.h"
+#include "plugin/library.h"
 
 namespace pesuite {
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/composition.h"
+#include "encoding/composition.h"
 #include "suite/config.h"
 #include "tensor/ops.h"
 

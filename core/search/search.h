@@ -1,5 +1,5 @@
 // Searches, on a trained model, for the numbers that divide the angles of an encoding's pairs: an
-// evolution (model/evolution.h) that begins where other encodings stand, seen by the angles that
+// evolution (search/evolution.h) that begins where other encodings stand, seen by the angles that
 // they turn pairs of features by. What it finds is no worse than any of them on its data, as long
 // as nothing else of the encoding is set.
 //
@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "model/encoding.h"
-#include "model/evolution.h"
+#include "encoding/encoding.h"
+#include "search/evolution.h"
 
 namespace pesuite {
 

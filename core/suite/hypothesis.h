@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "suite/config.h"
-#include "suite/report_data.h"
+#include "analysis/run_data.h"
 
 namespace pesuite {
 

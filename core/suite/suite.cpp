@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite {
 

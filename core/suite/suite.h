@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/evaluate.h"
-#include "model/extent.h"
+#include "encoding/extent.h"
 #include "model/preset.h"
 #include "model/probes.h"
 #include "model/train.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "model/library.h"
+#include "plugin/library.h"
 
 int main(int argc, char** argv) {
   try {

@@ -23,7 +23,7 @@ constexpr int major = PES_ABI_MAJOR, max_rank = PES_MAX_RANK, error_size = PES_E
 #undef PES_HAS
 #include <pesuite/pesuite.h>
 
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite::testing {
 namespace {

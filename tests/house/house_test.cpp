@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "model/library.h"
+#include "plugin/library.h"
 
 namespace pesuite::testing {
 namespace {

@@ -1,11 +1,11 @@
 // The algebra of encodings: grammar, canonical text, and what several encodings do together.
-#include "model/expression.h"
+#include "encoding/expression.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/composition.h"
+#include "encoding/composition.h"
 #include "tests/catalog.h"
 #include "tests/support.h"
 

@@ -1,13 +1,13 @@
 // The guide and the cards it reads: computed from descriptors, so tried on descriptors of our own
 // and on all that is built.
-#include "model/guide.h"
+#include "plugin/guide.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 
 #include "base/error.h"
-#include "model/card.h"
+#include "plugin/card.h"
 #include "tests/catalog.h"
 
 namespace pesuite::testing {

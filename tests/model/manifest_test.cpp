@@ -1,6 +1,6 @@
 // Manifests: what is written can be read, what is cut, edited or of another build is not taken for
 // what it was.
-#include "model/manifest.h"
+#include "plugin/manifest.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include "base/elf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "model/library.h"
+#include "plugin/library.h"
 #include "pesuite/random.hpp"
 #include "tests/scratch.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "model/encoding.h"
+#include "encoding/encoding.h"
 #include "tests/catalog.h"
 #include "tests/support.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "model/encoding.h"
+#include "encoding/encoding.h"
 #include "tests/catalog.h"
 #include "tests/scratch.h"
 #include "tests/support.h"

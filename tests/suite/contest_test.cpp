@@ -1,5 +1,5 @@
 // Who beats whom: the gate, ties, what diverged, one seed, ranks over tasks, and the sentences.
-#include "suite/contest.h"
+#include "analysis/contest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <pesuite/random.hpp>
 
-#include "suite/length_metrics.h"
-#include "suite/report_findings.h"
+#include "analysis/length_metrics.h"
+#include "report/findings.h"
 #include "tests/suite/run_data.h"
 
 namespace pesuite::testing {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "model/safetensors.h"
-#include "suite/record.h"
+#include "cell/record.h"
 #include "tests/suite/report_fixture.h"
 
 namespace pesuite::testing {

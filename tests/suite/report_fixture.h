@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "suite/report.h"
-#include "suite/report_data.h"
+#include "report/report.h"
+#include "analysis/run_data.h"
 #include "tests/scratch.h"
 
 namespace pesuite::testing {

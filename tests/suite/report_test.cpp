@@ -1,13 +1,13 @@
 // Reports from records alone: what tables say, what they never hide, figures that cannot be harmed.
-#include "suite/report.h"
+#include "report/report.h"
 
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "suite/figure.h"
-#include "suite/report_numbers.h"
-#include "suite/report_tables.h"
-#include "suite/report_text.h"
+#include "report/figure.h"
+#include "analysis/numbers.h"
+#include "report/tables.h"
+#include "report/text.h"
 #include "tests/suite/report_fixture.h"
 
 namespace pesuite::testing {

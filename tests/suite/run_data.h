@@ -5,9 +5,9 @@
 #include <cmath>
 #include <string>
 
-#include "suite/report_data.h"
-#include "suite/report_tables.h"
-#include "suite/statistics.h"
+#include "analysis/run_data.h"
+#include "report/tables.h"
+#include "analysis/statistics.h"
 
 namespace pesuite::testing {
 

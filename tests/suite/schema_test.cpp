@@ -25,7 +25,7 @@ Plain load(const fs::path& path) {
   return Plain::parse(read_file(path));
 }
 Plain load_schema(const std::string& name) {
-  return load(fs::path(PESUITE_TEST_DIR) / "../core/suite" / name);
+  return load(fs::path(PESUITE_TEST_DIR) / "../core/schemas" / name);
 }
 
 class Schema {

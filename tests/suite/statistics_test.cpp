@@ -1,6 +1,6 @@
 // Statistics against published tables, against closed forms and against simulation: what a rule
 // costs in false alarms and finds in true differences.
-#include "suite/statistics.h"
+#include "analysis/statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

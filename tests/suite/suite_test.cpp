@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "suite/plan.h"
+#include "plan/plan.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
 

@@ -1,5 +1,5 @@
 // Learning rates: one grid for all encodings, chosen by validation loss with seeds of their own.
-#include "suite/tune.h"
+#include "run/tune.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // check_task passes on every task of ours and names what is wrong with each broken one.
-#include "model/task_check.h"
+#include "check/task_check.h"
 
 #include <set>
 
-#include "model/guess.h"
+#include "check/guess.h"
 
 #include "tests/tasks/tasks.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "model/task_check.h"
+#include "check/task_check.h"
 #include "tasks/corpus/text_leaks.h"
 #include "tasks/corpus/text_source.h"
 #include "tests/scratch.h"

@@ -1,0 +1,409 @@
+// Hypotheses against records: each side of a comparison is computed seed by seed, and the paired
+// differences are tested as docs/statistics.md says.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <pesuite/random.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "analysis/contest.h"
+#include "suite/hypothesis.h"
+#include "analysis/length_metrics.h"
+#include "report/findings.h"
+#include "report/tables.h"
+#include "analysis/statistics.h"
+
+namespace pesuite {
+
+std::string_view judgement_name(Judgement j) {
+  switch (j) {
+    case Judgement::holds: return "holds";
+    case Judgement::refuted: return "refuted";
+    case Judgement::undecided: break;
+  }
+  return "undecided";
+}
+
+namespace {
+
+// Metrics of problems that lie between 0 and 1, the most.
+bool is_share(const std::string& metric) {
+  return metric == "acc" || metric == "em" || metric == "score" || metric == "candidate_acc" ||
+         metric == "candidate_em" || metric == "mrr";
+}
+bool higher_is_better(const std::string& metric) {
+  return is_share(metric) || metric == "context_use";
+}
+
+// ----------------------------------------------------------------- a quantity of each seed
+
+// Encodings under other names, for the pairs that a comparison's pair belongs to.
+using Renaming = std::map<std::string, std::string>;
+
+class Evaluator {
+ public:
+  Evaluator(const RunData& run, const Renaming& names, std::set<std::string>* missing)
+      : run_(run), names_(names), missing_(missing) {}
+
+  double value(const Term& t, std::uint64_t seed) const {
+    const auto part = [&](std::size_t i) { return value(t.parts[i], seed); };
+    switch (t.kind) {
+      case Term::Kind::number: return t.value;
+      case Term::Kind::quantity: return quantity(t, seed);
+      case Term::Kind::negate: return -part(0);
+      case Term::Kind::add: return part(0) + part(1);
+      case Term::Kind::subtract: return part(0) - part(1);
+      case Term::Kind::multiply: return part(0) * part(1);
+      case Term::Kind::divide: return part(0) / part(1);
+      case Term::Kind::magnitude: return std::abs(part(0));
+      case Term::Kind::logarithm: return std::log(part(0));
+      case Term::Kind::exponential: return std::exp(part(0));
+      case Term::Kind::minimum:
+      case Term::Kind::maximum:
+      case Term::Kind::mean: return several(t, seed);
+    }
+    return Number::none;
+  }
+
+ private:
+  double several(const Term& t, std::uint64_t seed) const {
+    double sum = 0, low = Number::infinite, high = -Number::infinite;
+    for (const Term& p : t.parts) {
+      const double x = value(p, seed);
+      if (std::isnan(x)) return x;
+      sum += x, low = std::min(low, x), high = std::max(high, x);
+    }
+    if (t.kind == Term::Kind::mean) return sum / static_cast<double>(t.parts.size());
+    return t.kind == Term::Kind::minimum ? low : high;
+  }
+
+  // Mean over the tasks that it speaks of; not a number where one of them lacks it.
+  double quantity(const Term& t, std::uint64_t seed) const {
+    const Quantity& q = t.quantity;
+    double sum = 0, n = 0;
+    for (const TaskData& task : run_.tasks) {
+      if (!q.task.empty() && !glob_match(q.task, task.task)) continue;
+      if (!q.model.empty() && !glob_match(q.model, task.model)) continue;
+      if (q.train_length > 0 && q.train_length != task.train_length) continue;
+      sum += at_task(t, task, seed);
+      ++n;
+    }
+    if (n == 0) note(fmt::format("no task has {}", t.text));
+    return n == 0 ? Number::none : sum / n;
+  }
+
+  double at_task(const Term& t, const TaskData& task, std::uint64_t seed) const {
+    const Quantity& q = t.quantity;
+    const auto renamed = names_.find(q.encoding);
+    const std::string& id = renamed == names_.end() ? q.encoding : renamed->second;
+    const auto e = std::find(run_.encodings.begin(), run_.encodings.end(), id);
+    const CellData* c = e == run_.encodings.end()
+                            ? nullptr
+                            : task.cell(static_cast<std::size_t>(e - run_.encodings.begin()), seed);
+    if (c == nullptr || (c->status != "ok" && c->status != "diverged")) {
+      note(fmt::format("{} on {}, seed {}: {}", id, task.task, seed,
+                       c == nullptr ? "no record" : c->status));
+      return Number::none;
+    }
+    const double x = of_cell(q, task, *c);
+    if (!std::isnan(x)) return x;
+    if (c->status == "diverged" || undefined(q, task, *c))  // worse than any other
+      return !higher_is_better(q.metric) ? Number::infinite
+             : q.metric == "context_use" ? -Number::infinite
+                                         : 0;
+    note(fmt::format("{} was not recorded on {}, seed {}", t.text, task.task, seed));
+    return x;
+  }
+
+  int length_of(const Quantity& q, const TaskData& t) const {
+    return static_cast<int>(std::lround(q.multiple ? q.length * t.train_length : q.length));
+  }
+  std::string protocol_of(const Quantity& q, const TaskData& t) const {
+    return q.protocol.empty() ? main_protocol(t) : q.protocol;
+  }
+
+  // Recorded, and not a number: a result, not a gap.
+  bool undefined(const Quantity& q, const TaskData& t, const CellData& c) const {
+    const Number* n = c.find(whole("nll", protocol_of(q, t), length_of(q, t)));
+    return t.corpus && n != nullptr && std::isnan(n->value);
+  }
+
+  double of_cell(const Quantity& q, const TaskData& t, const CellData& c) const {
+    const int length = length_of(q, t);
+    const std::string protocol = protocol_of(q, t);
+    if (q.metric == "context_use") return context_use(t, c, protocol, length);
+    if (q.metric == "untrained") return at(c, whole("untrained", "", length));
+    if (t.corpus) {
+      Place p = whole(q.metric == "ppl" ? "nll" : q.metric, protocol, length);
+      p.bucket = q.bucket == "all" ? "" : q.bucket;
+      return q.metric == "ppl" ? std::exp(at(c, p)) : at(c, p);
+    }
+    return of_problem(q, t, c, length);
+  }
+
+  static double at(const CellData& c, const Place& p) {
+    const Number* n = c.find(p);
+    return n == nullptr ? Number::none : n->value;
+  }
+
+  double of_problem(const Quantity& q, const TaskData& t, const CellData& c, int length) const {
+    double sum = 0, n = 0;
+    for (const Setting& s : t.settings) {
+      if (s.length != length || !on_axes(q, t, s)) continue;
+      std::string bucket = q.bucket.empty() && s.seen && s.unseen ? "unseen" : q.bucket;
+      const bool parts = s.seen && s.unseen;
+      if ((!parts && bucket != "recall") || bucket == "all") bucket.clear();  // one part is all
+      if ((q.bucket == "seen" && !s.seen) || (q.bucket == "unseen" && !s.unseen)) continue;
+      Place p = accuracy_place({&s, bucket, ""});
+      if (q.metric != "acc" && q.metric != "score") p.bucket.clear(), p.metric = q.metric;
+      if (q.metric == "ppl") p.metric = "nll";
+      double x = at(c, p);
+      if (q.metric == "score") {
+        const double chance = chance_of(t, {&s, bucket, ""});
+        x = above_chance(x, chance);
+      }
+      sum += x, ++n;
+    }
+    const double mean = n == 0 ? Number::none : sum / n;
+    return q.metric == "ppl" ? std::exp(mean) : mean;
+  }
+
+  static bool on_axes(const Quantity& q, const TaskData& t, const Setting& s) {
+    return std::all_of(q.axes.begin(), q.axes.end(), [&](const auto& wanted) {
+      return std::any_of(s.axes.begin(), s.axes.end(), [&](const auto& axis) {
+        return axis.first == wanted.first && (t.label(axis.first, axis.second) == wanted.second ||
+                                              format_number(axis.second) == wanted.second);
+      });
+    });
+  }
+
+  void note(const std::string& what) const {
+    if (missing_ != nullptr) missing_->insert(what);
+  }
+
+  const RunData& run_;
+  const Renaming& names_;
+  std::set<std::string>* missing_;
+};
+
+// ----------------------------------------------------------------------- one comparison
+
+// What a comparison speaks of.
+struct Subject {
+  std::set<std::string> encodings, metrics, tasks;
+  bool plain = true;  // no arithmetic: two values of one kind are compared
+
+  explicit Subject(const Comparison& c) { collect(c.left), collect(c.right); }
+  bool is_about(const std::string& task) const {
+    return std::any_of(tasks.begin(), tasks.end(), [&](const std::string& pattern) {
+      return pattern.empty() || glob_match(pattern, task);
+    });
+  }
+
+ private:
+  void collect(const Term& t) {
+    for (const Term& p : t.parts) collect(p);
+    if (t.kind == Term::Kind::quantity)
+      encodings.insert(t.quantity.encoding), metrics.insert(t.quantity.metric),
+          tasks.insert(t.quantity.task);
+    else if (t.kind != Term::Kind::mean && t.kind != Term::Kind::minimum &&
+             t.kind != Term::Kind::maximum)
+      plain = false;
+  }
+};
+
+// The effect that matters between two plain values; where numbers stand in the text, they say it.
+double margin_of(const Subject& s) {
+  if (!s.plain || s.metrics.size() != 1) return 0;
+  const std::string& m = *s.metrics.begin();
+  if (m == "nll" || m == "regret" || m == "optimum") return 0.02;
+  return is_share(m) ? 0.05 : 0;
+}
+
+struct Sides {
+  std::vector<std::uint64_t> seeds;
+  std::vector<double> left, right, difference;  // inf - inf counts as 0
+  bool finite = true;
+};
+
+Sides sides_of(const RunData& run, const Comparison& c, const Renaming& names,
+               std::set<std::string>* missing) {
+  const Evaluator evaluate(run, names, missing);
+  Sides out;
+  for (const std::uint64_t seed : run.seeds) {
+    const double l = evaluate.value(c.left, seed), r = evaluate.value(c.right, seed);
+    if (std::isnan(l) || std::isnan(r)) continue;
+    out.seeds.push_back(seed), out.left.push_back(l), out.right.push_back(r);
+    const double d = l - r;
+    out.finite &= std::isfinite(d);
+    out.difference.push_back(std::isnan(d) ? 0 : d);
+  }
+  return out;
+}
+
+// Variance that the same comparison has between other encodings of the run.
+double family_variance(const RunData& run, const Comparison& c, const Subject& subject) {
+  const std::vector<std::string> own(subject.encodings.begin(), subject.encodings.end());
+  constexpr std::size_t most = 2;  // encodings in one comparison; more have too many companions
+  if (own.size() > most) return Number::none;
+  std::vector<Differences> family;
+  const auto add = [&](const Renaming& names) {
+    Sides s = sides_of(run, c, names, nullptr);
+    if (s.finite) family.push_back(std::move(s.difference));
+  };
+  for (const std::string& a : run.encodings) {
+    if (own.size() == 1) add({{own[0], a}});
+    for (const std::string& b : run.encodings)
+      if (own.size() == 2 && a != b) add({{own[0], a}, {own[1], b}});
+  }
+  return family.size() < 3 ? Number::none : prior_variance(family);
+}
+
+// One-sided p-values of "the difference lies above" and "below" a bound.
+struct Tails {
+  std::function<double(double)> above, below;
+};
+
+Tails by_signs(const std::vector<double>& d) {
+  const auto count = [d](auto better, double bound) {
+    std::size_t wins = 0, losses = 0;
+    for (const double x : d) wins += better(x, bound) ? 1 : 0, losses += better(bound, x) ? 1 : 0;
+    return sign_test(wins, losses);
+  };
+  return {[count](double m) { return count(std::greater<>(), m); },
+          [count](double m) { return count(std::less<>(), m); }};
+}
+
+Tails by_bootstrap(Bootstrap b) {
+  const auto share = [b](auto holds) {
+    const auto n = std::count_if(b.draws.begin(), b.draws.end(), holds);
+    return static_cast<double>(n + 1) / static_cast<double>(b.draws.size() + 1);
+  };
+  return {[share](double m) { return share([m](double x) { return x <= m; }); },
+          [share](double m) { return share([m](double x) { return x >= m; }); }};
+}
+
+// p-values that a relation holds, and that it does not, for d = left - right and margin m.
+// "a < b" claims a difference that matters: it holds where d < 0 is shown and the mean reaches the
+// margin, and is refuted where d > -m is shown. "a <= b" is the negation of "b < a".
+struct Claim {
+  double p_holds = 1, p_refuted = 1;
+  bool satisfied = false;
+};
+
+Claim claim(Comparison::Relation r, double mean, double m, const Tails& t) {
+  switch (r) {
+    case Comparison::Relation::less: return {t.below(0), t.above(-m), mean < 0 && mean <= -m};
+    case Comparison::Relation::greater: return {t.above(0), t.below(m), mean > 0 && mean >= m};
+    case Comparison::Relation::less_equal: {
+      const bool violated = mean > 0 && mean >= m;
+      return {t.below(m), t.above(0), !violated};
+    }
+    case Comparison::Relation::greater_equal: {
+      const bool violated = mean < 0 && mean <= -m;
+      return {t.above(-m), t.below(0), !violated};
+    }
+    case Comparison::Relation::equal:
+      return {std::max(t.above(-m), t.below(m)),
+              std::min(1.0, 2 * std::min(t.above(0), t.below(0))),
+              std::abs(mean) < m || (m == 0 && mean == 0)};
+  }
+  return {};
+}
+
+Evidence examine(const RunData& run, const Hypothesis& h, const Comparison& c) {
+  const Subject subject(c);
+  Evidence e;
+  e.text = c.text();
+  e.margin = std::isnan(h.margin) ? margin_of(subject) : h.margin;
+  std::set<std::string> missing;
+  const Sides s = sides_of(run, c, {}, &missing);
+  e.missing.assign(missing.begin(), missing.end());
+  e.seeds = s.seeds, e.left = s.left, e.right = s.right;
+  if (s.seeds.empty()) return e;
+  const auto mean = [](const std::vector<double>& x) {
+    double sum = 0;
+    for (const double v : x) sum += v;
+    return sum / static_cast<double>(x.size());
+  };
+  e.left_mean = mean(s.left), e.right_mean = mean(s.right);
+  e.difference = s.finite ? mean(s.difference) : median(s.difference);
+  Tails tails;
+  if (!s.finite) {
+    e.test = "sign test";
+    tails = by_signs(s.difference);
+  } else if (s.seeds.size() >= bootstrap_seeds) {
+    e.test = "paired bootstrap";
+    const std::vector<double> none(s.seeds.size(), Number::none);
+    const Bootstrap b = hierarchical_bootstrap(s.difference, none, pes::hash64(e.text));
+    e.low = b.interval(0.95).low, e.high = b.interval(0.95).high;
+    tails = by_bootstrap(b);
+  } else {
+    const FamilyTest f = test_in_family(s.difference, family_variance(run, c, subject));
+    const PairedTest t = f.test;
+    if (!t.possible()) {
+      e.test = "none, one seed is no test";
+      e.satisfied = claim(c.relation, e.difference, e.margin, by_signs(s.difference)).satisfied;
+      return e;
+    }
+    e.test = f.name;
+    e.low = t.interval().low, e.high = t.interval().high;
+    e.needed = t.seeds_needed(0, 2 * h.alpha);
+    tails = {[t](double m) { return t.p_above(m); }, [t](double m) { return t.p_below(m); }};
+  }
+  const Claim r = claim(c.relation, e.difference, e.margin, tails);
+  e.p_holds = r.p_holds, e.p_refuted = r.p_refuted, e.satisfied = r.satisfied;
+  return e;
+}
+
+// Encodings that did not learn a task that the hypothesis speaks of: what they do beyond the
+// training length says little.
+std::vector<std::string> unlearned(const RunData& run, const Hypothesis& h) {
+  std::set<std::string> out;
+  for (const Comparison& c : h.comparisons) {
+    const Subject subject(c);
+    for (const TaskData& t : run.tasks)
+      for (const std::size_t e : t.encodings)
+        if (subject.encodings.contains(run.encodings[e]) && subject.is_about(t.task) &&
+            learned(t, e) == Learned::no)
+          out.insert(fmt::format("{} did not learn {} where it was trained (wanted: {})",
+                                 run.encodings[e], t.task, learned_criterion(t)));
+  }
+  return {out.begin(), out.end()};
+}
+
+}  // namespace
+
+std::vector<Judged> judge(const RunData& run, const std::vector<Hypothesis>& all) {
+  std::vector<Judged> out;
+  std::vector<double> holds, refuted;
+  for (const Hypothesis& h : all) {
+    Judged j;
+    j.hypothesis = h;
+    j.notes = unlearned(run, h);
+    double largest = 0, smallest = 1;  // all must hold; one that fails refutes
+    for (const Comparison& c : h.comparisons) {
+      j.evidence.push_back(examine(run, h, c));
+      const Evidence& e = j.evidence.back();
+      largest = std::max(largest, e.satisfied ? e.p_holds : 1.0);
+      if (!e.satisfied) smallest = std::min(smallest, e.p_refuted);
+    }
+    holds.push_back(largest);
+    refuted.push_back(std::min(1.0, smallest * static_cast<double>(h.comparisons.size())));
+    out.push_back(std::move(j));
+  }
+  const auto adjusted_holds = holm(holds), adjusted_refuted = holm(refuted);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Judged& j = out[i];
+    j.p_holds = adjusted_holds[i], j.p_refuted = adjusted_refuted[i];
+    if (j.p_holds < j.hypothesis.alpha)
+      j.judgement = Judgement::holds;
+    else if (j.p_refuted < j.hypothesis.alpha)
+      j.judgement = Judgement::refuted;
+  }
+  return out;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,421 @@
+#include "analysis/run_data.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "suite/config.h"
+#include "cell/record.h"
+
+namespace pesuite {
+
+namespace {
+
+// Fields of records that may be damaged: another type counts as absent.
+const Json* field(const Json& j, const char* key) {
+  if (!j.is_object()) return nullptr;
+  const auto it = j.find(key);
+  return it == j.end() ? nullptr : &*it;
+}
+std::string text(const Json& j, const char* key) {
+  const Json* f = field(j, key);
+  return f != nullptr && f->is_string() ? f->get<std::string>() : std::string();
+}
+double number(const Json& j, const char* key, double otherwise = Number::none) {
+  const Json* f = field(j, key);
+  return f != nullptr && f->is_number() ? f->get<double>() : otherwise;
+}
+std::int64_t integer(const Json& j, const char* key) {
+  return static_cast<std::int64_t>(std::clamp(number(j, key, 0), -9e15, 9e15));
+}
+const Json& list(const Json& j, const char* key) {
+  static const Json nothing = Json::array();
+  const Json* f = field(j, key);
+  return f != nullptr && f->is_array() ? *f : nothing;
+}
+
+template <class T>
+std::size_t index_of(std::vector<T>& all, const T& one) {
+  const auto it = std::find(all.begin(), all.end(), one);
+  if (it != all.end()) return static_cast<std::size_t>(it - all.begin());
+  all.push_back(one);
+  return all.size() - 1;
+}
+
+Number number_of(const Json& j) {
+  Number n;
+  n.value =
+      text(j, "status") == "inf" ? std::numeric_limits<double>::infinity() : number(j, "value");
+  n.standard_error = number(j, "stderr");
+  n.low = number(j, "low"), n.high = number(j, "high"), n.chance = number(j, "chance");
+  n.n = integer(j, "n"), n.count = integer(j, "count");
+  return n;
+}
+
+Place place_of(const Json& record, const Json& coords) {
+  Place p;
+  p.metric = text(record, "metric");
+  for (const auto& [key, value] : coords.items()) {
+    if (value.is_string()) {
+      if (key == "protocol") p.protocol = value.get<std::string>();
+      if (key == "bucket") p.bucket = value.get<std::string>();
+    } else if (value.is_number()) {
+      const auto whole = [&] { return static_cast<int>(value.get<double>()); };
+      if (key == "eval_len")
+        p.length = whole();
+      else if (key == "pos_lo" || key == "dist_lo")
+        p.from = whole();
+      else if (key == "pos_hi" || key == "dist_hi")
+        p.to = whole();
+      else if (key != "train_len")
+        p.axes.emplace_back(key, value.get<double>());
+    }
+  }
+  return p;
+}
+
+// Puts records where they belong, one after the other.
+class Sorter {
+ public:
+  explicit Sorter(RunData& run) : run_(run) {}
+
+  // False when the record lacks what every record has.
+  bool add(const Json& j) {
+    const Json* encoding = field(j, "encoding");
+    const Json* coords = field(j, "coords");
+    const Json* seed = field(j, "seed");
+    if (encoding == nullptr || text(*encoding, "id").empty() || text(j, "task").empty() ||
+        coords == nullptr || !coords->is_object() || seed == nullptr || !seed->is_number())
+      return false;
+    const std::size_t e = index_of(run_.encodings, text(*encoding, "id"));
+    note_context(j, *encoding, e);
+    TaskData& t = task_of(j, static_cast<int>(integer(*coords, "train_len")));
+    CellData& c = cell_of(t, j, e, seed->get<std::uint64_t>());
+    if (text(j, "part") == "failure")
+      c.status = text(j, "status"), c.reason = text(j, "reason");
+    else if (coords->contains("mix"))
+      return true;  // of a task that is only trained on: its records stand for themselves
+    else if (coords->contains("probe"))
+      c.probes[place_of(j, *coords)] = number_of(j);
+    else if (text(j, "split") == "train" || text(j, "split") == "val")
+      add_training(c, j);
+    else
+      add_evaluation(t, c, j, *coords);
+    return true;
+  }
+
+ private:
+  void note_context(const Json& j, const Json& encoding, std::size_t e) {
+    if (run_.suite.empty()) run_.suite = text(j, "suite");
+    run_.expressions.resize(run_.encodings.size());
+    run_.plugins.resize(run_.encodings.size());
+    run_.expressions[e] = text(encoding, "expr");
+    if (run_.plugins[e].empty())
+      for (const Json& p : list(encoding, "plugins")) {
+        const std::string build = text(p, "build");
+        if (!run_.plugins[e].empty()) run_.plugins[e] += "; ";
+        run_.plugins[e] += fmt::format("{} {}{}", text(p, "id"), text(p, "version"),
+                                       build.empty() ? "" : ", build " + build.substr(0, 15));
+      }
+    run_.models.insert(text(j, "model"));
+    run_.seeds.insert(static_cast<std::uint64_t>(integer(j, "seed")));
+    run_.last_record = std::max(run_.last_record, text(j, "ts"));
+    if (const auto b = text(j, "backend"); !b.empty()) run_.backends.insert(b);
+    if (const auto p = text(j, "precision"); !p.empty()) run_.precisions.insert(p);
+    if (const auto d = text(j, "determinism"); !d.empty()) run_.determinisms.insert(d);
+    if (const auto p = text(j, "path"); !p.empty() && p != "none") run_.paths.insert(p);
+  }
+
+  TaskData& task_of(const Json& j, int train_length) {
+    const std::string task = text(j, "task"), model = text(j, "model");
+    const auto it = std::find_if(run_.tasks.begin(), run_.tasks.end(), [&](const TaskData& t) {
+      return t.task == task && t.model == model && t.train_length == train_length;
+    });
+    if (it != run_.tasks.end()) return *it;
+    TaskData t;
+    t.task = task, t.model = model, t.train_length = train_length;
+    t.expression = text(j, "task_expr"), t.version = text(j, "task_version");
+    return run_.tasks.emplace_back(std::move(t));
+  }
+
+  CellData& cell_of(TaskData& t, const Json& j, std::size_t e, std::uint64_t seed) {
+    CellData& c = t.cells[{e, seed}];
+    const std::string id = text(j, "cell");
+    if (!c.id.empty() && c.id != id) {  // trained again, by other plugins or another program
+      run_.notes.push_back(fmt::format(
+          "{} on {}, seed {}, was recorded as cell {} and later as {}: the later is shown",
+          run_.encodings[e], t.task, seed, c.id, id));
+      c = {};
+    }
+    c.id = id;
+    if (c.path.empty() || c.path == "none") c.path = text(j, "path");
+    return c;
+  }
+
+  static void add_training(CellData& c, const Json& j) {
+    const std::string metric = text(j, "metric");
+    const Number n = number_of(j);
+    const std::int64_t step = integer(j, "step");
+    c.steps = std::max(c.steps, step);
+    c.tokens = std::max(c.tokens, integer(j, "tokens"));
+    c.train_seconds = std::max(c.train_seconds, number(j, "wall_s", 0));
+    static const std::set<std::string> costs = {"parameters", "encoding_parameters", "tokens_per_s",
+                                                "peak_memory"};
+    if (costs.contains(metric)) {
+      c.costs[metric] = n.value;
+      return;
+    }
+    if (metric == "nll" && text(j, "status") != "ok") {
+      c.status = "diverged";
+      c.reason = fmt::format("loss {} at step {}", text(j, "status"), step);
+    }
+    if (metric == "nll" || metric == "acc")
+      c.curves[text(j, "split") + " " + metric][step] = n.value;
+  }
+
+  void add_evaluation(TaskData& t, CellData& c, const Json& j, const Json& coords) {
+    Place p = place_of(j, coords);
+    if (text(j, "status") == "diverged") {
+      if (c.status == "ok") c.status = "diverged";
+      if (c.reason.empty()) c.reason = "training did not stay finite";
+      index_of(t.lengths, p.length);
+      return;
+    }
+    index_of(t.lengths, p.length);
+    if (!p.protocol.empty()) {
+      t.corpus = true;
+      index_of(t.protocols, p.protocol);
+    } else if (p.metric != "untrained") {
+      t.problem = true;
+      add_setting(t, p, text(j, "split") == "id");
+    }
+    c.evals[std::move(p)] = number_of(j);
+  }
+
+  static void add_setting(TaskData& t, const Place& p, bool trained) {
+    auto it = std::find_if(t.settings.begin(), t.settings.end(), [&](const Setting& s) {
+      return s.length == p.length && s.axes == p.axes;
+    });
+    if (it == t.settings.end())
+      it = t.settings.insert(it, {p.length, p.axes, trained, false, false});
+    it->seen |= p.bucket == "seen";
+    it->unseen |= p.bucket == "unseen";
+  }
+
+  RunData& run_;
+};
+
+// ------------------------------------------------------- what stands beside the records
+
+Json read_suite(const fs::path& file, RunData& run) {
+  if (!fs::exists(file)) return nullptr;
+  Problems problems;
+  const Config config = Config::from_toml(file, problems);
+  for (const std::string& p : problems.list()) run.notes.push_back(p);
+  return config.root();
+}
+
+Json read_json(const fs::path& file, RunData& run) {
+  if (!fs::exists(file)) return nullptr;
+  Json j = Json::parse(read_file(file), nullptr, false);
+  if (!j.is_discarded()) return j;
+  run.notes.push_back(fmt::format("{}: not JSON, not used", file.string()));
+  return nullptr;
+}
+
+// What a plan says about how a task was trained.
+std::string training_of(const Json& config, bool tuned) {
+  const Json* train = field(config, "train");
+  if (train == nullptr || !train->is_object()) return "";
+  const Json* optimizer = field(*train, "optimizer");
+  const Json* schedule = field(*train, "schedule");
+  std::string out =
+      fmt::format("{} steps of {} sequences", integer(*train, "steps"), integer(*train, "batch"));
+  if (optimizer != nullptr)
+    out += fmt::format(", {} at {}", text(*optimizer, "name"),
+                       tuned ? "the learning rate chosen for each encoding"
+                             : "learning rate " + format_number(number(*optimizer, "lr")));
+  if (schedule != nullptr) out += fmt::format(" ({} schedule)", text(*schedule, "kind"));
+  if (const Json* lengths = field(*train, "lengths"); lengths != nullptr)
+    out += fmt::format(", lengths {} from {}", text(*lengths, "kind"), integer(*lengths, "min"));
+  for (const Json& m : list(config, "mix"))
+    out += fmt::format(", {:.4g} % of the examples {}", 100 * number(m, "share"), text(m, "task"));
+  return out;
+}
+
+// Ids of encodings, tasks and models in the order of the suite, where files beside the records
+// tell.
+struct Order {
+  std::vector<std::string> encodings, tasks, models;
+
+  Order(const Json& suite, const Json& plan) {
+    std::size_t number = 0;
+    for (const Json& e : list(suite, "encoding")) index_of(encodings, element_name(e, number++));
+    number = 0;
+    for (const Json& t : list(suite, "task")) index_of(tasks, element_name(t, number++));
+    for (const Json& c : list(plan, "cells")) {
+      index_of(encodings, text(c, "encoding"));
+      index_of(tasks, text(c, "task"));
+      index_of(models, text(c, "model"));
+    }
+  }
+};
+
+// Cells that are planned and have no record are counted among the seeds and encodings of a task.
+void use_plan(const Json& plan, const fs::path& folder, RunData& run) {
+  for (const Json& c : list(plan, "cells")) {
+    ++run.planned;
+    const Json* config = field(c, "config");
+    const Json* train = config == nullptr ? nullptr : field(*config, "train");
+    const Json* seed = field(c, "seed");
+    if (train == nullptr || seed == nullptr || !seed->is_number()) continue;
+    for (TaskData& t : run.tasks) {
+      if (t.task != text(c, "task") || t.model != text(c, "model") ||
+          t.train_length != integer(*train, "train_len"))
+        continue;
+      index_of(t.seeds, seed->get<std::uint64_t>());
+      index_of(t.encodings, index_of(run.encodings, text(c, "encoding")));
+      if (t.family.empty()) t.family = text(c, "family");
+      if (t.training.empty()) t.training = training_of(*config, run.tuning.is_object());
+      for (const Json& e : list(c, "evals")) {
+        const MapsFile m{
+            folder / "attention" /
+                maps_name(text(c, "encoding"), t.task, t.model, seed->get<std::uint64_t>(),
+                          static_cast<int>(integer(e, "eval_len")), text(e, "part")),
+            index_of(run.encodings, text(c, "encoding")), seed->get<std::uint64_t>(),
+            static_cast<int>(integer(e, "eval_len"))};
+        if (fs::exists(m.file)) t.maps.push_back(m);
+      }
+    }
+  }
+  run.expressions.resize(run.encodings.size());
+  run.plugins.resize(run.encodings.size());
+}
+
+// Names of axis values: the suite has the names and the plan the values, in the same order.
+void use_labels(const Json& suite, const Json& plan, RunData& run) {
+  for (const Json& e : list(suite, "eval")) {
+    const Json* axes = field(e, "axes");
+    if (axes == nullptr || !axes->is_object()) continue;
+    const std::string of = text(e, "task");
+    const bool all = of.empty() || of == "*";
+    for (const Json& c : list(plan, "cells")) {
+      if ((!all && of != text(c, "task")) || list(c, "evals").empty()) continue;
+      const Json* values = field(list(c, "evals")[0], "axes");
+      for (const auto& [axis, names] : axes->items()) {
+        if (values == nullptr || !names.is_array()) continue;
+        const Json& numbers = list(*values, axis.c_str());
+        if (numbers.size() != names.size()) continue;
+        for (TaskData& t : run.tasks)
+          for (std::size_t i = 0; i < names.size() && t.task == text(c, "task"); ++i)
+            if (names[i].is_string() && numbers[i].is_number())
+              t.labels[axis][numbers[i].get<double>()] = names[i].get<std::string>();
+      }
+    }
+  }
+}
+
+void use_weights(const Json& suite, RunData& run) {
+  std::size_t i = 0;
+  for (const Json& e : list(suite, "task")) {
+    const std::string name = element_name(e, i++);
+    for (TaskData& t : run.tasks)
+      if (t.task == name) t.weight = number(e, "weight", 0);
+  }
+}
+
+void settle(TaskData& t, RunData& run) {
+  if (t.family.empty()) t.family = t.plugin_name();
+  for (const auto& [key, cell] : t.cells) {
+    index_of(t.encodings, key.first);
+    index_of(t.seeds, key.second);
+    ++run.cells;
+  }
+  std::sort(t.encodings.begin(), t.encodings.end());
+  std::sort(t.seeds.begin(), t.seeds.end());
+  std::sort(t.lengths.begin(), t.lengths.end());
+  std::stable_sort(t.settings.begin(), t.settings.end(), [](const Setting& a, const Setting& b) {
+    return std::pair(!a.trained, a.length) < std::pair(!b.trained, b.length);
+  });
+}
+
+}  // namespace
+
+const Number* CellData::find(const Place& p) const {
+  const auto it = evals.find(p);
+  return it == evals.end() ? nullptr : &it->second;
+}
+
+const CellData* TaskData::cell(std::size_t encoding, std::uint64_t seed) const {
+  const auto it = cells.find({encoding, seed});
+  return it == cells.end() ? nullptr : &it->second;
+}
+
+bool TaskData::has(const std::string& metric) const {
+  for (const auto& [key, cell] : cells)
+    for (const auto& [place, value] : cell.evals)
+      if (place.metric == metric) return true;
+  return false;
+}
+
+std::string TaskData::plugin_name() const {
+  return expression.substr(0, expression.find('('));
+}
+
+std::string TaskData::multiple(int length) const {
+  if (train_length <= 0) return "";
+  return fmt::format("{:.3g}x", static_cast<double>(length) / train_length);
+}
+
+std::string TaskData::label(const std::string& axis, double value) const {
+  if (const auto named = labels.find(axis); named != labels.end())
+    if (const auto it = named->second.find(value); it != named->second.end()) return it->second;
+  return format_number(value);
+}
+
+std::string TaskData::name(const Setting& s) const {
+  std::string out = fmt::format("{} ({})", s.length, multiple(s.length));
+  for (const auto& [axis, value] : s.axes) out += fmt::format(", {} {}", axis, label(axis, value));
+  return out;
+}
+
+RunData read_run(const fs::path& folder) {
+  RunData run;
+  run.folder = fs::weakly_canonical(folder).filename().string();  // also of "." and "runs/x/"
+  const fs::path file = folder / "records.jsonl";
+  if (!fs::exists(file)) fail(Exit::data, "{} is not there: nothing to report", file.string());
+  const Records records = read_records(file);
+  run.notes = records.notes;
+  const Json suite = read_suite(folder / "suite.resolved.toml", run);
+  const Json plan = read_json(folder / "plan.json", run);
+  run.environment = read_json(folder / "env.json", run);
+  run.tuning = read_json(folder / "tuning.json", run);
+  run.suite = text(suite, "name");
+  run.about = text(suite, "about");
+  if (const Json* h = field(suite, "hypothesis"); h != nullptr) run.hypotheses = *h;
+  Order order(suite, plan);
+  run.encodings = order.encodings;
+  Sorter sorter(run);
+  std::size_t bad = 0;
+  for (const Json& j : records.all) bad += sorter.add(j) ? 0 : 1;
+  if (bad > 0)
+    run.notes.push_back(
+        fmt::format("{}: {} lines lack what every record has and are skipped", file.string(), bad));
+  if (run.tasks.empty()) fail(Exit::data, "{} holds no record", file.string());
+  use_plan(plan, folder, run);
+  use_labels(suite, plan, run);
+  use_weights(suite, run);
+  for (TaskData& t : run.tasks) settle(t, run);
+  std::stable_sort(run.tasks.begin(), run.tasks.end(), [&](const TaskData& a, const TaskData& b) {
+    const auto rank = [&](const TaskData& t) {
+      return std::tuple(index_of(order.tasks, t.task), index_of(order.models, t.model),
+                        t.train_length);
+    };
+    return rank(a) < rank(b);
+  });
+  return run;
+}
+
+}  // namespace pesuite

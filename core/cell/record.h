@@ -1,0 +1,55 @@
+// Records: one JSON line, one observation of one cell, or its failure, with the context it ran in.
+// The schema is core/schemas/record.schema.json.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "plan/plan.h"
+
+namespace pesuite {
+
+namespace fs = std::filesystem;
+
+// An observation line of the store with what the suite knows of its cell.
+Json make_record(const Suite&, const PlannedCell&, const std::string& part,
+                 const Json& observation);
+Json failure_record(const Suite&, const PlannedCell&, const std::string& kind,
+                    const std::string& reason);
+
+// Name of a file of attention maps in the folder attention/ of a run.
+std::string maps_name(const std::string& encoding, const std::string& task,
+                      const std::string& model, std::uint64_t seed, int length,
+                      const std::string& part);
+
+// The records of a run: an append-only file.
+class RecordFile {
+ public:
+  // Opens `path`, which need not exist. A torn last line, left by a crash, is cut off and reported
+  // in `notes`.
+  RecordFile(fs::path path, std::vector<std::string>& notes);
+
+  // Appends the lines of one part in one write. Does nothing when the part is there in full;
+  // replaces it when a crash has left only some of its lines.
+  void add(const std::string& cell, const std::string& part, const std::vector<Json>& records);
+  // Takes out what is recorded of a cell that is to run again.
+  void forget(const std::string& cell);
+  void append(const std::string& cell, const std::string& part, const std::vector<Json>& records);
+
+ private:
+  void rewrite_without(const std::string& cell, const std::string& part);  // "": all its parts
+  fs::path path_;
+  std::map<std::string, std::size_t> lines_;  // of each cell and part
+};
+
+struct Records {
+  std::vector<Json> all;           // in the order they were written
+  std::vector<std::string> notes;  // lines that could not be read
+};
+// All records of a run; damaged lines are skipped and reported. The failure of a cell that later
+// came through is dropped.
+Records read_records(const fs::path& path);
+
+}  // namespace pesuite

@@ -1,0 +1,57 @@
+// The encodings of an expression that act at the same time: a sum, or a pattern over the layers.
+// Their changes of q and k follow each other in the order of the text, what they add to distance
+// and bias adds up. What cannot both act on one layer is an Error (usage) that names the two.
+#pragma once
+
+#include "encoding/encoding.h"
+
+namespace pesuite {
+
+// Writes terms with every option filled in: what a cell is identified by. It throws Error (plugin,
+// usage) for unknown names, with their place in `source`, and for options that do not fit.
+TermText full_terms(const Catalog&, std::string source);
+// Encodings that occur, each name once, in the order of the text.
+std::vector<std::string> names_of(const Sum&);
+// The first encoding with one of the names; null: none.
+const Expression* term_of(const Sum&, const std::vector<std::string>& names);
+
+class Composition;
+// Of the text of a sum, as made for a model. Error (plugin, usage) with columns; switches and swaps
+// are refused, since nothing is trained here that could go on under another encoding.
+Composition compose(const Catalog&, const std::string& text, const ModelShape&);
+
+class Composition {
+ public:
+  Composition(Encoding);  // NOLINT: an encoding alone is a composition of one
+  // Error (plugin, usage) as Encoding's, and where the sum cannot act in any model.
+  Composition(const Catalog&, const Sum&, const ModelShape&);
+  Composition(Composition&&) noexcept = default;
+  Composition& operator=(Composition&&) noexcept = default;
+
+  const std::string& text() const { return text_; }  // as it was written
+  // Named "encoding.parameter", so that they are the same wherever the encoding stands.
+  const std::vector<Encoding::ParameterSpec>& parameters() const { return parameters_; }
+  void init(std::size_t parameter, std::uint64_t seed, std::span<float> out) const;
+  double untrained(int length) const;  // largest share of its encodings
+
+  // As Encoding's: begin once, embed once, attend once a layer.
+  void begin(Tape&, const StepInfo&, std::span<const Tensor> parameters);
+  Tensor embed(Tape&, Tensor x) const;
+  void attend(Tape&, int layer, Tensor x, Attention&) const;
+  // What would collide in training or at max_length collides here. Runs no attention.
+  void rehearse(Backend&, const ModelShape&);
+
+ private:
+  struct Part {
+    Encoding encoding;
+    std::vector<bool> layers;  // that it acts in
+    std::size_t first, count;  // of its parameters
+  };
+  void add(Encoding, std::vector<bool> layers);
+
+  std::vector<Part> parts_;
+  std::string text_;
+  std::vector<Encoding::ParameterSpec> parameters_;
+};
+
+}  // namespace pesuite

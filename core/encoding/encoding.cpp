@@ -1,0 +1,160 @@
+#include "encoding/encoding.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "encoding/op_table.h"
+
+namespace pesuite {
+
+struct Encoding::Step {
+  pes_ctx ctx;
+  pes_step c{};
+  std::vector<pes_tensor> parameters;
+  std::vector<Layer> layers;
+};
+void Encoding::StepDeleter::operator()(Step* s) const {
+  delete s;
+}
+
+Encoding::Encoding(const Catalog& catalog, const Expression& e, const ModelShape& m)
+    : encoding_(catalog.encoding(e.name).descriptor),
+      library_(catalog.encoding(e.name).library),
+      layers_(m.layers),
+      step_(new Step) {
+  const std::string what = fmt::format("encoding '{}'", e.name);
+  const std::vector<std::string> values = resolve_options(card(), e.options, what);
+  text_ = expression_text(card(), values);
+  std::vector<const char*> pointers;
+  for (const std::string& v : values) pointers.push_back(v.c_str());
+  const pes_model model{sizeof(pes_model), m.layers,       m.heads,      m.kv_heads, m.head_dim,
+                        m.width,           m.train_length, m.max_length, 0,          m.positions};
+  pes_created created{sizeof(pes_created), nullptr, nullptr};
+  char error[PES_ERROR_SIZE] = "no reason given";
+  if (!encoding_->create(&model, pointers.data(), &created, error))
+    fail(Exit::usage, "{}: {}", what, error);
+  self_ = {created.self, encoding_->destroy};
+  if (created.params != nullptr)
+    for (const pes_param* const* p = created.params; *p != nullptr; ++p) {
+      if ((*p)->rank < 0 || (*p)->rank > Shape::max_rank)
+        fail(Exit::plugin, "{}: parameter '{}' has {} axes", what, (*p)->name, (*p)->rank);
+      parameters_.push_back(spec_of(**p));
+    }
+  if (!parameters_.empty() && encoding_->init == nullptr)
+    fail(Exit::plugin, "{} has parameters and no init hook", what);
+}
+
+Encoding::ParameterSpec Encoding::spec_of(const pes_param& p) {
+  ParameterSpec s{p.name, Shape::of(p.rank, p.shape), p.decay};
+  if (PES_HAS(&p, high)) s.low = p.low, s.high = p.high;
+  return s;
+}
+
+void Encoding::init(std::size_t parameter, std::uint64_t seed, std::span<float> out) const {
+  PES_CHECK(out.size() == static_cast<std::size_t>(parameters_[parameter].shape.count()));
+  encoding_->init(self_.get(), static_cast<std::int32_t>(parameter), seed, out.data());
+}
+
+double Encoding::untrained(int length) const {
+  if (!PES_HAS(encoding_, untrained) || encoding_->untrained == nullptr) return 0;
+  return encoding_->untrained(self_.get(), length);
+}
+
+void Encoding::settle(Tape& tape) const {
+  tape.set_place({});
+  if (step_->ctx.thrown) std::rethrow_exception(std::exchange(step_->ctx.thrown, nullptr));
+  if (tape.failed()) fail(Exit::plugin, "{}", tape.failure());
+}
+
+void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> parameters) {
+  Step& s = *step_;
+  s.ctx = {&tape, nullptr};
+  s.parameters.clear();
+  for (const Tensor p : parameters) s.parameters.push_back({p.id});
+  s.layers.clear();
+  s.layers.reserve(static_cast<std::size_t>(layers_));  // closures of the tape point into it
+  s.c = {sizeof(pes_step),
+         &s.ctx,
+         &op_table(),
+         s.parameters.data(),
+         info.training ? PES_TRAIN : PES_EVAL,
+         info.step,
+         info.steps,
+         info.seed,
+         info.batch,
+         info.length,
+         info.offset,
+         0,
+         {info.positions.id}};
+  if (encoding_->begin == nullptr) return;
+  tape.set_place({card().name, "begin"});
+  encoding_->begin(self_.get(), &s.c);
+  settle(tape);
+}
+
+Tensor Encoding::embed(Tape& tape, Tensor x) const {
+  if (encoding_->embed == nullptr) return x;
+  const Shape before = tape.shape(x);
+  tape.set_place({card().name, "embed"});
+  const Tensor y{encoding_->embed(self_.get(), &step_->c, {x.id}).id};
+  if (!y)
+    tape.fail("returned the null handle");
+  else if (!tape.knows(y) || !(tape.shape(y) == before))
+    tape.fail(fmt::format("returned {}, wanted {}",
+                          tape.knows(y) ? tape.shape(y).text() : "an unknown handle",
+                          before.text()));
+  settle(tape);
+  return y;
+}
+
+void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
+  if (encoding_->attend == nullptr) return;
+  pes_attention c{sizeof(pes_attention), layer,       {x.id}, {a.q.id}, {a.k.id}, a.scale,
+                  {a.distance.id},       {a.bias.id}, false};
+  tape.set_place({card().name, "attend", layer});
+  encoding_->attend(self_.get(), &step_->c, &c);
+  for (const pes_tensor t : {c.q, c.k, c.distance, c.bias})
+    if (!tape.knows({t.id})) tape.fail("left a handle in its slots that is not of this step");
+  if (c.q.id == 0 || c.k.id == 0) tape.fail("left the null handle in q or k");
+  if (c.rewrite && encoding_->rewrite == nullptr)
+    tape.fail("asks for a rewrite and has no such hook");
+  settle(tape);
+  a.q = {c.q.id};
+  a.k = {c.k.id};
+  a.scale = c.scale;
+  a.distance = {c.distance.id};
+  a.bias = {c.bias.id};
+  if (c.rewrite) {
+    PES_CHECK(step_->layers.size() < step_->layers.capacity());
+    step_->layers.push_back({this, layer, x, a.v, c.scale});
+    a.rewrite = {&step_->layers.back(), rewrite};
+  }
+}
+
+void Encoding::rewrite_with(double scale) const {
+  step_->layers.back().scale = scale;
+}
+
+Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, Tensor k,
+                         Tensor visible, std::int64_t first) {
+  const Layer& layer = *static_cast<const Layer*>(self);
+  const Encoding& e = *layer.encoding;
+  pes_scores c{sizeof(pes_scores),
+               layer.layer,
+               static_cast<std::int32_t>(first),
+               {layer.x.id},
+               {q.id},
+               {k.id},
+               {visible.id},
+               layer.scale,
+               {scores.id},
+               0,
+               {layer.v.id}};
+  tape.set_place({e.card().name, "rewrite", layer.layer});
+  e.encoding_->rewrite(e.self_.get(), &e.step_->c, &c);
+  if (!tape.knows({c.scores.id})) tape.fail("left a handle in scores that is not of this step");
+  e.settle(tape);
+  return {c.scores.id};
+}
+
+}  // namespace pesuite

@@ -1,0 +1,80 @@
+// What cells will cost on this machine, estimated.
+#include <algorithm>
+#include <chrono>
+
+#include "plan/plan.h"
+
+namespace pesuite {
+
+// What a cell's kernels reach here, from a short product of the shape that training has.
+double measured_rate() {
+  const auto backend = open_backend("cpu", {});
+  constexpr std::int64_t n = 256;
+  const Shape square = {n, n};
+  void* m[3];
+  for (void*& p : m) {
+    p = backend->allocate(n * n * sizeof(float));
+    backend->fill({p, square}, 0.5);
+  }
+  double best = 1e30;
+  for (int i = 0; i < 12; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    backend->matmul({m[2], square}, {m[0], square}, {m[1], square}, false, true);
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  for (void* p : m) backend->release(p);
+  constexpr double share_in_training = 0.45;  // of a bare product's rate, measured on small models
+  return share_in_training * 2.0 * n * n * n / best;
+}
+
+void estimate_cost(PlannedCell& c, double rate) {
+  const ModelConfig m = model_of(c.config);
+  const TrainConfig t = train_of(c.config);
+  const std::int64_t first = first_step(c.config), last = last_step(c);
+  c.train_flops = !c.trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
+  for (const CellEval& e : c.evals) {
+    // as tokens_read(), for which no task is at hand: a window a document for each longest length
+    int longest = 0;
+    for (const int l : e.config.lengths) longest = std::max(longest, l);
+    double tokens = static_cast<double>(e.config.examples) * e.length;
+    if (!e.config.protocols.empty()) {
+      tokens = 0;
+      for (const Protocol& p : e.config.protocols)
+        tokens +=
+            static_cast<double>(e.config.examples) *
+            (p.kind == Protocol::Kind::non_overlapping ? longest
+             : p.kind == Protocol::Kind::last
+                 ? e.length
+                 : std::max(1, e.config.train_length / p.targets) * static_cast<double>(e.length));
+    }
+    for (const EvalAxis& a : e.config.axes) {
+      if (is_before(a.name)) {  // of every point, its own number of tokens beside the length
+        const double each = a.name == fill_axis ? 1.0 : std::min(e.length, t.length);
+        double all = 0;
+        for (const double value : a.values) all += 1 + value * each / e.length;
+        tokens *= all;
+      } else {
+        tokens *= static_cast<double>(a.values.size());
+      }
+    }
+    if (e.probe) tokens *= passes_of(*e.probe);
+    c.eval_flops += tokens * forward_flops(m, e.length);
+  }
+  // weights, gradient and two moments; activations of a pass
+  const double in = m.activation == Activation::swiglu ? 2.0 : 1.0;
+  const double activations = static_cast<double>(t.pass_size()) * t.length *
+                             (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
+  c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
+  const double left = c.state == PlannedCell::State::planned ? c.train_flops
+                      : c.state == PlannedCell::State::begun
+                          ? c.train_flops * (1 - static_cast<double>(c.step - first) /
+                                                     static_cast<double>(last - first))
+                          : 0;
+  const double evals = c.evals.empty() ? 0
+                                       : c.eval_flops * static_cast<double>(c.missing_evals) /
+                                             static_cast<double>(c.evals.size());
+  c.seconds = (left + evals) / rate;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,89 @@
+#include "plan/evaluations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace pesuite {
+
+std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length, int least) {
+  std::set<int> lengths;
+  for (const std::string& l : texts) {
+    double x = 0;
+    const bool multiple = l.ends_with("x");
+    parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x);
+    lengths.insert(std::max(least, static_cast<int>(std::lround(multiple ? x * train_length : x))));
+  }
+  return {lengths.begin(), lengths.end()};
+}
+
+std::vector<int> fills(const EvalSettings& e, int train_length) {
+  const auto found = e.axes.find(fill_axis);
+  if (found == e.axes.end()) return {0};
+  for (const std::string& t : found->second) {
+    double tokens = 0;
+    if (!parse_count(t.substr(0, t.size() - (t.ends_with("x") ? 1 : 0)), tokens) || tokens < 0 ||
+        tokens > (1 << 24))
+      fail(Exit::usage, "'axes.fill' holds '{}', which is no number of tokens such as 64 or 1x", t);
+  }
+  return in_tokens(found->second, train_length, 0);
+}
+
+std::vector<int> shots(const EvalSettings& e) {
+  const auto found = e.axes.find(shots_axis);
+  if (found == e.axes.end()) return {0};
+  std::set<int> all;
+  for (const std::string& t : found->second) {
+    double count = 0;
+    if (!parse_count(t, count) || count < 0 || count != std::floor(count) || count > 1024)
+      fail(Exit::usage, "'axes.shots' holds '{}', which is no number of examples such as 3", t);
+    all.insert(static_cast<int>(count));
+  }
+  return {all.begin(), all.end()};
+}
+
+EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, int train_length,
+                       const Json& facts) {
+  EvalConfig c;
+  c.lengths = lengths;
+  c.examples = e.examples;
+  c.train_length = train_length;
+  if (facts.at("document").get<std::int64_t>() > 0) c.protocols = e.protocols;
+  for (const auto& [name, texts] : e.axes) {
+    if (is_before(name)) {
+      if (const std::string why = facts.value("refuses_" + name, std::string()); !why.empty())
+        fail(Exit::usage, "'axes' names '{}', but task '{}' {}", name, e.task, why);
+      EvalAxis before{name, {}};
+      for (const int x : name == fill_axis ? fills(e, train_length) : shots(e))
+        before.values.push_back(x);
+      c.axes.push_back(std::move(before));
+      continue;
+    }
+    if (!facts.at("axes").contains(name)) {
+      std::vector<std::string> names;
+      for (const auto& [n, unused] : facts.at("axes").items()) names.push_back(n);
+      fail(Exit::usage, "'axes' names '{}', which task '{}' does not have{}", name, e.task,
+           names.empty() ? "; it has none" : did_you_mean(name, names));
+    }
+    const Json& axis = facts.at("axes").at(name);
+    const auto labels = axis.at("labels").get<std::vector<std::string>>();
+    EvalAxis out{name, {}};
+    for (const std::string& t : texts) {
+      const auto label = std::find(labels.begin(), labels.end(), t);
+      double value = 0;
+      if (label != labels.end())
+        value = axis.at("values")[static_cast<std::size_t>(label - labels.begin())];
+      else if (!parse_count(t, value))
+        fail(Exit::usage, "'axes.{}' holds '{}'; known are {}{}", name, t, join(labels, ", "),
+             did_you_mean(t, labels));
+      out.values.push_back(value);
+    }
+    c.axes.push_back(std::move(out));
+  }
+  return c;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,93 @@
+// The plan as a table for people and as JSON for programs.
+#include <set>
+
+#include "base/text.h"
+#include "plan/trainings.h"
+
+namespace pesuite {
+
+std::string plan_table(const Plan& plan, int jobs) {
+  std::vector<std::vector<std::string>> rows = {
+      {"cell", "parameters", "of the encoding", "steps", "FLOPs", "time", "memory", "state"}};
+  double seconds = 0, flops = 0;
+  std::map<PlannedCell::State, int> states;
+  const auto add = [&](const PlannedCell& c) {
+    std::string state(state_name(c.state));
+    if (c.state == PlannedCell::State::begun)
+      state += fmt::format(" (step {} of {})", c.step, last_step(c));
+    rows.push_back({c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
+                    c.trains ? std::to_string(last_step(c) - first_step(c.config)) : "-",
+                    format_count(c.train_flops + c.eval_flops),
+                    c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory),
+                    state});
+    seconds += c.seconds;
+    flops += c.train_flops + c.eval_flops;
+  };
+  for (const PlannedCell& c : plan.cells) {
+    add(c);
+    ++states[c.state];
+  }
+  for (const PlannedCell& c : plan.trunks) add(c);
+  std::string out = plain_table(rows);
+  out += fmt::format("\n{}, {} FLOPs; ", counted(plan.cells.size(), "cell"), format_count(flops));
+  std::vector<std::string> parts;
+  for (const auto& [state, n] : states) parts.push_back(fmt::format("{} {}", n, state_name(state)));
+  out += join(parts, ", ");
+  if (seconds > 0)
+    out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
+                       format_seconds(seconds / jobs), jobs, plan.rate / 1e9);
+  out += fmt::format("\n{}", trainings_table(plan));
+  std::set<std::string> where;
+  for (const PlannedCell& c : plan.cells)
+    where.insert(fmt::format("computed on {} in {}\n", c.config.backend,
+                             precision_name(c.config.precision)));
+  for (const std::string& line : where) out += line;
+  std::set<std::string> read;
+  for (const PlannedCell& c : plan.cells)
+    if (const std::string data = data_text(c.config); !data.empty())
+      read.insert(fmt::format("training of {} reads {}\n", c.task, data));
+  for (const std::string& line : read) out += line;
+  for (const std::string& n : plan.notes) out += "note: " + n + "\n";
+  return out;
+}
+
+Json to_json(const Plan& plan, const Suite& suite) {
+  Json cells = Json::array();
+  for (const PlannedCell& c : plan.cells) {
+    Json evals = Json::array();
+    for (const CellEval& e : c.evals) {
+      Json j = to_json(e);
+      j["part"] = part_id(e);
+      evals.push_back(std::move(j));
+    }
+    cells.push_back({{"cell", c.id},
+                     {"series", c.series},
+                     {"training", c.training},
+                     {"expression", c.expression},
+                     {"encoding", c.encoding},
+                     {"task", c.task},
+                     {"family", c.family},
+                     {"model", c.model},
+                     {"seed", c.seed},
+                     {"state", state_name(c.state)},
+                     {"step", c.step},
+                     {"parameters", c.parameters},
+                     {"encoding_parameters", c.encoding_parameters},
+                     {"train_flops", c.train_flops},
+                     {"eval_flops", c.eval_flops},
+                     {"seconds", c.seconds},
+                     {"memory", c.memory},
+                     {"config", to_json(c.config)},
+                     {"evals", evals}});
+  }
+  const SharedSteps steps = shared_steps(plan);
+  return {{"schema", "pesuite.plan/1"},
+          {"suite", suite.name},
+          {"rate", plan.rate},
+          {"notes", plan.notes},
+          {"trainings", trainings_json(plan)},
+          {"training_steps", {{"taken", steps.taken}, {"alone", steps.alone}}},
+          {"cells", cells}};
+}
+
+}  // namespace pesuite

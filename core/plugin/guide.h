@@ -1,0 +1,44 @@
+// Which encoding to use: answered from cards, taxonomy, claims and cost class, for any library.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugin/library.h"
+
+namespace pesuite {
+
+struct Question {
+  int train_length = 0, length = 0;  // 0: not said
+  bool longer = false;               // deployment is longer than training, by how much is not said
+  std::string pretrained;  // the encoding a model was trained with; "": train from the start
+  bool tuning = true;      // a pretrained model may be trained further
+  bool parameter_free = false, content = false;
+  std::string cost;                   // the highest cost class; "": any
+  std::vector<std::string> taxonomy;  // words that must all apply
+
+  // length / train_length; 1 when nothing is said, 2 where only `longer` is.
+  double stretch() const;
+};
+
+struct Advice {
+  const pes_encoding* encoding = nullptr;
+  const Library* library = nullptr;
+  std::vector<std::string> obstacles;  // why it does not fit; none: it does
+  std::vector<std::string> reasons;    // what of the question it answers
+  double score = 0;                    // the higher the better, among those that fit
+};
+
+// "none", "minimal", "low", "moderate", "high": 0 .. 4; -1 for anything else.
+int cost_rank(std::string_view cost);
+// Of a card's rating: poor 0 .. excellent 3, -1 where nothing is claimed.
+int rating_rank(std::string_view rating);
+// Of a card's extension: how many times the training length it is said to reach: 1 none, 2 limited,
+// 4 moderate, 8 "2-8x", infinity for "unlimited"; NaN where nothing is said.
+double extension_reach(std::string_view extension);
+
+// Every encoding of the catalog, those that fit first, best first. Error (usage) for a pretrained
+// encoding or a taxonomy word that nobody has.
+std::vector<Advice> advise(const Catalog&, const Question&);
+
+}  // namespace pesuite

@@ -1,0 +1,99 @@
+// Plugin libraries: found on the search path, known by their manifests, opened when they are
+// needed.
+#pragma once
+
+#include <pesuite/pesuite.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugin/manifest.h"
+
+namespace pesuite {
+
+class Library {
+ public:
+  // Error (plugin) when the file is missing, is no plugin, or was built for another ABI; the
+  // sentence names both versions and what to do.
+  static Library open(const fs::path& file);
+  Library(Library&&) noexcept;
+  Library& operator=(Library&&) noexcept;
+  ~Library();
+
+  const pes_library& entry() const { return *entry_; }
+  const fs::path& path() const { return path_; }
+  std::vector<const pes_encoding*> encodings() const;
+  std::vector<const pes_task*> tasks() const;
+
+ private:
+  struct Handle;
+  Library(fs::path path, std::unique_ptr<Handle> handle, const pes_library* entry);
+
+  fs::path path_;
+  std::unique_ptr<Handle> handle_;
+  const pes_library* entry_;
+};
+
+// Throws what `entry` does wrong, as Library::open does. `where` starts the sentence.
+void check_entry(const pes_library& entry, std::string_view where);
+
+// A library on the search path: what its manifest says of it, and itself once that is asked for.
+class Offer {
+ public:
+  Offer(fs::path path, Manifest manifest)
+      : path_(std::move(path)), manifest_(std::move(manifest)) {}
+  explicit Offer(Library library);
+
+  const fs::path& path() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }
+  const Library& library() const;  // loads it at the first call; errors as Library::open
+
+ private:
+  fs::path path_;
+  Manifest manifest_;
+  mutable std::unique_ptr<Library> library_;
+};
+
+// All that the search path offers. Names and cards come from manifests; a library is loaded when
+// one of its encodings or tasks is asked for, and not before.
+struct Catalog {
+  std::vector<Offer> offers;
+  std::vector<std::string> problems;  // refusals and duplicates, a sentence each
+  std::vector<std::string> notes;     // manifests that are missing or wrong, likewise
+
+  template <class T>
+  struct Found {
+    const T* descriptor = nullptr;
+    const Library* library = nullptr;
+  };
+  // Error (plugin) with the nearest name.
+  Found<pes_encoding> encoding(std::string_view name) const;
+  Found<pes_task> task(std::string_view name) const;
+  std::vector<std::string> encoding_names() const;
+  std::vector<std::string> task_names() const;
+
+  // A card with what is to be said of its library. Loads nothing; errors as above.
+  Json encoding_card(std::string_view name) const;
+  Json task_card(std::string_view name) const;
+};
+
+// Folders and files, in the order they are searched: `extra` (--plugin-path), the environment's
+// PESUITE_PLUGIN_PATH, the build tree, the install tree. The first one to offer a name wins.
+std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra);
+
+// A library without a manifest of its own is loaded for what it offers, in another process.
+Catalog open_catalog(const std::vector<fs::path>& search_path);
+// The same for who only lists: loads nothing. A library without a manifest is left out, one with
+// that of another build is listed as the manifest has it; a note says so.
+Catalog list_catalog(const std::vector<fs::path>& search_path);
+
+// What a library offers, asked in a process of its own, where it may crash or never come back.
+// Errors as Library::open.
+Manifest ask_library(const fs::path& file);
+// Writes it beside the library.
+void write_manifest(const fs::path& library);
+
+}  // namespace pesuite

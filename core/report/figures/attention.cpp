@@ -1,0 +1,90 @@
+#include "report/figures/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "model/safetensors.h"
+
+namespace pesuite {
+
+namespace {
+
+constexpr std::int64_t most_points = 96;  // a side
+constexpr std::size_t most_panels = 24;
+
+// The largest of each f x f square, [n, n] -> [m, m].
+std::vector<double> coarser(const std::vector<double>& p, std::int64_t n, std::int64_t f,
+                            std::int64_t m) {
+  std::vector<double> out(static_cast<std::size_t>(m * m));
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double& to = out[static_cast<std::size_t>(i / f * m + j / f)];
+      to = std::max(to, p[static_cast<std::size_t>(i * n + j)]);
+    }
+  return out;
+}
+
+}  // namespace
+
+Figure attention_figure(const fs::path& maps, const std::string& name, const std::string& title) {
+  const SafetensorsReader file(maps);
+  const auto& about = file.metadata();
+  const auto schema = about.find("schema");
+  if (schema == about.end() || schema->second != "pesuite.attention/1")
+    fail(Exit::data, "{} holds no maps of attention", maps.string());
+  const std::int64_t n = std::stoll(about.at("length"));
+  const auto layers = Json::parse(about.at("layers")).get<std::vector<int>>();
+  const auto heads = Json::parse(about.at("heads")).get<std::vector<int>>();
+  const std::int64_t f = (n + most_points - 1) / most_points, m = (n + f - 1) / f;
+  std::vector<std::string> panels;
+  Figure figure;
+  figure.rows = {{"panel", "key", "query", "weight"}};
+  const std::size_t all = layers.size() * heads.size();
+  for (std::size_t i = 0; i < std::min(all, most_panels); ++i) {
+    const int layer = layers[i / heads.size()], head = heads[i % heads.size()];
+    const std::vector<double> p =
+        coarser(file.read(fmt::format("layers.{}.heads.{}", layer, head), {n, n}), n, f, m);
+    panels.push_back(fmt::format("layer {}, head {}", layer, head));
+    for (std::int64_t query = 0; query < m; ++query)
+      for (std::int64_t key = 0; key < m; ++key) {
+        const double middle = static_cast<double>(f - 1) / 2;
+        const double weight = p[static_cast<std::size_t>(query * m + key)];
+        figure.rows.push_back({std::to_string(panels.size()),
+                               format_number(static_cast<double>(key * f) + middle),
+                               format_number(static_cast<double>(query * f) + middle),
+                               key > query ? "" : fmt::format("{:.3g}", weight)});
+      }
+  }
+  figure.name = name;
+  figure.kind = "attention";
+  figure.title = title;
+  figure.caption = fmt::format(
+      "Attention of example {} at {} tokens: each row is a query, each column a key. The scale is "
+      "logarithmic; weights below 0.001 are dark{}{}.",
+      about.at("example"), n,
+      f > 1 ? fmt::format("; a point is the largest of {0} x {0} weights", f) : "",
+      all > most_panels
+          ? fmt::format("; {} of {} heads, the others stand in the file", most_panels, all)
+          : "");
+  // a row a layer, where that is not too wide
+  const auto count = static_cast<double>(panels.size());
+  const double columns =
+      heads.size() <= 8 ? std::min(count, static_cast<double>(heads.size())) : std::min(count, 8.0);
+  const double rows = std::ceil(count / columns), side = columns > 4 ? 120 : 170;
+  constexpr double gap_x = 26, gap_y = 40;
+  Settings& s = figure.settings;
+  s.texts("panel", panels);
+  s.number("n", 0), s.number("legend_width", 70), s.number("left", 74);
+  s.number("panels", count), s.number("columns", columns), s.number("side", side);
+  s.number("gap_x", gap_x), s.number("gap_y", gap_y);
+  s.number("panel_width", columns * side + (columns - 1) * gap_x);
+  s.number("panel_height", rows * side + (rows - 1) * gap_y + 26);
+  s.number("points", static_cast<double>(m)), s.number("last", static_cast<double>(n - 1));
+  s.text("x_label", "key"), s.text("y_label", "query");
+  return figure;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,16 @@
+// Attention as a picture: what write_maps() stored, a panel a head.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "report/figure.h"
+
+namespace pesuite {
+
+// A figure called `name`. Long sequences are drawn coarser, each point the largest of those it
+// stands for; of many heads the first ones are drawn, and the caption says so. Error (data) when
+// the file holds no maps.
+Figure attention_figure(const fs::path& maps, const std::string& name, const std::string& title);
+
+}  // namespace pesuite

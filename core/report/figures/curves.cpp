@@ -1,0 +1,231 @@
+// Learning curves, and accuracy of problems by setting.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/figures.h"
+#include "report/lines.h"
+
+namespace pesuite {
+
+namespace {
+
+// Values of a curve of each seed at a step.
+std::vector<SeedValue> curve_at(const TaskData& t, std::size_t e, const std::string& curve,
+                                std::int64_t step) {
+  return values_of(t, e, [&](const CellData& c) {
+    const auto found = c.curves.find(curve);
+    if (found == c.curves.end()) return Number::none;
+    const auto at = found->second.find(step);
+    return at == found->second.end() ? Number::none : at->second;
+  });
+}
+
+std::vector<std::int64_t> steps_of(const TaskData& t, std::size_t e, const std::string& curve) {
+  std::set<std::int64_t> steps;
+  for (const std::uint64_t seed : t.seeds)
+    if (const CellData* c = t.cell(e, seed))
+      if (const auto found = c->curves.find(curve); found != c->curves.end())
+        for (const auto& [step, value] : found->second) steps.insert(step);
+  return {steps.begin(), steps.end()};
+}
+
+// Chance of a problem where it is trained, as a share.
+double trained_chance(const TaskData& t) {
+  for (const SettingPart& p : setting_parts(t))
+    if (p.setting->trained) return chance_of(t, p);
+  return Number::none;
+}
+
+}  // namespace
+
+std::vector<Figure> curve_figures(const RunData& run, const TaskData& t) {
+  const bool accuracy = t.problem;
+  const std::string metric = accuracy ? "acc" : "nll";
+  const Transform scaled = [&](double x) { return accuracy ? 100 * x : x; };
+  Lines lines;
+  for (const std::size_t e : t.encodings) {
+    const auto steps = steps_of(t, e, "val " + metric);
+    lines.add_encoding(
+        run.encodings[e], {steps.begin(), steps.end()},
+        [&](std::size_t i) { return curve_at(t, e, "val " + metric, steps[i]); }, scaled);
+  }
+  if (lines.empty()) return {};
+  Range range = lines.range;
+  std::int64_t last = 1;
+  for (const std::size_t e : t.encodings)
+    for (const std::int64_t step : steps_of(t, e, "train " + metric)) {
+      last = std::max(last, step);
+      const double mean = summarize(curve_at(t, e, "train " + metric, step)).mean;
+      lines.add(run.encodings[e], "train", "", static_cast<double>(step), {scaled(mean)});
+    }
+  range.low =
+      std::min(range.low, lines.range.low);  // losses fall from far above: only their end matters
+  if (accuracy) range.include(0), range.include(100);
+  const double chance = trained_chance(t);
+  Figure f;
+  f.name = file_name(run, t, "learning");
+  f.kind = "curves";
+  f.title = figure_title(run, t, accuracy ? "validation accuracy" : "validation loss");
+  f.caption = fmt::format(
+      "{} at the training length against training steps. {} Faint lines without markers: {}.",
+      accuracy ? "Validation accuracy" : "Validation loss", band_sentence(t),
+      accuracy ? "training accuracy" : "training loss (its start may lie above the panel)");
+  if (!std::isnan(chance)) f.caption += " Dashed grey line: chance.";
+  f.caption += edge_sentence(range, false);
+  add_series(f.settings, run, t, &lines);
+  f.settings.text("x_label", "training step");
+  f.settings.text("y_label", accuracy ? "accuracy (%)" : "nats per token");
+  f.settings.number("x_high", static_cast<double>(last));
+  f.settings.number("chance", 100 * chance);
+  add_y_axis(f.settings, range, false);
+  f.rows = std::move(lines.rows);
+  return {f};
+}
+
+// ---------------------------------------------------------------------- accuracy by setting
+
+namespace {
+
+struct AccuracyRows {
+  const RunData& run;
+  const TaskData& t;
+  Rows rows = {{"encoding", "kind", "seed", "setting", "x", "value", "low", "high"}};
+  bool chance = false;
+
+  void add(const std::string& encoding, const std::string& kind, const std::string& seed,
+           const SettingPart& part, std::size_t x, const Band& b) {
+    if (std::isnan(b.value)) return;
+    rows.push_back({encoding, kind, seed, part.name, std::to_string(x), csv_number(100 * b.value),
+                    csv_number(100 * b.low), csv_number(100 * b.high)});
+  }
+
+  // Means with extremes, or one seed with its interval; then the seeds.
+  void add_encoding(std::size_t e, const std::vector<SettingPart>& parts) {
+    const std::string& id = run.encodings[e];
+    std::vector<std::vector<SeedValue>> values;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      values.push_back(values_at(t, e, accuracy_place(parts[i])));
+      const Spread s = summarize(values.back());
+      const CellData* c = t.seeds.size() == 1 ? t.cell(e, t.seeds[0]) : nullptr;
+      const Number n = c == nullptr ? Number() : accuracy_of(*c, parts[i]);
+      add(id, "mean", "", parts[i], i + 1,
+          {s.mean, c == nullptr ? s.low : n.low, c == nullptr ? s.high : n.high});
+    }
+    for (std::size_t k = 0; k < t.seeds.size() && t.seeds.size() > 1; ++k)
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        add(id, "seed", std::to_string(t.seeds[k]), parts[i], i + 1, {values[i][k].value});
+  }
+
+  void add_chance(const SettingPart& part, std::size_t x) {
+    const double level = chance_of(t, part);
+    chance |= !std::isnan(level);
+    add("", "chance", "", part, x, {level});
+  }
+};
+
+// What the settings of a figure have in common, and what is left to tell them apart.
+struct Grid {
+  int length = 0;      // 0: several
+  std::string bucket;  // "": several, or none is known
+};
+
+std::string bucket_of(const SettingPart& p) {
+  return !p.bucket.empty()   ? p.bucket
+         : p.setting->seen   ? "seen"
+         : p.setting->unseen ? "unseen"
+                             : "";
+}
+
+Ticks setting_ticks(const TaskData& t, const std::vector<SettingPart>& parts, const Grid& common) {
+  Ticks out;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Setting& s = *parts[i].setting;
+    std::vector<std::string> lines;
+    constexpr std::size_t roomy = 6;  // ticks; labels of more would run into each other
+    const std::string multiple = t.multiple(s.length);
+    if (common.length == 0)
+      lines.push_back(parts.size() <= roomy ? fmt::format("{} ({})", s.length, multiple)
+                                            : fmt::format("{}\n{}", s.length, multiple));
+    for (const auto& [axis, value] : s.axes)
+      lines.push_back(common.length > 0 ? t.label(axis, value)
+                                        : fmt::format("{} {}", axis, t.label(axis, value)));
+    const std::string bucket = bucket_of(parts[i]);
+    if (common.length == 0 && !bucket.empty()) lines.push_back(bucket);
+    out.emplace_back(static_cast<double>(i + 1), join(lines, "\n"));
+  }
+  return out;
+}
+
+std::string accuracy_caption(const TaskData& t, const std::vector<SettingPart>& parts,
+                             bool chance) {
+  std::string out = t.seeds.size() == 1 ? fmt::format(
+                                              "Accuracy by setting. Whiskers: 95 % interval over "
+                                              "examples (Wilson). One seed ({}).",
+                                              t.seeds[0])
+                                        : fmt::format(
+                                              "Accuracy by setting. Markers: mean over {} seeds; "
+                                              "whiskers: lowest to highest seed; "
+                                              "small faint markers: the seeds.",
+                                              t.seeds.size());
+  if (chance) out += " Dashed line: chance.";
+  if (std::any_of(parts.begin(), parts.end(),
+                  [](const SettingPart& p) { return !bucket_of(p).empty(); }))
+    out += " Seen positions lie within the training length, unseen beyond it.";
+  return out;
+}
+
+Figure accuracy_figure(const RunData& run, const TaskData& t, const std::vector<SettingPart>& parts,
+                       const Grid& common) {
+  AccuracyRows rows{run, t};
+  for (const std::size_t e : t.encodings) rows.add_encoding(e, parts);
+  for (std::size_t i = 0; i < parts.size(); ++i) rows.add_chance(parts[i], i + 1);
+  const bool one_length = common.length > 0;
+  const AxisValues& axes = parts[0].setting->axes;
+  std::vector<std::string> names;
+  for (const auto& [axis, value] : axes) names.push_back(axis);
+  std::string what = one_length ? std::to_string(common.length) : "";
+  if (!common.bucket.empty()) what += "_" + common.bucket;
+  Figure f;
+  f.name = file_name(run, t, "accuracy", what);
+  f.kind = "accuracy";
+  std::string title = "accuracy";
+  if (one_length)
+    title += fmt::format(" at length {} ({})", common.length, t.multiple(common.length));
+  if (!common.bucket.empty()) title += fmt::format(", {} positions", common.bucket);
+  f.title = figure_title(run, t, title);
+  f.caption = accuracy_caption(t, parts, rows.chance);
+  add_series(f.settings, run, t);
+  f.settings.text("x_label", one_length ? join(names, ", ") : "evaluation length (tokens)");
+  f.settings.text("y_label", "accuracy (%)");
+  f.settings.number("settings", static_cast<double>(parts.size()));
+  f.settings.number("connected",
+                    one_length && axes.size() == 1 && !t.labels.contains(axes[0].first) ? 1 : 0);
+  f.settings.number("chance", rows.chance ? 1 : 0);
+  add_ticks(f.settings, "x", setting_ticks(t, parts, common));
+  f.rows = std::move(rows.rows);
+  return f;
+}
+
+}  // namespace
+
+std::vector<Figure> accuracy_figures(const RunData& run, const TaskData& t) {
+  std::vector<SettingPart> parts;
+  std::map<std::pair<int, std::string>, std::vector<SettingPart>> grids;
+  for (const SettingPart& p : setting_parts(t)) {
+    if (p.bucket.empty() && p.setting->seen && p.setting->unseen) continue;  // shown apart
+    parts.push_back(p);
+    grids[{p.setting->length, bucket_of(p)}].push_back(p);
+  }
+  constexpr std::size_t most = 8;  // settings that are legible in one figure
+  if (parts.empty()) return {};
+  if (parts.size() <= most) return {accuracy_figure(run, t, parts, {})};
+  std::vector<Figure> out;
+  for (const auto& [common, some] : grids)
+    out.push_back(accuracy_figure(run, t, some, {common.first, common.second}));
+  return out;
+}
+
+}  // namespace pesuite

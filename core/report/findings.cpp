@@ -1,0 +1,272 @@
+// Findings of one task.
+#include "report/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace pesuite {
+
+std::string p_text(double p) {
+  if (std::isnan(p)) return "not tested";
+  if (p < 0.001) return "p < 0.001";
+  return fmt::format("p = {:.{}f}", p, p < 0.1 ? 3 : 2);
+}
+
+namespace {
+
+std::string and_list(const std::vector<std::string>& all) {
+  if (all.size() < 2) return join(all, "");
+  return join(std::vector<std::string>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
+}
+
+// Writes what one contest shows.
+struct Speaker {
+  const RunData& run;
+  const Contest& c;
+
+  const std::string& name(std::size_t e) const { return run.encodings[e]; }
+  bool won(const Duel& d, std::size_t e) const {
+    return d.verdict == (d.first == e ? Verdict::first : Verdict::second);
+  }
+
+  // "rope by 0.310 nats (95 % interval 0.21 to 0.41, p = 0.003)"
+  std::string beaten(const Duel& d, std::size_t loser) const {
+    std::string inside;
+    if (d.infinite > 0)
+      inside = fmt::format("{} of {} pairs of seeds not finite, ", d.infinite, d.seeds);
+    else
+      inside = fmt::format("95 % interval {}, ", interval(d));
+    return fmt::format("{} by {} ({}{})", name(loser), c.ground.effect(d.difference), inside,
+                       p_text(d.adjusted));
+  }
+
+  std::string interval(const Duel& d) const {  // of the size of the difference
+    const double scale = c.ground.metric == "acc" ? 100 : 1;
+    double low = d.low * scale, high = d.high * scale;
+    if (d.difference < 0) std::swap(low, high), low = -low, high = -high;
+    const int digits = c.ground.metric == "acc" ? 1 : 3;
+    return fmt::format("{} to {}", format_fixed(low, digits), format_fixed(high, digits));
+  }
+
+  // "name (0.012 nats, p = 0.61; 3 seeds resolve 0.080)"
+  std::string tied(const Duel& d, std::size_t other) const {
+    const std::string p = p_text(d.adjusted);
+    if (d.infinite > 0)
+      return fmt::format("{} ({} of {} pairs of seeds not finite, {})", name(other), d.infinite,
+                         d.seeds, p);
+    if (d.adjusted < 0.05)
+      return fmt::format("{} ({}, {}: less than matters)", name(other),
+                         c.ground.effect(d.difference), p);
+    std::string out =
+        fmt::format("{} ({}, {}; {} resolve {}", name(other), c.ground.effect(d.difference), p,
+                    counted(d.seeds, "seed"), c.ground.effect(d.resolvable));
+    if (d.needed > d.seeds) out += fmt::format(", {} would call this", counted(d.needed, "seed"));
+    return out + ")";
+  }
+
+  std::string ranks() const {
+    std::vector<std::pair<double, std::string>> all;
+    for (std::size_t i = 0; i < c.ranked.size(); ++i)
+      all.emplace_back(c.ranks[i], name(c.ranked[i]));
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::string> parts;
+    for (const auto& [rank, id] : all) parts.push_back(fmt::format("{} {:.3g}", id, rank));
+    return join(parts, ", ");
+  }
+
+  // What keeps all pairs from being told apart, where none is.
+  std::string nothing_called() const {
+    double most = 0, least = std::numeric_limits<double>::infinity();
+    std::size_t seeds = 0;
+    bool equivalent = true;
+    for (const Duel& d : c.duels) {
+      if (std::isfinite(d.difference)) most = std::max(most, std::abs(d.difference));
+      if (!std::isnan(d.resolvable)) least = std::min(least, d.resolvable);
+      seeds = std::max(seeds, d.seeds);
+      equivalent &= d.verdict == Verdict::equivalent;
+    }
+    const std::string who = c.ranked.size() == 2
+                                ? fmt::format("{} and {}", name(c.ranked[0]), name(c.ranked[1]))
+                                : fmt::format("the {} encodings", c.ranked.size());
+    if (equivalent)
+      return fmt::format("{} are equivalent: all differences lie within {} (TOST)", who,
+                         c.ground.effect(c.ground.matters()));
+    std::string out = fmt::format("no difference between {} is resolvable with {} (largest {}", who,
+                                  counted(seeds, "seed"), c.ground.effect(most));
+    if (std::isfinite(least))
+      out += fmt::format("; smallest that could have been called {}", c.ground.effect(least));
+    return out + ")";
+  }
+
+  std::string sentence() const {
+    if (std::none_of(c.duels.begin(), c.duels.end(), [](const Duel& d) {
+          return d.verdict == Verdict::first || d.verdict == Verdict::second;
+        }))
+      return nothing_called() + ".";
+    const std::size_t leader = c.ranked[0];
+    std::vector<std::string> wins, ties, same;
+    for (std::size_t i = 1; i < c.ranked.size(); ++i) {
+      const Duel* d = c.duel(leader, c.ranked[i]);
+      if (won(*d, leader))
+        wins.push_back(beaten(*d, c.ranked[i]));
+      else if (d->verdict == Verdict::equivalent)
+        same.push_back(name(c.ranked[i]));
+      else
+        ties.push_back(tied(*d, c.ranked[i]));
+    }
+    std::vector<std::string> parts;
+    const std::string& who = name(leader);
+    if (!wins.empty()) parts.push_back(fmt::format("**{}** beats {}", who, and_list(wins)));
+    if (!ties.empty())
+      parts.push_back(fmt::format("no difference between {} and {}", who, and_list(ties)));
+    if (!same.empty()) parts.push_back(fmt::format("{} equals {}", who, and_list(same)));
+    std::string out = join(parts, "; ") + ".";
+    if (c.ranked.size() > 2) out += fmt::format(" Ranks: {}.", ranks());
+    return out;
+  }
+};
+
+bool is_main(const Ground& g, const TaskData& t) {
+  return g.protocol.empty() || g.protocol == main_protocol(t);
+}
+
+std::string metric_name(const Ground& g) {
+  return g.metric == "acc" ? "accuracy" : g.metric == "nll" ? "nats" : "regret";
+}
+
+}  // namespace
+
+std::vector<std::string> task_findings(const RunData& run, const TaskData& t,
+                                       const std::vector<Contest>& all) {
+  std::vector<std::string> out, unlearned;
+  for (const std::size_t e : t.encodings)
+    if (learned(t, e) == Learned::no) unlearned.push_back(run.encodings[e]);
+  if (!unlearned.empty())
+    out.push_back(fmt::format(
+        "Not ranked beyond the training length, because not learned there (wanted: {} in 80 % of "
+        "the seeds): {}.",
+        learned_criterion(t),
+        unlearned.size() == t.encodings.size() && unlearned.size() > 2 ? "all encodings"
+                                                                       : join(unlearned, ", ")));
+  std::map<std::string, std::vector<std::string>> silent;  // reasons, with the places they hold at
+  for (const Contest& c : all) {
+    if (!is_main(c.ground, t) || c.encodings.size() < 2) continue;
+    if (!c.unranked_because.empty())
+      silent[c.unranked_because].push_back(c.ground.name());
+    else
+      out.push_back(fmt::format("{} at {}{}: {}", metric_name(c.ground), c.ground.name(),
+                                c.ground.trained ? ", in distribution" : "",
+                                Speaker{run, c}.sentence()));
+  }
+  for (const auto& [why, places] : silent)
+    out.push_back(fmt::format("Nothing is ranked at {}: {}.", and_list(places), why));
+  return out;
+}
+
+namespace {
+
+const char* verdict_name(Verdict v) {
+  switch (v) {
+    case Verdict::first: return "first";
+    case Verdict::second: return "second";
+    case Verdict::tie: return "tie";
+    case Verdict::equivalent: return "equivalent";
+    case Verdict::untested: break;
+  }
+  return "untested";
+}
+
+// Who beats whom at one place.
+Block standing_block(const RunData& run, const TaskData& t, const Contest& c) {
+  const Ground& g = c.ground;
+  const Speaker speaker{run, c};
+  Block b{
+      fmt::format("Who beats whom at {}{}", g.name(), g.protocol.empty() ? "" : ", " + g.protocol),
+      "",
+      {{"encoding", metric_name(g), "rank", "beats", "no difference from"}},
+      1};
+  for (std::size_t i = 0; i < c.ranked.size(); ++i) {
+    const std::size_t e = c.ranked[i];
+    std::vector<std::string> beats, ties;
+    for (const std::size_t other : c.ranked) {
+      const Duel* d = other == e ? nullptr : c.duel(e, other);
+      if (d == nullptr) continue;
+      const std::string size = g.effect(d->difference);
+      if (speaker.won(*d, e))
+        beats.push_back(fmt::format("{} ({})", run.encodings[other], size));
+      else if (d->verdict == Verdict::equivalent)
+        ties.push_back(fmt::format("{} (equivalent)", run.encodings[other]));
+      else if (d->verdict == Verdict::tie)
+        ties.push_back(std::isnan(d->resolvable)
+                           ? run.encodings[other]
+                           : fmt::format("{} ({}; resolvable {})", run.encodings[other], size,
+                                         g.effect(d->resolvable)));
+    }
+    b.rows.push_back({row_name(run, t, e), g.level(summarize(scores(g, e)).mean),
+                      fmt::format("{:.3g}", c.ranks[i]), beats.empty() ? "–" : join(beats, ", "),
+                      ties.empty() ? "–" : join(ties, ", ")});
+  }
+  for (const std::size_t e : c.encodings)
+    if (std::find(c.ranked.begin(), c.ranked.end(), e) == c.ranked.end())
+      b.rows.push_back(
+          {row_name(run, t, e), g.level(summarize(scores(g, e)).mean), "not trained", "–", "–"});
+  b.caption = fmt::format(
+      "A beats B where the paired test over seeds gives p < 0.05 after Holm over all pairs here, "
+      "and the difference is at least {}; else they share ranks. *resolvable*: the smallest "
+      "difference that these seeds could have called.",
+      g.effect(g.matters()));
+  return b;
+}
+
+}  // namespace
+
+TableFile duel_table(const RunData& run, const TaskData& t, const std::vector<Contest>& all) {
+  TableFile out{
+      file_name(run, t, "pairs"),
+      {},
+      {{"task",         "model",      "train_len", "protocol",     "metric",  "eval_len",
+        "multiple",     "bucket",     "split",     "first",        "second",  "first_mean",
+        "second_mean",  "difference", "low",       "high",         "seeds",   "not_finite",
+        "test",         "p",          "p_holm",    "p_equivalent", "matters", "resolvable",
+        "seeds_needed", "verdict"}}};
+  for (const Contest& c : all) {
+    const Ground& g = c.ground;
+    for (const Duel& d : c.duels)
+      out.csv.push_back({t.task,
+                         t.model,
+                         std::to_string(t.train_length),
+                         g.protocol,
+                         g.metric,
+                         std::to_string(g.length),
+                         format_number(static_cast<double>(g.length) / t.train_length),
+                         g.bucket,
+                         g.trained ? "id" : "ood",
+                         run.encodings[d.first],
+                         run.encodings[d.second],
+                         csv_number(summarize(scores(g, d.first)).mean),
+                         csv_number(summarize(scores(g, d.second)).mean),
+                         csv_number(d.difference),
+                         csv_number(d.low),
+                         csv_number(d.high),
+                         std::to_string(d.seeds),
+                         std::to_string(d.infinite),
+                         d.test,
+                         csv_number(d.p),
+                         csv_number(d.adjusted),
+                         csv_number(d.equivalent),
+                         csv_number(g.matters()),
+                         csv_number(d.resolvable),
+                         std::to_string(d.needed),
+                         verdict_name(d.verdict)});
+    if (c.unranked_because.empty() && is_main(g, t))
+      out.blocks.push_back(standing_block(run, t, c));
+  }
+  return out;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,155 @@
+#include "report/hypotheses.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "report/findings.h"
+
+namespace pesuite {
+
+namespace {
+
+std::string value_text(double x) {
+  if (std::isinf(x)) return x > 0 ? "∞" : "-∞";
+  if (std::isnan(x)) return "?";
+  const double size = std::abs(x);
+  if (size != 0 && (size >= 1e6 || size < 1e-4)) return fmt::format("{:.3g}", x);
+  return format_fixed(x, size < 10 ? 4 : size < 1000 ? 2 : 0);
+}
+
+// "0.312 against 1.522: difference -1.210 [-1.5, -0.9], p = 0.002, moderated paired t, 3 seeds"
+std::string evidence_text(const Evidence& e) {
+  if (e.seeds.empty())
+    return fmt::format("{}: no seed has both sides{}", e.text,
+                       e.missing.empty() ? "" : " (" + e.missing[0] + ")");
+  std::string out = fmt::format("{}: {} against {}, difference {}", e.text, value_text(e.left_mean),
+                                value_text(e.right_mean), value_text(e.difference));
+  if (!std::isnan(e.low)) out += fmt::format(" [{}, {}]", value_text(e.low), value_text(e.high));
+  out += fmt::format("; {}", counted(e.seeds.size(), "seed"));
+  if (e.test.starts_with("none")) return out + ", no test";
+  out += fmt::format(", {}, {}", e.test,
+                     e.satisfied ? p_text(e.p_holds) : "against it " + p_text(e.p_refuted));
+  if (e.satisfied && e.needed > e.seeds.size())
+    out += fmt::format("; {} would decide at this mean and spread", counted(e.needed, "seed"));
+  return out;
+}
+
+std::string why_undecided(const Judged& j) {
+  for (const Evidence& e : j.evidence) {
+    if (e.seeds.empty()) return "a value is missing";
+    if (e.test.starts_with("none")) return "one seed is no test";
+  }
+  return "the seeds do not tell";
+}
+
+std::string verdict_text(const Judged& j) {
+  if (j.judgement == Judgement::undecided) return fmt::format("undecided ({})", why_undecided(j));
+  return fmt::format("{}, {}", judgement_name(j.judgement),
+                     p_text(j.judgement == Judgement::holds ? j.p_holds : j.p_refuted));
+}
+
+Json number_or_null(double x) {
+  return std::isfinite(x) ? Json(x) : Json(nullptr);
+}
+
+Json numbers(const std::vector<double>& all) {  // infinities as text, as JSON has none
+  Json out = Json::array();
+  for (const double x : all)
+    out.push_back(std::isfinite(x) ? Json(x) : Json(x > 0 ? "inf" : "-inf"));
+  return out;
+}
+
+}  // namespace
+
+std::string sentence(const Judged& j) {
+  const Hypothesis& h = j.hypothesis;
+  std::string out = fmt::format("**{}** {}: `{}`", h.id, verdict_text(j), h.expect);
+  if (!h.says.empty()) out += fmt::format(" – {}", h.says);
+  return out;
+}
+
+std::string hypotheses_text(const std::vector<Judged>& all) {
+  std::string out;
+  for (const Judged& j : all) {
+    const Hypothesis& h = j.hypothesis;
+    out += fmt::format("{} {}{}: {}\n", h.id, verdict_text(j), h.planned ? "" : " (not planned)",
+                       h.says.empty() ? h.expect : h.says);
+    for (const Evidence& e : j.evidence) out += "   " + evidence_text(e) + "\n";
+    for (const std::string& n : j.notes) out += "   but " + n + "\n";
+  }
+  return out;
+}
+
+TableFile hypotheses_table(const std::vector<Judged>& all) {
+  TableFile out{
+      "hypotheses",
+      {},
+      {{"id", "verdict", "p_holds", "p_refuted", "alpha", "comparison", "left", "right",
+        "difference", "low", "high", "margin", "test", "seeds", "seeds_needed", "source", "says"}}};
+  Block b{"", "", {{"hypothesis", "verdict", "evidence"}}, 3};
+  for (const Judged& j : all) {
+    const Hypothesis& h = j.hypothesis;
+    std::vector<std::string> evidence;
+    for (const Evidence& e : j.evidence) {
+      evidence.push_back(evidence_text(e));
+      out.csv.push_back({h.id, std::string(judgement_name(j.judgement)), csv_number(j.p_holds),
+                         csv_number(j.p_refuted), csv_number(h.alpha), e.text,
+                         csv_number(e.left_mean), csv_number(e.right_mean),
+                         csv_number(e.difference), csv_number(e.low), csv_number(e.high),
+                         csv_number(e.margin), e.test, std::to_string(e.seeds.size()),
+                         std::to_string(e.needed), h.source, h.says});
+    }
+    for (const std::string& n : j.notes) evidence.push_back("*" + n + "*");
+    std::string claim = fmt::format("**{}** {}", h.id, h.says.empty() ? "" : h.says + " ");
+    claim += fmt::format("`{}`", h.expect);
+    if (!h.source.empty()) claim += fmt::format(" ({})", h.source);
+    if (!h.planned) claim += " *not planned: made up after the run*";
+    b.rows.push_back({claim, verdict_text(j), join(evidence, "; ")});
+  }
+  b.caption =
+      "*holds*: shown at the level, with at least the effect that matters; *refuted*: the opposite "
+      "is shown, or that the effect is smaller than what matters; else *undecided*. One-sided "
+      "paired tests over seeds; the p of verdicts after Holm over all hypotheses.";
+  if (b.rows.size() > 1) out.blocks.push_back(std::move(b));
+  return out;
+}
+
+Json to_json(const RunData& run, const std::vector<Judged>& all) {
+  Json out = {{"schema", "pesuite.hypotheses/1"}, {"suite", run.suite}};
+  out["hypotheses"] = Json::array();
+  for (const Judged& j : all) {
+    const Hypothesis& h = j.hypothesis;
+    Json one = {{"id", h.id},
+                {"says", h.says},
+                {"source", h.source},
+                {"expect", h.expect},
+                {"planned", h.planned},
+                {"alpha", h.alpha},
+                {"verdict", std::string(judgement_name(j.judgement))},
+                {"p_holds", j.p_holds},
+                {"p_refuted", j.p_refuted},
+                {"notes", j.notes}};
+    one["evidence"] = Json::array();
+    for (const Evidence& e : j.evidence)
+      one["evidence"].push_back({{"comparison", e.text},
+                                 {"seeds", e.seeds},
+                                 {"left", numbers(e.left)},
+                                 {"right", numbers(e.right)},
+                                 {"difference", number_or_null(e.difference)},
+                                 {"low", number_or_null(e.low)},
+                                 {"high", number_or_null(e.high)},
+                                 {"margin", e.margin},
+                                 {"satisfied", e.satisfied},
+                                 {"p_holds", e.p_holds},
+                                 {"p_refuted", e.p_refuted},
+                                 {"test", e.test},
+                                 {"seeds_needed", e.needed},
+                                 {"missing", e.missing}});
+    out["hypotheses"].push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,197 @@
+// Targets that must be recalled (an asked value, the bit last written), by how far back that stands
+// which they hang on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "analysis/contest.h"
+#include "report/figures.h"
+#include "report/lines.h"
+#include "report/tables.h"
+
+namespace pesuite {
+
+namespace {
+
+using Distances = std::vector<std::pair<int, int>>;  // tokens back, [from, to)
+
+// Where targets that must be recalled were scored: a length of a corpus, a setting of a problem.
+struct Recall {
+  Place all;
+  std::string name;  // "256 (4x)"
+  Distances distances;
+
+  Place at(std::pair<int, int> distance) const {
+    Place p = all;
+    p.from = distance.first, p.to = distance.second;
+    return p;
+  }
+};
+
+Distances distances_at(const TaskData& t, const Place& all) {
+  std::set<std::pair<int, int>> out;
+  for (const auto& [key, cell] : t.cells)
+    for (const auto& [p, number] : cell.evals)
+      if (p.metric == all.metric && p.protocol == all.protocol && p.length == all.length &&
+          p.axes == all.axes && p.bucket == all.bucket && p.to > 0)
+        out.insert({p.from, p.to});
+  return {out.begin(), out.end()};
+}
+
+std::vector<Recall> recalls(const TaskData& t) {
+  std::vector<Recall> out;
+  const auto add = [&](Place p, const std::string& name) {
+    p.bucket = "recall";
+    Distances distances = distances_at(t, p);
+    if (!distances.empty()) out.push_back({std::move(p), name, std::move(distances)});
+  };
+  if (t.corpus) {
+    const std::string protocol = main_protocol(t);
+    for (const int l : lengths_of(t, protocol))
+      add(whole(t.has("regret") ? "regret" : "nll", protocol, l),
+          fmt::format("{} ({})", l, t.multiple(l)));
+  }
+  if (t.problem)
+    for (const Setting& s : t.settings) add(accuracy_place({&s, "", ""}), t.name(s));
+  return out;
+}
+
+std::string distance_text(std::pair<int, int> d) {
+  if (d.first == 0) return "not in sight";
+  if (d.second - d.first == 1) return std::to_string(d.first);
+  return fmt::format("{}–{}", d.first, d.second - 1);
+}
+
+// What is shown of them: in titles, at the beginning of a sentence, and with its unit.
+struct Words {
+  const char *title, *sentence, *unit;
+};
+Words words_of(const TaskData& t) {
+  if (t.problem) return {"error", "Errors", "errors (%)"};
+  if (t.has("regret")) return {"regret", "Regret", "regret (nats per token)"};
+  return {"nats", "Nats", "nats per token"};
+}
+
+// Values of seeds as they are shown: of problems, errors in percent.
+std::vector<SeedValue> shown(const TaskData& t, std::size_t encoding, const Place& p) {
+  std::vector<SeedValue> out = values_at(t, encoding, p);
+  for (SeedValue& v : out)
+    if (t.problem) v.value = 100 * (1 - v.value);
+  return out;
+}
+
+Block recall_block(const RunData& run, const TaskData& t, const std::vector<Recall>& all) {
+  std::set<std::pair<int, int>> columns;
+  for (const Recall& r : all) columns.insert(r.distances.begin(), r.distances.end());
+  Block b{fmt::format("What must be recalled: {} by distance", words_of(t).title),
+          "",
+          {{t.problem ? "setting" : "length", "encoding", "all"}},
+          2};
+  for (const auto& d : columns) b.rows[0].push_back(distance_text(d));
+  const Format text = [&](double v) { return t.problem ? format_fixed(v, 2) : nats_text(v); };
+  for (const Recall& r : all)
+    for (const std::size_t e : t.encodings) {
+      b.rows.push_back(
+          {r.name, row_name(run, t, e), spread_text(in_row(t, e, shown(t, e, r.all)), text)});
+      for (const auto& d : columns) {
+        const bool there =
+            std::find(r.distances.begin(), r.distances.end(), d) != r.distances.end();
+        b.rows.back().push_back(there ? mean_text(in_row(t, e, shown(t, e, r.at(d))), text) : "–");
+      }
+    }
+  b.caption = fmt::format(
+      "{} of the targets that hang on one place before them{}, by the tokens from there to the "
+      "target{}. {}",
+      words_of(t).sentence, t.problem ? ", in percent" : ", in nats per token",
+      t.corpus ? "; *not in sight*: the window does not hold that place" : "", seed_phrase(t));
+  return b;
+}
+
+Rows recall_csv(const RunData& run, const TaskData& t, const std::vector<Recall>& all) {
+  Rows rows = {{"encoding", "task", "model", "train_len", "protocol", "eval_len", "setting",
+                "metric", "dist_lo", "dist_hi", "seed", "value", "targets"}};
+  for (const Recall& r : all)
+    for (const std::size_t e : t.encodings)
+      for (const std::uint64_t seed : t.seeds) {
+        const CellData* c = t.cell(e, seed);
+        const auto add = [&](const Place& p) {
+          const Number* n = c == nullptr ? nullptr : c->find(p);
+          if (n == nullptr) return;
+          rows.push_back({run.encodings[e], t.task, t.model, std::to_string(t.train_length),
+                          p.protocol, std::to_string(p.length), r.name, p.metric,
+                          p.to > 0 ? std::to_string(p.from) : "",
+                          p.to > 0 ? std::to_string(p.to) : "", std::to_string(seed),
+                          csv_number(n->value), std::to_string(n->count)});
+        };
+        add(r.all);
+        for (const auto& d : r.distances) add(r.at(d));
+      }
+  return rows;
+}
+
+Figure recall_figure(const RunData& run, const TaskData& t, const Recall& r,
+                     const std::string& what) {
+  Distances in_sight = r.distances;
+  if (in_sight.front().first == 0) in_sight.erase(in_sight.begin());
+  std::vector<double> xs;
+  for (const auto& [from, to] : in_sight)
+    xs.push_back(std::sqrt(static_cast<double>(from) * (to - 1)));
+  Lines lines;
+  for (const std::size_t e : t.encodings)
+    lines.add_encoding(
+        run.encodings[e], xs, [&](std::size_t i) { return shown(t, e, r.at(in_sight[i])); },
+        [](double v) { return v; });
+  const bool logarithmic = lines.range.wide();
+  Figure f;
+  f.name = file_name(run, t, "recall", what);
+  f.kind = "length";
+  f.title = figure_title(run, t, fmt::format("{} by distance at {}", words_of(t).title, r.name));
+  f.caption = fmt::format(
+      "{} of targets that must be recalled, by the tokens back to what they hang on, in buckets "
+      "from each power of two to the next. {} Grey vertical line: training length.",
+      words_of(t).sentence, band_sentence(t));
+  f.caption += edge_sentence(lines.range, logarithmic);
+  add_series(f.settings, run, t, &lines);
+  add_length_axis(f.settings, t, xs, "tokens back");
+  Ticks ticks;
+  for (const auto& [from, to] : in_sight) ticks.emplace_back(from, std::to_string(from));
+  add_ticks(f.settings, "x", ticks);
+  f.settings.text("y_label", words_of(t).unit);
+  f.settings.number("optimum", 0);
+  add_y_axis(f.settings, lines.range, logarithmic);
+  f.rows = std::move(lines.rows);
+  return f;
+}
+
+}  // namespace
+
+TableFile recall_table(const RunData& run, const TaskData& t) {
+  TableFile out{file_name(run, t, "recall"), {}, {}};
+  const std::vector<Recall> all = recalls(t);
+  if (all.empty()) return out;
+  out.blocks = {recall_block(run, t, all)};
+  out.csv = recall_csv(run, t, all);
+  return out;
+}
+
+// Where sequences are longest, and so distances most.
+std::vector<Figure> recall_figures(const RunData& run, const TaskData& t) {
+  std::vector<Figure> out;
+  const std::vector<Recall> all = recalls(t);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Recall& r = all[i];
+    const auto farther = [&](const Recall& o) { return o.all.length > r.all.length; };
+    const auto buckets = std::count_if(r.distances.begin(), r.distances.end(),
+                                       [](const auto& d) { return d.first > 0; });
+    if (buckets < 3 || std::any_of(all.begin(), all.end(), farther)) continue;
+    std::string what;  // tells settings of a length apart
+    for (const auto& [axis, value] : r.all.axes)
+      what += (what.empty() ? "" : "_") + axis + "_" + t.label(axis, value);
+    out.push_back(recall_figure(run, t, r, what));
+  }
+  return out;
+}
+
+}  // namespace pesuite

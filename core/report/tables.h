@@ -1,0 +1,75 @@
+// The tables of a report: what people read as Markdown, and every value in full as CSV.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/run_data.h"
+#include "analysis/numbers.h"
+
+namespace pesuite {
+
+using Rows = std::vector<std::vector<std::string>>;  // the first is the heading
+
+struct Block {  // one table for people
+  std::string title, caption;
+  Rows rows;
+  std::size_t text_columns = 1;  // the first columns, written at the left
+  std::string figure = {};       // name of the one that shows the same, which stands above
+};
+
+struct TableFile {  // tables/NAME.md and tables/NAME.csv
+  std::string name;
+  std::vector<Block> blocks;
+  Rows csv;
+};
+std::string markdown(const Block&);
+
+// Name for files of a task: "KIND_task", with model and training length where several exist.
+std::string file_name(const RunData&, const TaskData&, const std::string& kind,
+                      const std::string& what = "");
+// "Mean over 3 seeds [lowest, highest seed]." or "One seed (42)."
+std::string seed_phrase(const TaskData&);
+
+// Name of an encoding's row, with what became of seeds that left nothing: "rope (1 of 3 diverged)".
+std::string row_name(const RunData&, const TaskData&, std::size_t encoding);
+// Summary for a cell of that row: what the row's name says already is left out.
+Spread in_row(const TaskData&, std::size_t encoding, const std::vector<SeedValue>&);
+
+// Corpora: perplexity, ratio to the training length, regret, nats and bits per byte by length.
+TableFile length_table(const RunData&, const TaskData&, const std::string& protocol);
+// Problems: accuracy with chance and interval, loss and their change, by setting.
+TableFile problem_table(const RunData&, const TaskData&);
+// What changes with length: use of context, effective length, seeds, accuracy along axes.
+TableFile generalisation_table(const RunData&, const TaskData&);
+// Tokens that must be recalled, by how far back that stands which they hang on; no blocks where
+// the task has none.
+TableFile recall_table(const RunData&, const TaskData&);
+// What probes found; no blocks where nothing was probed.
+TableFile probe_table(const RunData&, const TaskData&);
+TableFile cost_table(const RunData&);
+TableFile failure_table(const RunData&);  // no blocks where nothing failed
+
+// One setting of a problem, or a part of its positions.
+struct SettingPart {
+  const Setting* setting;
+  std::string bucket;  // "", "seen", "unseen"
+  std::string name;    // "128 (2x), unseen positions"
+};
+std::vector<SettingPart> setting_parts(const TaskData&);
+Place problem_place(const std::string& metric, const SettingPart&);
+Place accuracy_place(const SettingPart&);
+// With its 95 % interval; all NaN where nothing was recorded.
+Number accuracy_of(const CellData&, const SettingPart&);
+// Chance level of a metric; NaN where unknown.
+double chance_of(const TaskData&, const SettingPart&, const std::string& metric = "acc");
+// Whether the intervals of all, of some or of no seeds hold the chance level.
+enum class AtChance { no, some, all };
+AtChance at_chance(const TaskData&, std::size_t encoding, const SettingPart&);
+// Place of all scored tokens at a length.
+Place whole(const std::string& metric, const std::string& protocol, int length);
+std::string csv_number(double x);  // shortest exact text, "inf", "" for NaN
+// Lengths at which a corpus was evaluated under a protocol.
+std::vector<int> lengths_of(const TaskData&, const std::string& protocol);
+
+}  // namespace pesuite

@@ -1,0 +1,310 @@
+// Tables of problems: accuracy and loss at each setting, in and out of distribution.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "model/evaluate.h"
+#include "report/tables.h"
+
+namespace pesuite {
+
+std::vector<SettingPart> setting_parts(const TaskData& t) {
+  std::vector<SettingPart> out;
+  for (const Setting& s : t.settings) {
+    const std::string name = t.name(s);
+    const bool both = s.seen && s.unseen;
+    const char* only = both || !(s.seen || s.unseen) ? ""
+                       : s.seen                      ? ", seen positions"
+                                                     : ", unseen positions";
+    out.push_back({&s, "", name + (both ? ", all positions" : only)});
+    if (!both) continue;
+    out.push_back({&s, "seen", name + ", seen positions"});
+    out.push_back({&s, "unseen", name + ", unseen positions"});
+  }
+  return out;
+}
+
+Place problem_place(const std::string& metric, const SettingPart& p) {
+  return {metric, "", p.setting->length, p.setting->axes, p.bucket, 0, 0};
+}
+
+Place accuracy_place(const SettingPart& p) {
+  return problem_place("acc", p);
+}
+
+Number accuracy_of(const CellData& c, const SettingPart& p) {
+  const Number* found = c.find(accuracy_place(p));
+  if (found == nullptr) return {};
+  Number n = *found;
+  if (std::isnan(n.low) && n.n > 0 && std::isfinite(n.value)) {
+    const Interval i = wilson(n.value, static_cast<double>(n.n));
+    n.low = i.low, n.high = i.high;
+  }
+  return n;
+}
+
+AtChance at_chance(const TaskData& t, std::size_t encoding, const SettingPart& p) {
+  std::size_t held = 0, all = 0;
+  for (const std::uint64_t seed : t.seeds) {
+    const CellData* c = t.cell(encoding, seed);
+    if (c == nullptr) continue;
+    const Number n = accuracy_of(*c, p);
+    if (std::isnan(n.low) || std::isnan(n.chance)) continue;
+    ++all;
+    held += n.low <= n.chance && n.chance <= n.high ? 1 : 0;
+  }
+  return held == 0 ? AtChance::no : held == all ? AtChance::all : AtChance::some;
+}
+
+double chance_of(const TaskData& t, const SettingPart& p, const std::string& metric) {
+  const Place place = problem_place(metric, p);
+  for (const auto& [key, cell] : t.cells)
+    if (const Number* n = cell.find(place); n != nullptr && std::isfinite(n->chance))
+      return n->chance;
+  return Number::none;
+}
+
+namespace {
+
+// Metrics of whole examples and of candidates, columns of the table where they are recorded.
+struct Extra {
+  const char* metric;
+  const char* heading;
+  bool share;  // else a number from 0 to 1
+};
+constexpr Extra extras[] = {{"em", "exact match %", true},
+                            {"candidate_acc", "first of candidates %", true},
+                            {"candidate_em", "all first of candidates %", true},
+                            {"mrr", "MRR", false}};
+
+struct ProblemTable {
+  const RunData& run;
+  const TaskData& t;
+  std::vector<SettingPart> parts = setting_parts(t);
+  std::vector<Extra> extra = recorded(t);
+  bool alone = t.seeds.size() == 1;
+
+  static std::vector<Extra> recorded(const TaskData& t) {
+    std::vector<Extra> out;
+    for (const Extra& x : extras)
+      if (t.has(x.metric)) out.push_back(x);
+    return out;
+  }
+
+  // What a setting is compared with: the same axis values at the training length where those were
+  // trained, else the mean of all that was trained there.
+  std::vector<const Setting*> base(const SettingPart& p) const {
+    std::vector<const Setting*> all;
+    for (const Setting& s : t.settings) {
+      if (!s.trained || s.length != t.train_length) continue;
+      if (s.axes == p.setting->axes) return {&s};
+      all.push_back(&s);
+    }
+    return all;
+  }
+
+  double change(const CellData& c, const char* metric, const SettingPart& p) const {
+    const Number* here = c.find(problem_place(metric, p));
+    const std::vector<const Setting*> from = base(p);
+    if (here == nullptr || from.empty()) return Number::none;
+    double sum = 0;
+    for (const Setting* s : from) {
+      const Number* n = c.find(problem_place(metric, {s, "", ""}));
+      sum += n == nullptr ? Number::none : n->value;
+    }
+    return here->value - sum / static_cast<double>(from.size());
+  }
+
+  std::string interval_text(std::size_t e, const Place& p, const SettingPart* part) const {
+    const std::vector<SeedValue> values = values_at(t, e, p);
+    if (!alone) return spread_text(in_row(t, e, values), percent_text);
+    const CellData* c = t.cell(e, t.seeds[0]);
+    const Number* found = c == nullptr ? nullptr : c->find(p);
+    if (found == nullptr) return spread_text(summarize(values), percent_text);
+    const Number n = part != nullptr ? accuracy_of(*c, *part) : *found;
+    return fmt::format("{} [{}, {}]", percent_text(n.value), percent_text(n.low),
+                       percent_text(n.high));
+  }
+
+  std::string accuracy_text(std::size_t e, const SettingPart& p) const {
+    std::string out = interval_text(e, accuracy_place(p), &p);
+    switch (at_chance(t, e, p)) {
+      case AtChance::no: break;
+      case AtChance::some: out += ", some seeds at chance"; break;
+      case AtChance::all: out += ", at chance"; break;
+    }
+    return out;
+  }
+
+  std::string change_text(std::size_t e, const char* metric, const SettingPart& p,
+                          const Format& format) const {
+    if (p.setting->trained) return "";
+    const Spread s =
+        in_row(t, e, values_of(t, e, [&](const CellData& c) { return change(c, metric, p); }));
+    return s.n == 0 ? "–" : spread_text(s, format);
+  }
+
+  // Seeds that solve it: accuracy is often all or nothing.
+  std::string solved(std::size_t e, const SettingPart& p) const {
+    std::size_t good = 0, all = 0;
+    for (const SeedValue& v : values_at(t, e, accuracy_place(p))) {
+      all += std::isnan(v.value) ? 0 : 1;
+      good += v.value >= 0.95 ? 1 : 0;
+    }
+    return fmt::format("{} of {}", good, all);
+  }
+
+  std::vector<std::string> heading() const {
+    std::vector<std::string> h = {"setting", "range", "encoding",
+                                  alone ? "accuracy %" : "accuracy %, mean", "chance %"};
+    if (!alone) h.push_back("seeds ≥ 95 %");
+    for (const char* name : {"loss", "Δ accuracy", "Δ loss"}) h.emplace_back(name);
+    for (const Extra& x : extra) h.emplace_back(x.heading);
+    return h;
+  }
+
+  std::vector<std::string> row(std::size_t e, const SettingPart& p) const {
+    const double chance = chance_of(t, p);
+    std::vector<std::string> r = {p.name, p.setting->trained ? "ID" : "OOD", row_name(run, t, e),
+                                  accuracy_text(e, p),
+                                  std::isnan(chance) ? "–" : percent_text(chance)};
+    if (!alone) r.push_back(solved(e, p));
+    if (p.bucket.empty()) {
+      r.push_back(spread_text(in_row(t, e, values_at(t, e, problem_place("nll", p))), nats_text));
+      r.push_back(change_text(e, "acc", p, signed_percent_text));
+      r.push_back(change_text(e, "nll", p, signed_nats_text));
+      for (const Extra& x : extra) r.push_back(extra_text(e, x, problem_place(x.metric, p)));
+    } else {
+      r.insert(r.end(), {"", change_text(e, "acc", p, signed_percent_text), ""});
+      r.insert(r.end(), extra.size(), "");
+    }
+    return r;
+  }
+
+  std::string extra_text(std::size_t e, const Extra& x, const Place& p) const {
+    if (x.share) return interval_text(e, p, nullptr);
+    return spread_text(in_row(t, e, values_at(t, e, p)),
+                       [](double v) { return format_fixed(v, 3); });
+  }
+
+  std::string candidates_sentence() const {
+    if (!t.has("candidate_acc")) return "";
+    std::string out =
+        " *first of candidates*: targets whose likeliest candidate is the right one; *MRR*: mean "
+        "of "
+        "one over the rank of the right one.";
+    const SettingPart any{&t.settings[0], "", ""};  // a task has as many candidates everywhere
+    const double first = chance_of(t, any, "candidate_acc"), mrr = chance_of(t, any, "mrr");
+    if (!std::isnan(first) && !std::isnan(mrr))
+      out += fmt::format(" Candidates in random order have {} % and {}.", percent_text(first),
+                         format_fixed(mrr, 3));
+    return out;
+  }
+
+  Block block() const {
+    Block b{"In distribution (ID) and out of distribution (OOD)", "", {heading()}, 3};
+    for (const SettingPart& p : parts)
+      for (const std::size_t e : t.encodings) b.rows.push_back(row(e, p));
+    b.caption =
+        alone ? fmt::format("One seed ({}); [95 % interval over examples, Wilson].", t.seeds[0])
+              : fmt::format("Mean over {} seeds [lowest, highest seed].", t.seeds.size());
+    b.caption +=
+        " ID: training length and axis values that training drew from; OOD: everything else. "
+        "Loss in nats per target; Δ = setting minus ID at the training length, accuracy in "
+        "points. ";
+    b.caption += alone ? "*at chance*: the interval holds the chance level."
+                       : "*at chance*: every seed's 95 % interval holds the chance level.";
+    if (std::any_of(t.settings.begin(), t.settings.end(),
+                    [](const Setting& x) { return x.seen || x.unseen; }))
+      b.caption +=
+          " *seen* positions lie within the training length, *unseen* beyond it; an accuracy over "
+          "all positions mixes both and is no measure of generalisation.";
+    b.caption += candidates_sentence();
+    return b;
+  }
+
+  Rows csv() const {
+    Rows rows = {{"encoding",  "expression", "task",     "model",    "train_len", "eval_len",
+                  "multiple",  "setting",    "split",    "bucket",   "seed",      "status",
+                  "chance",    "acc",        "acc_low",  "acc_high", "at_chance", "nll",
+                  "delta_acc", "delta_nll",  "examples", "targets"}};
+    for (const Extra& x : extra)
+      for (const char* end : {"", "_low", "_high", "_chance"})
+        rows[0].push_back(fmt::format("{}{}", x.metric, end));
+    std::set<std::string> axes;
+    for (const Setting& s : t.settings)
+      for (const auto& [axis, value] : s.axes) axes.insert(axis);
+    rows[0].insert(rows[0].end(), axes.begin(), axes.end());
+    for (const SettingPart& p : parts)
+      for (const std::size_t e : t.encodings)
+        for (const std::uint64_t seed : t.seeds) {
+          rows.push_back(csv_row(e, p, seed));
+          for (const std::string& name : axes) {
+            double at = Number::none;
+            for (const auto& [axis, value] : p.setting->axes)
+              if (axis == name) at = value;
+            rows.back().push_back(csv_number(at));
+          }
+        }
+    return rows;
+  }
+
+  std::vector<std::string> csv_row(std::size_t e, const SettingPart& p, std::uint64_t seed) const {
+    static const CellData nothing;
+    const CellData* cell = t.cell(e, seed);
+    const CellData& c = cell == nullptr ? nothing : *cell;
+    const Number acc = accuracy_of(c, p);
+    const auto find = [&](const char* metric) {
+      const Number* n = p.bucket.empty() ? c.find(problem_place(metric, p)) : nullptr;
+      return n == nullptr ? Number() : *n;
+    };
+    std::string status = "missing";
+    for (const SeedValue& v : values_at(t, e, accuracy_place(p)))
+      if (v.seed == seed) status = std::isnan(v.value) ? v.lost : "ok";
+    const bool comparable = !std::isnan(acc.low) && !std::isnan(acc.chance);
+    const bool held = comparable && acc.low <= acc.chance && acc.chance <= acc.high;
+    const bool change_known = !p.setting->trained;
+    const auto delta = [&](const char* metric) {
+      return change_known ? csv_number(change(c, metric, p)) : std::string();
+    };
+    std::vector<std::string> row = {
+        run.encodings[e],
+        run.expressions[e],
+        t.task,
+        t.model,
+        std::to_string(t.train_length),
+        std::to_string(p.setting->length),
+        format_number(static_cast<double>(p.setting->length) / t.train_length),
+        t.name(*p.setting),
+        p.setting->trained ? "id" : "ood",
+        p.bucket,
+        std::to_string(seed),
+        status,
+        csv_number(acc.chance),
+        csv_number(acc.value),
+        csv_number(acc.low),
+        csv_number(acc.high),
+        comparable ? (held ? "yes" : "no") : "",
+        csv_number(find("nll").value),
+        delta("acc"),
+        p.bucket.empty() ? delta("nll") : "",
+        std::to_string(acc.n),
+        std::to_string(acc.count)};
+    for (const Extra& x : extra) {
+      const Number n = find(x.metric);
+      for (const double v : {n.value, n.low, n.high, n.chance}) row.push_back(csv_number(v));
+    }
+    return row;
+  }
+};
+
+}  // namespace
+
+TableFile problem_table(const RunData& run, const TaskData& t) {
+  const ProblemTable table{run, t};
+  return {file_name(run, t, "problem"), {table.block()}, table.csv()};
+}
+
+}  // namespace pesuite

@@ -1,0 +1,28 @@
+// Sentences of a report: what ran, what was learned, what a reader must know beside the numbers.
+#pragma once
+
+#include <string>
+
+#include "analysis/run_data.h"
+
+namespace pesuite {
+
+// "6 encodings, 4 tasks, ... 24 cells: 22 done, 1 diverged, 1 failed".
+std::string cells_sentence(const RunData&);
+// Program, machine and determinism in one line.
+std::string context_sentence(const RunData&);
+// What one seed or several can say about differences.
+std::string seeds_sentence(const RunData&);
+// How a task was set up and trained.
+std::string task_sentence(const RunData&, const TaskData&);
+// Encodings that did not learn the task where they were trained; "" where all did.
+std::string trained_sentence(const RunData&, const TaskData&);
+// Shares of parameters that training never reached; "" where there are none.
+std::string untrained_sentence(const RunData&, const TaskData&);
+// What the protocol of an evaluation does, as the end of a sentence.
+std::string explain_protocol(const std::string& protocol);
+
+// The main table for a terminal, at most about 100 columns wide.
+std::string headline(const RunData&);
+
+}  // namespace pesuite

@@ -1,0 +1,268 @@
+#include "run/one_off.h"
+
+#include <signal.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <ctime>
+
+#include "backend/group.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace pesuite {
+
+namespace {
+
+// The settings that S1 compares before it reuses a run's folder.
+Json critical(const CellConfig& c) {
+  const Json m = to_json(c.model);
+  const Json cell = to_json(c);
+  Json out = {{"train_len", c.train.length},
+              {"encoding", c.encoding},
+              {"switches", cell.value("switches", Json::array())},
+              {"evaluation", c.evaluation},
+              {"task", c.task}};
+  for (const char* key :
+       {"width", "layers", "heads", "ff_width", "vocabulary", "tie_embedding", "dropout"})
+    out[key] = m.at(key);
+  return out;
+}
+
+std::string differences(const Json& a, const Json& b) {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : a.items())
+    if (b.value(key, Json()) != value)
+      out.push_back(
+          fmt::format("{} {} instead of {}", key, value.dump(), b.value(key, Json()).dump()));
+  return join(out, ", ");
+}
+
+std::string local_time(const char* format) {
+  char text[64];
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  std::strftime(text, sizeof text, format, &parts);
+  return text;
+}
+
+std::atomic<bool> stop{false};
+volatile sig_atomic_t stopped_by = 0;
+
+void link(const fs::path& target, const fs::path& name) {
+  std::error_code ignored;
+  fs::create_directories(name.parent_path(), ignored);
+  fs::remove(name, ignored);
+  fs::create_symlink(fs::relative(target, name.parent_path(), ignored), name, ignored);
+}
+
+class Session {
+ public:
+  Session(const OneOff& o, Group& group)
+      : o_(o),
+        group_(group),
+        folder_(versioned_folder(o)),
+        stamp_(local_time("%Y%m%d_%H%M%S")),
+        catalog_(open_catalog(plugin_search_path(o.plugin_path))),
+        task_(catalog_, parse_expression(o.cell.task, "task"), o.cell.train.length,
+              o.cell.max_length),
+        backend_(open_backend(
+            o.cell.backend,
+            {.threads = o.threads, .precision = o.cell.precision, .device = group.device()})) {
+    stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
+    while (!stages_.front().switches.empty())
+      stages_.insert(stages_.begin(), trunk_of(stages_.front()));
+    group_.wait();  // all have seen the same folder before one of them writes into it
+  }
+
+  int go() {
+    open_log();
+    TrainState state;
+    std::size_t stage = 0;
+    const fs::path latest = file("latest");
+    if (fs::exists(latest)) {
+      const std::string identity = checkpoint_identity(latest);
+      while (stage + 1 < stages_.size() && cell_identity(stages_[stage]) != identity) ++stage;
+      begin(stages_[stage]);
+      load_checkpoint(latest, *model_, state, cell_identity(stages_[stage]));
+      if (state.step == o_.cell.train.steps) {
+        log(fmt::format("{} is trained already ({} steps); nothing to do", folder_.string(),
+                        state.step));
+        return 0;
+      }
+      log(fmt::format("Resuming from step {}", state.step));
+    } else {
+      begin(stages_[0]);
+    }
+    write_config();
+    logged_ = state.observations.size();
+    log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}", model_->count(),
+                    model_->encoding_count(), backend_->description()));
+    if (task_.info().note != nullptr) log(task_.info().note);
+    TrainOutcome outcome = train_stage(stage, state);
+    while (outcome == TrainOutcome::paused) {
+      const CellConfig& next = stages_[stage + 1];
+      const SwitchConfig& s = next.switches.back();
+      log(fmt::format("step {} | switching to {}", s.step, s.encoding));
+      begin(next);
+      branch_checkpoint(latest, *model_, state, cell_identity(stages_[stage]), s.reset_optimizer);
+      outcome = train_stage(++stage, state);
+    }
+    collect_metrics(state);
+    if (outcome == TrainOutcome::stopped) {
+      if (!group_.leads()) return 0;  // the launcher takes what one returns for the whole
+      log("Stopped; --resume goes on from here");
+      return 128 + (stopped_by != 0 ? stopped_by : SIGTERM);  // another process may have been asked
+    }
+    if (!group_.leads()) return 0;
+    save_checkpoint(file("final"), *model_, state, cell_identity(stages_[stage]));
+    link_names();
+    log(fmt::format(
+        "Training completed in {}{}", format_seconds(state.seconds),
+        outcome == TrainOutcome::diverged ? fmt::format(": diverged at {}", state.reason) : ""));
+    if (state.best_step >= 0)
+      log(fmt::format("Best validation loss: {:.4f} at step {}", state.best, state.best_step));
+    log(fmt::format("Checkpoint: {}", file("latest").string()));
+    return 0;
+  }
+
+ private:
+  void begin(const CellConfig& stage) {
+    model_.reset();
+    model_ = std::make_unique<Model>(
+        *backend_, model_of(stage), make_encoding(catalog_, encoding_of(stage), stage), stage.seed);
+  }
+  // Up to the next switch, or to the end.
+  TrainOutcome train_stage(std::size_t stage, TrainState& state) {
+    TrainPaths paths;
+    paths.last = file("latest");
+    paths.best = file("best");
+    paths.periodic = [&](std::int64_t step) { return file(fmt::format("step_{}", step)); };
+    TrainWatch watch;
+    watch.stop = &stop;
+    if (stage + 1 < stages_.size()) watch.until = first_step(stages_[stage + 1]);
+    watch.log = [&](const std::string& line) { log(line); };
+    watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };
+    return train(*model_, task_, train_of(stages_[stage]), o_.cell.seed,
+                 cell_identity(stages_[stage]), paths, watch, state, group_);
+  }
+  fs::path file(const std::string& name) const { return folder_ / (name + ".safetensors"); }
+  fs::path log_file(const char* kind, const char* ending) const {
+    return o_.out / "logs" / fmt::format("{}_{}_{}.{}", kind, o_.encoding_name, stamp_, ending);
+  }
+  void log(const std::string& line) const { spdlog::info("{}", line); }
+
+  void open_log() {
+    if (!group_.leads()) {
+      spdlog::set_level(spdlog::level::off);
+      return;
+    }
+    fs::create_directories(o_.out / "logs");
+    const std::vector<spdlog::sink_ptr> sinks = {
+        std::make_shared<spdlog::sinks::stderr_sink_st>(),
+        std::make_shared<spdlog::sinks::basic_file_sink_st>(log_file("training", "log").string())};
+    auto logger = std::make_shared<spdlog::logger>("train", sinks.begin(), sinks.end());
+    logger->set_pattern("[%Y-%m-%d %H:%M:%S] %v");
+    logger->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(logger);
+    log(fmt::format("Run {}", folder_.string()));
+    if (group_.size() > 1) log(group_.description());
+  }
+
+  void write_config() const {
+    if (!group_.leads()) return;
+    write_file_atomic(folder_ / "run.json", to_json(o_.cell).dump(1) + "\n");
+    const Json config = {{"embedding_type", o_.encoding_name},
+                         {"batch_size", o_.cell.train.batch},
+                         {"max_steps", o_.cell.train.steps},
+                         {"model_config", to_json(o_.cell.model)},
+                         {"model_info",
+                          {{"total_parameters", model_->count()},
+                           {"trainable_parameters", model_->count()},
+                           {"model_size_mb", static_cast<double>(model_->count()) * 4 / 1048576}}},
+                         {"cell", to_json(o_.cell)}};
+    write_file_atomic(log_file("config", "json"), config.dump(2) + "\n");
+  }
+
+  // One entry a step that was logged or evaluated, as the TinyStories study has them.
+  void collect_metrics(const TrainState& s) {
+    if (s.observations.size() == logged_ || !group_.leads()) return;
+    Json entry = {{"step", s.step}, {"timestamp", local_time("%Y-%m-%dT%H:%M:%S")}};
+    for (; logged_ < s.observations.size(); ++logged_) {
+      const Observation& o = s.observations[logged_];
+      if (o.metric != "nll") continue;
+      const Json value = std::isfinite(o.value) ? Json(o.value) : Json(nullptr);
+      entry["step"] = o.step;
+      entry["tokens"] = o.tokens;
+      entry[o.split == "train" ? "train_loss" : "val_loss"] = value;
+      if (o.split == "val")
+        entry["perplexity"] = std::isfinite(o.value) ? Json(std::exp(o.value)) : Json(nullptr);
+    }
+    metrics_.push_back(std::move(entry));
+    write_file_atomic(log_file("metrics", "json"), metrics_.dump(2) + "\n");
+  }
+
+  void link_names() const {
+    for (const auto& item : fs::directory_iterator(folder_)) {
+      const std::string name = item.path().stem();
+      if (item.path().extension() == ".safetensors" && name != "latest")
+        link(item.path(),
+             o_.out / "checkpoints" / fmt::format("{}_{}.safetensors", o_.encoding_name, name));
+    }
+  }
+
+  const OneOff& o_;
+  Group& group_;
+  fs::path folder_;
+  std::string stamp_;
+  Catalog catalog_;
+  Task task_;
+  std::unique_ptr<Backend> backend_;
+  std::vector<CellConfig> stages_;  // one more switch each
+  std::unique_ptr<Model> model_;    // of the present stage
+  Json metrics_ = Json::array();
+  std::size_t logged_ = 0;
+};
+
+}  // namespace
+
+fs::path versioned_folder(const OneOff& o) {
+  const fs::path base = o.out / "by-name" /
+                        fmt::format("{}_{}_{}_s{}", o.size, o.encoding_name, o.budget, o.cell.seed);
+  const Json wanted = critical(o.cell);
+  for (int version = 0; version <= 100; ++version) {
+    const fs::path folder =
+        version == 0 ? base : fs::path(base.string() + fmt::format("_v{}", version));
+    if (!fs::exists(folder / "run.json")) return folder;
+    const Json found = critical(cell_from_json(Json::parse(read_file(folder / "run.json"))));
+    if (found != wanted) {
+      if (version == 0)
+        fmt::print(stderr, "{} has other settings ({}); taking the next version\n", folder.string(),
+                   differences(wanted, found));
+      continue;
+    }
+    if (o.resume) return folder;
+    fail(Exit::usage,
+         "{} exists with the same settings: --resume goes on with it, another --seed or "
+         "--output-dir starts a new one",
+         folder.string());
+  }
+  fail(Exit::usage, "{} has 100 versions already; use another --output-dir", base.string());
+}
+
+int train_one(const OneOff& o) {
+  struct sigaction a {};
+  a.sa_handler = [](int signal) {
+    if (stop) ::_exit(128 + signal);  // asked twice
+    stopped_by = signal;
+    stop = true;
+  };
+  for (const int s : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
+  const std::unique_ptr<Group> group = join_group(o.cell.backend);
+  return Session(o, *group).go();
+}
+
+}  // namespace pesuite

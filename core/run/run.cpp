@@ -1,0 +1,503 @@
+#include "run/run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "base/file.h"
+#include "base/isolate.h"
+#include "base/text.h"
+#include "run/environment.h"
+#include "cell/record.h"
+#include "plan/trainings.h"
+#include "run/worker.h"
+
+namespace pesuite {
+
+namespace {
+
+// The last signal that asked the run to stop, and how many did.
+volatile sig_atomic_t asked_by = 0, asked_times = 0;
+void on_signal(int signal) {
+  asked_by = signal;
+  asked_times = asked_times + 1;
+}
+
+class SignalGuard {  // stop signals count instead of ending the program
+ public:
+  SignalGuard() {
+    asked_by = 0;
+    asked_times = 0;
+    struct sigaction a {};
+    a.sa_handler = on_signal;
+    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &a, &old_[i]);
+  }
+  ~SignalGuard() {
+    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &old_[i], nullptr);
+  }
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+ private:
+  static constexpr int signals[] = {SIGINT, SIGTERM, SIGUSR1};
+  struct sigaction old_[3];
+};
+
+struct Process {
+  std::size_t cell = 0;  // index into the plan
+  pid_t pid = -1;
+  int output = -1;  // the worker's NDJSON
+  std::string buffer;
+  std::string kind, reason;  // of a failure it reported
+  CellProgress at;
+  bool timed_out = false, killed = false;
+  std::chrono::steady_clock::time_point start;
+};
+
+class Runner {
+ public:
+  Runner(const Suite& suite, const Plan& plan, const RunOptions& options)
+      : suite_(suite),
+        plan_(plan),
+        options_(options),
+        store_(options.out / "store"),
+        folder_(run_folder(suite, options.out)),
+        cells_(plan.cells),
+        jobs_(jobs_of(options, suite.threads)) {}
+
+  RunResult go() {
+    cells_.insert(cells_.end(), plan_.trunks.begin(), plan_.trunks.end());
+    result_.folder = folder_;
+    FileLock lock(folder_ / ".lock");
+    if (!lock.try_take())
+      fail(Exit::usage,
+           "{}: another run of this suite goes on in this folder; wait for it, or give this one "
+           "--out",
+           folder_.string());
+    std::vector<std::string> notes = plan_.notes;
+    notes.insert(notes.end(), plan_.problems.begin(), plan_.problems.end());
+    RecordFile records(folder_ / "records.jsonl", notes);
+    choose(records);
+    double work = 0;
+    for (const std::size_t i : queue_) work += cells_[i].seconds;
+    Progress progress(options_.progress, cells_.size(),
+                      cells_.size() - queue_.size() - result_.failed, work);
+    for (const std::string& n : notes) progress.say("note: " + n);
+    for (const PlannedCell& c : cells_) collect(c, records);  // what earlier runs left
+    // a new suite may be made of cells that others have trained
+    if (!queue_.empty() || !fs::exists(folder_ / "plan.json")) write_context();
+    if (!queue_.empty()) {
+      result_.ran = true;
+      const SignalGuard guard;
+      loop(records, progress);
+    }
+    result_.left = queue_.size();
+    return result_;
+  }
+
+ private:
+  // What is to run, first what most has to wait for.
+  void choose(RecordFile& records) {
+    for (PlannedCell& c : cells_) {
+      const bool again = wants_again(c);
+      if (!again && (options_.resume || c.state != PlannedCell::State::begun)) continue;
+      start_over(c);
+      if (again) records.forget(c.id);
+    }
+    refresh_all(cells_, store_);
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const PlannedCell& c = cells_[i];
+      switch (c.state) {
+        case PlannedCell::State::done: result_.skipped += c.is_trunk ? 0 : 1; break;
+        case PlannedCell::State::diverged:
+          if (c.is_trunk) break;
+          ++(suite_.divergence_fails ? result_.failed : result_.skipped);
+          if (suite_.divergence_fails)
+            result_.failures.push_back(fmt::format("{}: {}", c.label(), divergence_failed));
+          break;
+        case PlannedCell::State::failed:
+          ++result_.failed;
+          result_.failures.push_back(fmt::format("{} failed before ({})", c.label(), c.reason));
+          break;
+        case PlannedCell::State::begun:
+        case PlannedCell::State::planned: queue_.push_back(i); break;
+      }
+    }
+    std::vector<double> urgency;  // its time and that of the longest chain behind it
+    for (const PlannedCell& c : cells_) urgency.push_back(c.seconds);
+    for (std::size_t pass = 0; pass < cells_.size(); ++pass)
+      for (const PlannedCell& c : cells_)
+        if (c.after >= 0) {
+          double& before = urgency[static_cast<std::size_t>(c.after)];
+          const PlannedCell& b = cells_[static_cast<std::size_t>(c.after)];
+          before =
+              std::max(before, b.seconds + urgency[static_cast<std::size_t>(&c - cells_.data())]);
+        }
+    std::stable_sort(queue_.begin(), queue_.end(),
+                     [&](std::size_t a, std::size_t b) { return urgency[a] > urgency[b]; });
+  }
+  bool wants_again(const PlannedCell& c) const {
+    if (options_.rerun.empty()) return false;
+    if (options_.rerun == "failed") return c.state == PlannedCell::State::failed;
+    return options_.rerun == "all" ||
+           (!c.is_trunk && Filter(options_.rerun).matches(c.coordinates()));
+  }
+  void start_over(PlannedCell& c) {
+    std::error_code ignored;
+    if (c.state == PlannedCell::State::failed) {
+      fs::remove(store_.status(c.id), ignored);  // its checkpoint is still good
+    } else {
+      fs::remove_all(store_.cell(c.id), ignored);
+      if (c.trains) fs::remove_all(store_.cell(c.training), ignored);
+    }
+    c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
+  }
+
+  void write_context() {
+    const Catalog catalog = open_catalog(plugin_search_path(options_.plugin_path));
+    write_file_atomic(folder_ / "suite.resolved.toml", to_toml(suite_.resolved));
+    write_file_atomic(folder_ / "plan.json", to_json(plan_, suite_).dump(1) + "\n");
+    Json env = environment(catalog);
+    if (!options_.launch.empty()) env["launch"] = join(options_.launch, " ");
+    write_file_atomic(folder_ / "env.json", env.dump(1) + "\n");
+  }
+
+  void loop(RecordFile& records, Progress& progress) {
+    bool stopping = false;
+    while (!running_.empty() || (!stopping && !queue_.empty())) {
+      if (!stopping) start_what_is_ready(records, progress);
+      wait_for_news(progress);
+      if (asked_times > 0 && !stopping) {
+        stopping = true;
+        result_.stopped_by = asked_by;
+        progress.say("stopping: each cell writes a checkpoint; ask again to kill them");
+        for (const Process& p : running_) ask_to_stop(p);
+      }
+      if (asked_times > 1)
+        for (Process& p : running_) kill(p);
+      enforce_time_limits();
+      reap(records, progress, stopping);
+    }
+  }
+
+  void start_what_is_ready(RecordFile& records, Progress& progress) {
+    for (auto at = queue_.begin();
+         at != queue_.end() && running_.size() < static_cast<std::size_t>(jobs_);) {
+      if (is_ready(cells_[*at], cells_, store_)) {
+        start(*at, progress);
+        at = queue_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    if (!running_.empty()) return;
+    // nobody is left who could train what these wait for
+    for (const std::size_t i : std::exchange(queue_, {})) {
+      const PlannedCell& c = cells_[i];
+      const PlannedCell& before = cells_[static_cast<std::size_t>(c.after)];
+      Process p;
+      p.kind = "error";
+      p.reason = fmt::format("needs the training of {}, which {}", before.label(),
+                             before.state == PlannedCell::State::done
+                                 ? "is gone; '--rerun all' trains it again"
+                                 : "failed");
+      fail_cell(c, p, records, progress);
+      progress.say(fmt::format("{}: {}", c.label(), p.reason));
+    }
+  }
+
+  void start(std::size_t index, Progress& progress) {
+    const PlannedCell& c = cells_[index];
+    WorkerOrder order;
+    order.work.cell = c.config;
+    order.work.evals = c.evals;
+    order.work.branches = c.branches;
+    if (c.is_trunk) order.work.until = *std::max_element(c.branches.begin(), c.branches.end());
+    order.work.reach = c.reach;
+    order.work.threads = suite_.threads;
+    order.store = fs::absolute(store_.root());
+    order.plugin_path = options_.plugin_path;
+    order.divergence_fails = suite_.divergence_fails;
+    order.ordinal = started_++;
+    const fs::path file = store_.cell(c.id) / "work.json";
+    write_file_atomic(file, to_json(order).dump(1) + "\n");
+
+    Process p;
+    p.cell = index;
+    p.start = std::chrono::steady_clock::now();
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
+    p.output = ends[0];
+    ::fcntl(p.output, F_SETFL, O_NONBLOCK);
+    const std::string log = store_.log(c.id).string(), order_file = file.string();
+    const std::string threads = std::to_string(suite_.threads);
+    const double memory = suite_.memory_limit;
+    // also when the file is replaced meanwhile; a launcher needs a name that other machines know
+    const std::string self = "/proc/self/exe";
+    std::vector<std::string> command = options_.launch;
+    command.insert(command.end(), {launched() ? fs::read_symlink(self).string() : "pesuite",
+                                   "worker", order_file});
+    const std::string file_name = launched() ? command[0] : self;
+    std::vector<char*> words;
+    for (std::string& word : command) words.push_back(word.data());
+    words.push_back(nullptr);
+    const pid_t parent = ::getpid();
+    // A request to stop that comes before the worker listens ends it, instead of being lost on a
+    // handler that it inherits.
+    sigset_t ask, old;
+    ::sigemptyset(&ask);
+    ::sigaddset(&ask, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &ask, &old);
+    p.pid = ::fork();
+    if (p.pid == 0) ::signal(SIGTERM, SIG_DFL);
+    ::sigprocmask(SIG_SETMASK, &old, nullptr);
+    if (p.pid < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
+    if (p.pid == 0) {
+      ::setpgid(0, 0);  // the terminal's Ctrl-C is for the runner alone
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) ::_exit(1);
+      const int log_fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+      ::dup2(ends[1], STDOUT_FILENO);
+      if (log_fd >= 0) ::dup2(log_fd, STDERR_FILENO);
+      const int nothing = ::open("/dev/null", O_RDONLY);
+      ::dup2(nothing, STDIN_FILENO);
+      if (memory > 0) {
+        const rlimit limit{static_cast<rlim_t>(memory), static_cast<rlim_t>(memory)};
+        ::setrlimit(RLIMIT_DATA, &limit);
+      }
+      ::setenv("OMP_NUM_THREADS", threads.c_str(), 1);
+      ::setenv("OMP_WAIT_POLICY", "passive",
+               0);  // spinning teams on few cores are ten times slower
+      ::execvp(file_name.c_str(), words.data());
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    progress.started(c.id, c.label(), c.seconds);
+    running_.push_back(std::move(p));
+  }
+
+  void wait_for_news(Progress& progress) {
+    std::vector<pollfd> fds;
+    for (const Process& p : running_) fds.push_back({p.output, POLLIN, 0});
+    ::poll(fds.data(), fds.size(), 100);  // interrupted by signals, which is as good as news
+    for (std::size_t i = 0; i < running_.size() && i < fds.size(); ++i)
+      if (fds[i].revents != 0) read_events(running_[i], progress);
+    progress.tick();
+  }
+
+  // False when nothing was there to read.
+  bool read_events(Process& p, Progress& progress) {
+    char buffer[8192];
+    const ssize_t n = ::read(p.output, buffer, sizeof buffer);
+    if (n <= 0) return false;
+    p.buffer.append(buffer, static_cast<std::size_t>(n));
+    for (std::size_t end; (end = p.buffer.find('\n')) != std::string::npos;) {
+      const Json j = Json::parse(p.buffer.substr(0, end), nullptr, false);
+      p.buffer.erase(0, end + 1);
+      if (!j.is_object()) continue;  // a plugin that prints
+      if (j.value("event", std::string()) == "failed") {
+        p.kind = j.value("kind", std::string("crash"));
+        p.reason = j.value("reason", std::string());
+      } else if (j.value("event", std::string()) == "progress") {
+        p.at = {j.value("phase", std::string()),   j.value("step", std::int64_t{0}),
+                j.value("steps", std::int64_t{0}), j.value("loss", 0.0),
+                j.value("tokens_per_s", 0.0),      j.value("share", 0.0)};
+        progress.update(cells_[p.cell].id, p.at);
+      }
+    }
+    return true;
+  }
+
+  // mpirun and srun pass SIGUSR1 on; SIGTERM they answer themselves and leave no time.
+  void ask_to_stop(const Process& p) const { ::kill(p.pid, launched() ? SIGUSR1 : SIGTERM); }
+  bool launched() const { return !options_.launch.empty(); }
+  void kill(Process& p) {
+    p.killed = true;
+    ::kill(p.pid, SIGKILL);
+  }
+
+  void enforce_time_limits() {
+    if (suite_.time_limit <= 0) return;
+    for (Process& p : running_) {
+      const double spent =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
+      if (spent > suite_.time_limit && !p.timed_out) {
+        p.timed_out = true;
+        ask_to_stop(p);  // time for a checkpoint
+      }
+      if (spent > suite_.time_limit + 10) ::kill(p.pid, SIGKILL);
+    }
+  }
+
+  void reap(RecordFile& records, Progress& progress, bool& stopping) {
+    for (std::size_t i = 0; i < running_.size();) {
+      int status = 0;
+      if (::waitpid(running_[i].pid, &status, WNOHANG) <= 0) {
+        ++i;
+        continue;
+      }
+      Process p = std::move(running_[i]);
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+      while (read_events(p, progress)) {
+      }  // what is left in the pipe
+      ::close(p.output);
+      settle(p, status, records, progress, stopping);
+    }
+  }
+
+  // Decides how a cell ended and writes that down.
+  void settle(Process& p, int status, RecordFile& records, Progress& progress, bool& stopping) {
+    PlannedCell& c = cells_[p.cell];
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (p.timed_out && code != 0) {
+      p.kind = "timeout";
+      p.reason =
+          fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
+    } else if (const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+               code == static_cast<int>(Exit::preempted) ||
+               (stopping && (p.killed || asked || (launched() && p.kind.empty() && code != 0)))) {
+      progress.finished(c.id, "stopped", "");
+      queue_.push_back(p.cell);
+      return;
+    } else if (WIFSIGNALED(status)) {
+      // nobody of ours sends SIGKILL here: it is how the kernel ends what is out of memory
+      p.kind = WTERMSIG(status) == SIGKILL ? "oom" : "crash";
+      p.reason =
+          fmt::format("{} {}{}; its log is {}",
+                      WTERMSIG(status) == SIGKILL ? "was killed, probably for want of memory, by"
+                                                  : "crashed with",
+                      signal_name(WTERMSIG(status)), where(p), store_.log(c.id).string());
+    } else if (code == 127 && launched() && p.at.phase.empty()) {
+      p.kind = "error";
+      p.reason = fmt::format("'{}' did not start it; is it installed, and in the path?",
+                             join(options_.launch, " "));
+    } else if (code != 0 && p.kind.empty()) {
+      p.kind = "crash";
+      p.reason = fmt::format("left with exit code {}{}; its log is {}", code, where(p),
+                             store_.log(c.id).string());
+    }
+    if (p.kind.empty()) {
+      refresh(c, store_);
+      if (!c.is_trunk)
+        c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
+      collect(c, records);
+      progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
+                        headline(c));
+      return;
+    }
+    const bool transient = p.kind == "oom" || p.kind == "timeout" || p.kind == "crash";
+    if (transient && attempts_[c.id]++ < options_.retries) {
+      progress.finished(c.id, "stopped", fmt::format("{}; trying again", p.reason));
+      queue_.push_back(p.cell);
+      return;
+    }
+    if (p.kind == "diverged")
+      collect(c, records);  // what it left is a result nevertheless
+    else
+      write_file_atomic(
+          store_.status(c.id),
+          Json{{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason}, {"ts", utc_timestamp()}}
+                  .dump(1) +
+              "\n");
+    fail_cell(c, p, records, progress);
+    if (options_.fail_fast && !stopping) {
+      stopping = true;
+      progress.say("--fail-fast: stopping the other cells, which write a checkpoint");
+      for (const Process& other : running_) ask_to_stop(other);
+    }
+  }
+
+  static std::string where(const Process& p) {
+    if (p.at.phase.empty()) return " before its first step";
+    return p.at.phase == "train" ? fmt::format(" in training, after step {}", p.at.step)
+                                 : fmt::format(" in evaluation ({})", p.at.phase);
+  }
+
+  void fail_cell(const PlannedCell& c, const Process& p, RecordFile& records, Progress& progress) {
+    // a trunk is no cell of the suite: those that wait for it say what failed
+    if (!c.is_trunk) records.add(c.id, "failure", {failure_record(suite_, c, p.kind, p.reason)});
+    ++result_.failed;
+    result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
+    progress.finished(c.id, p.kind, p.reason);
+  }
+
+  static std::string headline(const PlannedCell& c) {
+    return c.state == PlannedCell::State::diverged ? "kept as a result" : "";
+  }
+
+  // Copies what the store has of a cell into the run's records.
+  void collect(const PlannedCell& c, RecordFile& records) {
+    if (c.is_trunk || c.state == PlannedCell::State::failed) return;  // its training may be sound
+    const auto copy = [&](const std::string& part, const fs::path& file) {
+      if (!fs::exists(file)) return;
+      std::vector<Json> lines;
+      std::ifstream in(file);
+      for (std::string line; std::getline(in, line);)
+        lines.push_back(make_record(suite_, c, part, Json::parse(line)));
+      records.add(c.id, part, lines);
+    };
+    copy("train", store_.training(c.training));
+    for (const CellEval& e : c.evals) {
+      const std::string part = part_id(e);
+      copy("eval-" + part, store_.evaluation(c.id, part));
+      if (e.probe && e.probe->kind == ProbeKind::maps && fs::exists(store_.maps(c.id, part))) {
+        fs::create_directories(folder_ / "attention");
+        fs::copy_file(
+            store_.maps(c.id, part),
+            folder_ / "attention" / maps_name(c.encoding, c.task, c.model, c.seed, e.length, part),
+            fs::copy_options::update_existing);
+      }
+    }
+  }
+
+  const Suite& suite_;
+  const Plan& plan_;
+  const RunOptions& options_;
+  Store store_;
+  fs::path folder_;
+  std::vector<PlannedCell> cells_;  // and behind them the trunks
+  int jobs_;
+  std::deque<std::size_t> queue_;
+  std::vector<Process> running_;
+  int started_ = 0;  // workers so far
+  std::map<std::string, int> attempts_;
+  RunResult result_;
+};
+
+}  // namespace
+
+int default_jobs(int threads) {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, threads));
+}
+
+fs::path run_folder(const Suite& suite, const fs::path& out) {
+  Json identity = suite.resolved;
+  identity["seeds"] = suite.seeds;
+  const std::string ending =
+      fmt::format("-{}-{}", suite.name, sha256(canonical(identity)).substr(0, 8));
+  const fs::path runs = out / "runs";
+  fs::path latest;
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator(runs, error))
+    if (item.path().filename().string().ends_with(ending)) latest = std::max(latest, item.path());
+  return latest.empty() ? runs / (utc_timestamp_compact() + ending) : latest;
+}
+
+RunResult run_suite(const Suite& suite, const Plan& plan, const RunOptions& options) {
+  return Runner(suite, plan, options).go();
+}
+
+}  // namespace pesuite

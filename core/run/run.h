@@ -1,0 +1,46 @@
+// Running a plan: a process for each cell, several at a time; what is done is skipped, what was cut
+// off goes on, what crashes is a record.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "run/progress.h"
+
+namespace pesuite {
+
+struct RunOptions {
+  fs::path out = "results";
+  int jobs = 0;  // 0: as many cells as cores
+  bool fail_fast = false;
+  int retries = 0;     // of cells that crash or run out of memory or time
+  std::string rerun;   // "", "failed", "all", or a filter
+  bool resume = true;  // false: begun cells start over
+  // Words before the program in the command of a cell, e.g. mpirun -n 2, which starts it as several
+  // processes; then one cell at a time unless `jobs` says more.
+  std::vector<std::string> launch;
+  ProgressMode progress = ProgressMode::automatic;
+  std::vector<std::string> plugin_path;
+};
+
+struct RunResult {
+  fs::path folder;  // of the run
+  std::size_t done = 0, diverged = 0, failed = 0, skipped = 0, left = 0;
+  bool ran = false;                   // at least one cell was started
+  int stopped_by = 0;                 // signal that ended the run early
+  std::vector<std::string> failures;  // a sentence each
+};
+
+// Cells that can run at once on this machine.
+int default_jobs(int threads);
+inline int jobs_of(const RunOptions& o, int threads) {
+  return o.jobs > 0 ? o.jobs : o.launch.empty() ? default_jobs(threads) : 1;
+}
+
+RunResult run_suite(const Suite&, const Plan&, const RunOptions&);
+
+// Run folder of a suite under `out`: an existing one for the same resolved suite, else a new name.
+fs::path run_folder(const Suite&, const fs::path& out);
+
+}  // namespace pesuite

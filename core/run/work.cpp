@@ -1,0 +1,315 @@
+#include "run/work.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/isolate.h"
+#include "base/text.h"
+
+namespace pesuite {
+
+namespace {
+
+// Which attention ran. A device that has several ways for one path says which it took, and why:
+// "fused: ...", "bias-tensor backward: ...", "composed: ...".
+void write_path(Json& record, AttentionPath path, const std::string& route) {
+  record["path"] = path_name(path);
+  if (route.empty() || path == AttentionPath::composed) return;
+  const std::string way = route.substr(0, route.find_first_of(" :"));
+  record["path"] = way == "composed" ? path_name(AttentionPath::composed) : way;
+  record["path_reason"] = route;
+}
+
+void write_observations(const fs::path& path, const std::vector<Observation>& all,
+                        const Model& model, const std::string& route) {
+  std::string text;
+  const std::string now = utc_timestamp();
+  for (const Observation& o : all) {
+    Json j = to_json(o);
+    write_path(j, model.path(), route);
+    j["ts"] = now;
+    text += j.dump() + "\n";
+  }
+  write_file_atomic(path, text);
+}
+
+class Work {
+ public:
+  Work(const CellWork& work, const Store& store, const std::vector<std::string>& plugin_path,
+       const CellWatch& watch, Group& group)
+      : work_(work),
+        cell_(work.cell),
+        training_(training_of(work.cell)),
+        train_(train_of(work.cell)),
+        store_(store),
+        watch_(watch),
+        group_(group),
+        id_(cell_id(cell_)),
+        training_id_(cell_id(training_)),
+        catalog_(open_catalog(plugin_search_path(plugin_path))),
+        task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length, cell_.max_length,
+              work.reach),
+        mixed_(make_mixed_tasks(catalog_, cell_)),
+        backend_(open_backend(
+            cell_.backend,
+            {.threads = work.threads, .precision = cell_.precision, .device = group.device()})),
+        model_(make_model(encoding_of(cell_))) {
+    if (!store_.trained(training_id_))
+      train_work_ = 3 * forward_flops(model_of(cell_), train_.length) *
+                    train_.tokens_read(first_step(cell_), end());
+    for (const CellEval& e : work_.evals)
+      eval_work_.push_back((e.probe ? passes_of(*e.probe) : 1) *
+                           tokens_read(e.config, task_, e.length) *
+                           forward_flops(cell_.model, e.length));
+    total_work_ = train_work_;
+    for (const double w : eval_work_) total_work_ += w;
+  }
+
+  CellOutcome go() {
+    log(fmt::format("cell {}: {} on {}, seed {}; {} parameters, {} of them the encoding's; {}", id_,
+                    encoding_of(cell_), cell_.task, cell_.seed, model_->count(),
+                    model_->encoding_count(), backend_->description()));
+    if (group_.size() > 1) log(group_.description());
+    if (task_.info().note != nullptr) log(task_.info().note);
+    const TrainOutcome trained = train_or_load();
+    if (trained == TrainOutcome::stopped) return CellOutcome::stopped;
+    const bool diverged = trained == TrainOutcome::diverged;
+    if (!cell_.evaluation.empty() && !diverged) {
+      log(fmt::format("swapping in {}", cell_.evaluation));
+      model_.reset();
+      model_ = make_model(cell_.evaluation);
+      load_weights(store_.checkpoint(training_id_), *model_);
+    }
+    double done = train_work_;
+    const auto rank = static_cast<std::size_t>(group_.rank());
+    bool stopped = false;
+    for (std::size_t i = 0; i < work_.evals.size(); ++i) {
+      stopped = watch_.stop != nullptr && watch_.stop->load();
+      if (stopped) break;
+      if (i % static_cast<std::size_t>(group_.size()) == rank)
+        evaluate_part(work_.evals[i], diverged, done, eval_work_[i]);
+      done += eval_work_[i];
+    }
+    double anyone = stopped ? 1 : 0;
+    group_.sum(std::span(&anyone, 1));
+    if (anyone > 0) return CellOutcome::stopped;
+    return diverged ? CellOutcome::diverged : CellOutcome::done;
+  }
+
+ private:
+  void log(const std::string& line) const {
+    if (watch_.log) watch_.log(line);
+  }
+  void progress(CellProgress p) const {
+    if (watch_.progress) watch_.progress(p);
+  }
+  std::unique_ptr<Model> make_model(const std::string& encoding) {
+    return std::make_unique<Model>(*backend_, model_of(cell_),
+                                   make_encoding(catalog_, encoding, cell_), cell_.seed);
+  }
+  std::int64_t end() const { return work_.until > 0 ? work_.until : train_.steps; }
+
+  TrainOutcome train_or_load() {
+    TrainState& state = trained_;
+    const fs::path last = store_.checkpoint(training_id_);
+    const bool trained = store_.trained(training_id_);
+    if (const auto behind = branches_behind(last); !behind.empty()) {
+      if (retrace(behind) == TrainOutcome::stopped) return TrainOutcome::stopped;
+      model_->restart(cell_.seed);
+    }
+    if (!fs::exists(last)) {
+      start(state);
+    } else {
+      try {
+        load_checkpoint(last, *model_, state, cell_identity(training_));
+        if (!trained) log(fmt::format("going on from step {}", state.step));
+      } catch (const Error& e) {
+        if (trained) throw;
+        log(fmt::format("starting over: {}", e.what()));
+        std::error_code ignored;
+        fs::remove(last, ignored);
+        model_->restart(cell_.seed);  // parts of it may have been filled
+        start(state);
+      }
+    }
+    if (trained) return state.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
+    TrainPaths paths;
+    paths.last = last;
+    paths.best = store_.best(training_id_);
+    paths.periodic = [&](std::int64_t step) {
+      return store_.cell(training_id_) / "ckpt" / fmt::format("step_{}.safetensors", step);
+    };
+    const TrainOutcome outcome = train_on(state, paths, end());
+    if (outcome == TrainOutcome::stopped || outcome == TrainOutcome::paused) return outcome;
+    add_costs(state);
+    if (group_.leads())
+      write_observations(store_.training(training_id_), state.observations, *model_,
+                         backend_->attention_route());
+    return outcome;
+  }
+
+  TrainOutcome train_on(TrainState& state, TrainPaths paths, std::int64_t until) {
+    for (const std::int64_t step : work_.branches)
+      paths.branches[step] = store_.branch(training_id_, step);
+    TrainWatch watch;
+    watch.stop = watch_.stop;
+    watch.log = watch_.log;
+    if (until < train_.steps) watch.until = until;
+    watch.progress = [&](const TrainState& s, double loss) {
+      const std::int64_t first = first_step(cell_);
+      const double share = static_cast<double>(s.step - first) / static_cast<double>(end() - first);
+      progress({"train", s.step, end(), loss, static_cast<double>(s.tokens) / s.seconds,
+                share * train_work_ / std::max(1.0, total_work_)});
+    };
+    return train(*model_, make_mixture(task_, mixed_, cell_.mix), train_, cell_.seed,
+                 cell_identity(training_), paths, watch, state, group_);
+  }
+
+  // The start of a training: fresh, or where its trunk has left a checkpoint for it. A trunk that
+  // diverged before has left none: then this training has diverged as well.
+  void start(TrainState& state) {
+    state = {};
+    if (training_.switches.empty()) return;
+    const CellConfig trunk = trunk_of(training_);
+    const std::string trunk_id = cell_id(trunk);
+    const SwitchConfig& s = training_.switches.back();
+    const fs::path file = store_.branch(trunk_id, s.step);
+    if (fs::exists(file)) {
+      branch_checkpoint(file, *model_, state, cell_identity(trunk), s.reset_optimizer);
+      log(fmt::format("going on from step {} of cell {}", state.step, trunk_id));
+    } else if (store_.trained(trunk_id)) {
+      state = checkpoint_state(store_.checkpoint(trunk_id));
+    }
+    if (state.step != s.step && !state.diverged)
+      fail(Exit::data,
+           "{}: the checkpoint that this training goes on from is missing; "
+           "'--rerun all' trains the trunk again",
+           file.string());
+  }
+
+  // Steps at which others branch off that the training has passed without a checkpoint.
+  std::vector<std::int64_t> branches_behind(const fs::path& last) const {
+    std::vector<std::int64_t> behind;
+    try {
+      const std::int64_t passed = fs::exists(last) ? checkpoint_state(last).step : 0;
+      for (const std::int64_t step : work_.branches)
+        if (step < passed && !fs::exists(store_.branch(training_id_, step))) behind.push_back(step);
+    } catch (const Error&) {  // a damaged file has passed nothing
+    }
+    return behind;
+  }
+
+  // Trains up to them once more, which gives the same bits.
+  TrainOutcome retrace(const std::vector<std::int64_t>& steps) {
+    const std::int64_t furthest = *std::max_element(steps.begin(), steps.end());
+    log(fmt::format("training again up to step {}, where another training branches off", furthest));
+    TrainState state;
+    TrainPaths paths;
+    paths.last = store_.cell(training_id_) / "ckpt" / "retrace.safetensors";
+    try {
+      load_checkpoint(paths.last, *model_, state, cell_identity(training_));
+    } catch (const Error&) {  // there is none, or no sound one
+      model_->restart(cell_.seed);
+      start(state);
+    }
+    const TrainOutcome outcome = train_on(state, paths, furthest);
+    std::error_code ignored;
+    if (outcome == TrainOutcome::paused && group_.leads()) fs::remove(paths.last, ignored);
+    return outcome;
+  }
+
+  void add_costs(TrainState& state) const {
+    const auto add = [&](const char* metric, const char* unit, const char* direction,
+                         double value) {
+      Observation o;
+      o.metric = metric, o.unit = unit, o.direction = direction, o.split = "train", o.value = value;
+      o.coords["train_len"] = train_.first_length();
+      o.step = state.step, o.tokens = state.tokens, o.seconds = state.seconds;
+      state.observations.push_back(std::move(o));
+    };
+    add("parameters", "count", "none", static_cast<double>(model_->count()));
+    add("encoding_parameters", "count", "none", static_cast<double>(model_->encoding_count()));
+    add("tokens_per_s", "tokens/s", "higher", static_cast<double>(state.tokens) / state.seconds);
+    add("peak_memory", "bytes", "lower", peak_memory());
+  }
+
+  void evaluate_part(const CellEval& e, bool diverged, double done, double work) {
+    const fs::path path = store_.evaluation(id_, part_id(e));
+    if (fs::exists(path)) return;
+    EvalConfig config = e.config;
+    config.longest_trained = longest_trained(cell_);
+    config.fill_trained = cell_.train.lengths.fill;
+    config.shots_trained = cell_.train.lengths.shots;
+    config.pass_tokens = usual_pass_tokens(cell_.backend);
+    const auto heard = [&](double share) {
+      progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
+                (done + share * work) / total_work_});
+    };
+    std::vector<Observation> found;
+    if (e.probe) {
+      if (!diverged) found = probe_part(e, config, heard);
+    } else if (diverged) {
+      Observation o;
+      o.metric = "nll", o.unit = config.protocols.empty() ? "nats/target" : "nats/token";
+      o.direction = "lower", o.status = "diverged";
+      o.split = config.trained_on(e.length) ? "id" : "ood";
+      o.coords = {{"train_len", config.train_length}, {"eval_len", e.length}};
+      found.push_back(std::move(o));
+    } else {
+      found = evaluate(*model_, task_, config, e.length, cell_.seed, trained_.step, heard);
+    }
+    for (Observation& o : found) {
+      o.step = trained_.step;
+      o.tokens = trained_.tokens;
+      o.flops = trained_.flops;
+      o.seconds = trained_.seconds;
+    }
+    for (const Observation& o : found)
+      if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
+        log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
+    write_observations(path, found, *model_, backend_->attention_route());
+  }
+
+  std::vector<Observation> probe_part(const CellEval& e, const EvalConfig& config,
+                                      const std::function<void(double)>& heard) {
+    if (e.probe->kind != ProbeKind::maps)
+      return probe(*model_, task_, config, *e.probe, e.length, cell_.seed, trained_.step, heard);
+    const std::string& encoding = cell_.evaluation.empty() ? encoding_of(cell_) : cell_.evaluation;
+    write_maps(store_.maps(id_, part_id(e)), *model_, task_, config, *e.probe, e.length, cell_.seed,
+               trained_.step,
+               {{"cell", id_},
+                {"encoding", encoding},
+                {"task", cell_.task},
+                {"seed", std::to_string(cell_.seed)},
+                {"step", std::to_string(trained_.step)}});
+    return {};
+  }
+
+  const CellWork& work_;
+  const CellConfig& cell_;
+  const CellConfig training_;
+  const TrainConfig train_;
+  const Store& store_;
+  const CellWatch& watch_;
+  Group& group_;
+  std::string id_, training_id_;
+  Catalog catalog_;
+  Task task_;
+  std::vector<Task> mixed_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  TrainState trained_;
+  double train_work_ = 0, total_work_ = 0;
+  std::vector<double> eval_work_;
+};
+
+}  // namespace
+
+CellOutcome run_cell(const CellWork& work, const Store& store,
+                     const std::vector<std::string>& plugin_path, const CellWatch& watch,
+                     Group& group) {
+  return Work(work, store, plugin_path, watch, group).go();
+}
+
+}  // namespace pesuite

@@ -1,0 +1,138 @@
+#include "run/worker.h"
+
+#include <signal.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace pesuite {
+
+Json to_json(const WorkerOrder& o) {
+  Json evals = Json::array();
+  for (const CellEval& e : o.work.evals) evals.push_back(to_json(e));
+  return {{"cell", to_json(o.work.cell)},
+          {"evals", evals},
+          {"branches", o.work.branches},
+          {"until", o.work.until},
+          {"reach", o.work.reach},
+          {"threads", o.work.threads},
+          {"store", o.store.string()},
+          {"plugin_path", o.plugin_path},
+          {"divergence_fails", o.divergence_fails},
+          {"ordinal", o.ordinal}};
+}
+
+WorkerOrder order_from_json(const Json& j) {
+  WorkerOrder o;
+  o.work.cell = cell_from_json(j.at("cell"));
+  for (const Json& e : j.at("evals")) o.work.evals.push_back(eval_from_json(e));
+  o.work.branches = j.at("branches").get<std::vector<std::int64_t>>();
+  o.work.until = j.at("until"), o.work.reach = j.at("reach"), o.work.threads = j.at("threads");
+  o.store = j.at("store").get<std::string>();
+  o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
+  o.divergence_fails = j.at("divergence_fails");
+  o.ordinal = j.at("ordinal");
+  return o;
+}
+
+namespace {
+
+std::atomic<bool> stop_asked{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
+
+void send(const Json& j) {
+  std::fputs((j.dump() + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+int failed(const char* kind, const std::string& reason, Exit code) {
+  send({{"event", "failed"}, {"kind", kind}, {"reason", reason}});
+  spdlog::error("{}: {}", kind, reason);
+  return static_cast<int>(code);
+}
+
+int work(const fs::path& file) {
+  const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
+  const std::unique_ptr<Group> group = join_group(order.work.cell.backend, order.ordinal);
+  CellWatch watch;
+  watch.stop = &stop_asked;
+  if (group->leads()) watch.log = [](const std::string& line) { spdlog::info("{}", line); };
+  auto last = std::chrono::steady_clock::time_point();
+  watch.progress = [&](const CellProgress& p) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!group->leads() || now - last < std::chrono::milliseconds(200)) return;
+    last = now;
+    send({{"event", "progress"},
+          {"phase", p.phase},
+          {"step", p.step},
+          {"steps", p.steps},
+          {"loss", std::isfinite(p.loss) ? p.loss : 0.0},
+          {"tokens_per_s", p.tokens_per_second},
+          {"share", p.share}});
+  };
+  const Store store(order.store);
+  const std::string id = cell_id(order.work.cell);
+  const std::string training = cell_id(training_of(order.work.cell));
+  // another suite may have the same cell: afterwards there is nothing left to do
+  std::vector<std::unique_ptr<FileLock>> locks;
+  for (const std::string& node : std::set<std::string>{id, training}) {
+    if (!group->leads()) break;
+    if (node != id && store.trained(node)) continue;  // it is only read
+    locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
+    if (locks.back()->try_take()) continue;
+    spdlog::info("waiting for another process that runs cell {}", node);
+    locks.back()->take();
+    if (stop_asked) break;
+  }
+  double stopped = stop_asked ? 1 : 0;
+  group->sum(std::span(&stopped, 1));  // also waits for who takes the locks
+  const CellOutcome outcome = stopped > 0
+                                  ? CellOutcome::stopped
+                                  : run_cell(order.work, store, order.plugin_path, watch, *group);
+  // the launcher takes what one of them returns for the whole
+  if (!group->leads()) return 0;
+  if (outcome == CellOutcome::stopped) return static_cast<int>(Exit::preempted);
+  write_file_atomic(store.status(id),
+                    Json{{"state", outcome == CellOutcome::diverged ? "diverged" : "done"},
+                         {"ts", utc_timestamp()}}
+                            .dump(1) +
+                        "\n");
+  if (outcome == CellOutcome::diverged && order.divergence_fails)
+    return failed("diverged", divergence_failed, Exit::cells_failed);
+  return 0;
+}
+
+}  // namespace
+
+int run_worker(const fs::path& file) {
+  struct sigaction a {};
+  a.sa_handler = [](int) { stop_asked = true; };
+  for (const int s : {SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
+  ::signal(SIGINT, SIG_IGN);
+  auto logger = spdlog::stderr_logger_st("cell");
+  logger->set_pattern("%Y-%m-%d %H:%M:%S | %v");
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(logger);
+  try {
+    return work(file);
+  } catch (const std::bad_alloc&) {
+    return failed("oom", "out of memory", Exit::cells_failed);
+  } catch (const Error& e) {
+    const bool memory = std::string_view(e.what()).ends_with("out of memory");  // said by a plugin
+    return failed(memory ? "oom" : "error", e.what(), e.code());
+  } catch (const std::exception& e) {
+    return failed("crash", fmt::format("internal error: {}", e.what()), Exit::internal);
+  }
+}
+
+}  // namespace pesuite

@@ -1,0 +1,26 @@
+// What the runner tells a worker process, and the worker.
+#pragma once
+
+#include "run/work.h"
+
+namespace pesuite {
+
+struct WorkerOrder {
+  CellWork work;
+  fs::path store;
+  std::vector<std::string> plugin_path;
+  bool divergence_fails = false;
+  int ordinal = 0;  // of the workers that a run has started
+};
+Json to_json(const WorkerOrder&);
+WorkerOrder order_from_json(const Json&);
+
+// Does what `file` says: trains and evaluates one cell, reporting on stdout as JSON lines and to
+// the log on stderr. Returns the process's exit code. SIGTERM and SIGUSR1 make it write a
+// checkpoint and leave with 75.
+// Why a cell that diverged counts as failed, where the suite says so.
+inline constexpr const char* divergence_failed = "training diverged, and on_divergence is 'fail'";
+
+int run_worker(const fs::path& file);
+
+}  // namespace pesuite
