@@ -6,8 +6,8 @@
 #include <cmath>
 #include <pesuite/random.hpp>
 
+#include "analysis/places.h"
 #include "base/text.h"
-#include "report/tables.h"
 
 namespace pesuite {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_data.h"
 #include "analysis/numbers.h"
+#include "analysis/run_data.h"
 #include "analysis/statistics.h"
 
 namespace pesuite {

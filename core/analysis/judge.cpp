@@ -6,14 +6,13 @@
 #include <cmath>
 #include <pesuite/random.hpp>
 
+#include "analysis/contest.h"
+#include "analysis/judge.h"
+#include "analysis/length_metrics.h"
+#include "analysis/places.h"
+#include "analysis/statistics.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "analysis/contest.h"
-#include "suite/hypothesis.h"
-#include "analysis/length_metrics.h"
-#include "report/findings.h"
-#include "report/tables.h"
-#include "analysis/statistics.h"
 
 namespace pesuite {
 
@@ -403,6 +402,28 @@ std::vector<Judged> judge(const RunData& run, const std::vector<Hypothesis>& all
     else if (j.p_refuted < j.hypothesis.alpha)
       j.judgement = Judgement::refuted;
   }
+  return out;
+}
+
+SuiteNames names_of(const RunData& run) {
+  SuiteNames out;
+  out.encodings = run.encodings;
+  const auto add = [](std::vector<std::string>& all, const std::string& one) {
+    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+  };
+  for (const TaskData& t : run.tasks) add(out.tasks, t.task), add(out.models, t.model);
+  return out;
+}
+
+std::vector<Hypothesis> hypotheses_of(RunData& run) {
+  std::vector<Hypothesis> out;
+  if (!run.hypotheses.is_array()) return out;
+  Problems problems;
+  const Config config;  // origins were said when the suite was read
+  const Json root = {{"hypothesis", run.hypotheses}};
+  Reader reader(config, root, "", problems);
+  out = read_hypotheses(reader, nullptr);
+  for (const std::string& p : problems.list()) run.notes.push_back(p);
   return out;
 }
 

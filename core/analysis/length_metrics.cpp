@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/tables.h"
+#include "analysis/places.h"
 
 namespace pesuite {
 

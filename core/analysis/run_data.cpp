@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "suite/config.h"
 #include "cell/record.h"
+#include "suite/config.h"
 
 namespace pesuite {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/evaluate.h"  // Interval, wilson()
+#include "base/interval.h"
 
 namespace pesuite {
 

@@ -10,8 +10,8 @@ namespace pesuite {
 
 namespace {
 
-Json context(const Suite& suite, const PlannedCell& c, const std::string& part) {
-  const CellConfig& config = c.config;
+Json context(const CellContext& c, const std::string& part) {
+  const CellConfig& config = *c.config;
   const auto identity = [](const std::map<std::string, std::string>& m, const char* key) {
     const auto it = m.find(key);
     return it == m.end() ? std::string() : it->second;
@@ -28,7 +28,7 @@ Json context(const Suite& suite, const PlannedCell& c, const std::string& part) 
     encoding["switches"].push_back({{"step", s.step}, {"encoding", s.encoding}});
   if (!config.evaluation.empty()) encoding["evaluation"] = config.evaluation;
   return {{"schema", "pesuite.record/1"},
-          {"suite", suite.name},
+          {"suite", c.suite},
           {"cell", c.id},
           {"part", part},
           {"series", c.series},
@@ -40,7 +40,7 @@ Json context(const Suite& suite, const PlannedCell& c, const std::string& part) 
           {"seed", c.seed},
           {"backend", config.backend},
           {"precision", precision_name(config.precision)},
-          {"determinism", suite.determinism}};
+          {"determinism", c.determinism}};
 }
 
 std::string key_of(const std::string& cell, const std::string& part) {
@@ -49,22 +49,20 @@ std::string key_of(const std::string& cell, const std::string& part) {
 
 }  // namespace
 
-Json make_record(const Suite& suite, const PlannedCell& c, const std::string& part,
-                 const Json& observation) {
-  Json j = context(suite, c, part);
+Json make_record(const CellContext& c, const std::string& part, const Json& observation) {
+  Json j = context(c, part);
   j.update(observation);
   return j;
 }
 
-Json failure_record(const Suite& suite, const PlannedCell& c, const std::string& kind,
-                    const std::string& reason) {
-  Json j = context(suite, c, "failure");
+Json failure_record(const CellContext& c, const std::string& kind, const std::string& reason) {
+  Json j = context(c, "failure");
   j.update({{"metric", "cell"},
             {"unit", ""},
             {"direction", "none"},
             {"split", "train"},
             {"value", nullptr},
-            {"coords", {{"train_len", c.config.train.length}}},
+            {"coords", {{"train_len", c.config->train.length}}},
             {"step", 0},
             {"tokens", 0},
             {"flops", 0.0},

@@ -7,17 +7,24 @@
 #include <vector>
 
 #include "base/json.h"
-#include "plan/plan.h"
+#include "cell/cell.h"
 
 namespace pesuite {
 
 namespace fs = std::filesystem;
 
+// What a suite knows of a cell, which stands in each of its records.
+struct CellContext {
+  std::string suite, determinism;
+  std::string id, series;
+  std::string encoding, task, model;  // ids in the suite
+  std::string expression;             // of the encoding, with all options
+  std::uint64_t seed = 0;
+  const CellConfig* config = nullptr;  // on loan
+};
 // An observation line of the store with what the suite knows of its cell.
-Json make_record(const Suite&, const PlannedCell&, const std::string& part,
-                 const Json& observation);
-Json failure_record(const Suite&, const PlannedCell&, const std::string& kind,
-                    const std::string& reason);
+Json make_record(const CellContext&, const std::string& part, const Json& observation);
+Json failure_record(const CellContext&, const std::string& kind, const std::string& reason);
 
 // Name of a file of attention maps in the folder attention/ of a run.
 std::string maps_name(const std::string& encoding, const std::string& task,

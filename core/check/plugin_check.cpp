@@ -14,8 +14,8 @@
 #include "base/text.h"
 #include "check/checks.h"
 #include "check/library_checks.h"
-#include "encoding/expression.h"
 #include "check/task_check.h"
+#include "encoding/expression.h"
 
 namespace pesuite::checks {
 

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "cell/cell.h"
 #include "cli/arguments.h"
 #include "cli/checkpoint.h"
 #include "report/figures/attention.h"
-#include "cell/cell.h"
 #include "run/run.h"
 
 namespace pesuite::cli {

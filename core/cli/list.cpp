@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "cell/cell.h"
 #include "cli/arguments.h"
-#include "plugin/card.h"
-#include "plugin/library.h"
 #include "model/preset.h"
 #include "model/task.h"
-#include "cell/cell.h"
+#include "plugin/card.h"
+#include "plugin/library.h"
 #include "suite/suite.h"
 
 namespace pesuite::cli {

@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "suite/keys.h"
 #include "report/report.h"
 #include "run/tune.h"
+#include "suite/keys.h"
 
 namespace pesuite::cli {
 

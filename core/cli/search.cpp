@@ -6,11 +6,11 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/cell.h"
 #include "cli/arguments.h"
 #include "cli/checkpoint.h"
-#include "search/search.h"
-#include "cell/cell.h"
 #include "run/run.h"
+#include "search/search.h"
 
 namespace pesuite::cli {
 

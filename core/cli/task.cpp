@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/arguments.h"
 #include "check/task_check.h"
+#include "cli/arguments.h"
 
 namespace pesuite::cli {
 

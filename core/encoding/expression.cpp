@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/optimizer.h"
+#include "encoding/schedule.h"
 
 namespace pesuite {
 

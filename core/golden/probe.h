@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "encoding/encoding.h"
 #include "golden/rules.h"
 #include "golden/vector.h"
-#include "encoding/encoding.h"
 
 namespace pesuite::golden {
 

@@ -33,14 +33,6 @@ Protocol parse_protocol(std::string_view text) {
        "there is no protocol '{}'; known are non_overlapping, sliding(64) and last(64)", text);
 }
 
-Interval wilson(double p, double n) {
-  constexpr double z = 1.959963984540054;
-  const double scale = 1 + z * z / n;
-  const double centre = (p + z * z / (2 * n)) / scale;
-  const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale;
-  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
-}
-
 namespace {
 
 int longest(const EvalConfig& c) {

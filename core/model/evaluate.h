@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interval.h"
 #include "model/model.h"
 #include "model/observation.h"
 #include "model/task.h"
@@ -86,11 +87,5 @@ Task::Request request_of(const Task&, const EvalConfig&, pes_split, std::int64_t
                          std::uint64_t seed);
 Batch batch_of(const Task&, std::span<const Task::Request>);
 StepInfo evaluation_step(int size, int length, std::uint64_t seed, std::int64_t steps);
-
-// 95 % Wilson interval of a proportion p of n.
-struct Interval {
-  double low, high;
-};
-Interval wilson(double p, double n);
 
 }  // namespace pesuite

@@ -8,9 +8,9 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
-#include "plugin/card.h"
 #include "plan/evaluations.h"
 #include "plan/trainings.h"
+#include "plugin/card.h"
 
 namespace pesuite {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cell/cell.h"
+#include "cell/record.h"
 #include "suite/suite.h"
 
 namespace pesuite {
@@ -43,6 +43,8 @@ struct PlannedCell {
   Coordinates coordinates() const;
   std::string label() const;  // "rope·ledger·nano·s42"
 };
+// Its records' context; the cell is on loan.
+CellContext context_of(const Suite&, const PlannedCell&);
 std::string_view state_name(PlannedCell::State);
 std::int64_t last_step(const PlannedCell&);  // that it trains to
 

@@ -12,6 +12,10 @@ Coordinates PlannedCell::coordinates() const {
 std::string PlannedCell::label() const {
   return fmt::format("{}·{}·{}·s{}{}", encoding, task, model, seed, is_trunk ? " (trunk)" : "");
 }
+CellContext context_of(const Suite& suite, const PlannedCell& c) {
+  return {suite.name, suite.determinism, c.id,         c.series, c.encoding,
+          c.task,     c.model,           c.expression, c.seed,   &c.config};
+}
 std::int64_t last_step(const PlannedCell& c) {
   return c.is_trunk ? c.until : c.config.train.steps;
 }

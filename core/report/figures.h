@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "report/figure.h"
 #include "analysis/run_data.h"
+#include "report/figure.h"
 #include "report/findings.h"
 
 namespace pesuite {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "report/figure.h"
 #include "analysis/numbers.h"
+#include "report/figure.h"
 #include "report/tables.h"
 
 namespace pesuite {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/figures/attention.h"
 #include "report/figures.h"
+#include "report/figures/attention.h"
 #include "report/tables.h"
 
 namespace pesuite {

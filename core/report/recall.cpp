@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "analysis/contest.h"
+#include "base/text.h"
 #include "report/figures.h"
 #include "report/lines.h"
 #include "report/tables.h"

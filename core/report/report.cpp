@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "analysis/run_data.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "analysis/run_data.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/hypotheses.h"

@@ -86,10 +86,6 @@ Spread in_row(const TaskData& t, std::size_t encoding, const std::vector<SeedVal
   return s;
 }
 
-Place whole(const std::string& metric, const std::string& protocol, int length) {
-  return {metric, protocol, length, {}, "", 0, 0};
-}
-
 std::string csv_number(double x) {
   return std::isnan(x) ? "" : format_number(x);
 }

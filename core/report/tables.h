@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_data.h"
 #include "analysis/numbers.h"
+#include "analysis/places.h"
+#include "analysis/run_data.h"
 
 namespace pesuite {
 
@@ -50,26 +51,5 @@ TableFile probe_table(const RunData&, const TaskData&);
 TableFile cost_table(const RunData&);
 TableFile failure_table(const RunData&);  // no blocks where nothing failed
 
-// One setting of a problem, or a part of its positions.
-struct SettingPart {
-  const Setting* setting;
-  std::string bucket;  // "", "seen", "unseen"
-  std::string name;    // "128 (2x), unseen positions"
-};
-std::vector<SettingPart> setting_parts(const TaskData&);
-Place problem_place(const std::string& metric, const SettingPart&);
-Place accuracy_place(const SettingPart&);
-// With its 95 % interval; all NaN where nothing was recorded.
-Number accuracy_of(const CellData&, const SettingPart&);
-// Chance level of a metric; NaN where unknown.
-double chance_of(const TaskData&, const SettingPart&, const std::string& metric = "acc");
-// Whether the intervals of all, of some or of no seeds hold the chance level.
-enum class AtChance { no, some, all };
-AtChance at_chance(const TaskData&, std::size_t encoding, const SettingPart&);
-// Place of all scored tokens at a length.
-Place whole(const std::string& metric, const std::string& protocol, int length);
 std::string csv_number(double x);  // shortest exact text, "inf", "" for NaN
-// Lengths at which a corpus was evaluated under a protocol.
-std::vector<int> lengths_of(const TaskData&, const std::string& protocol);
-
 }  // namespace pesuite

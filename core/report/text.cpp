@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/contest.h"
 #include "base/text.h"
 #include "model/evaluate.h"
-#include "analysis/contest.h"
 #include "report/tables.h"
 
 namespace pesuite {

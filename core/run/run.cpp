@@ -19,9 +19,9 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
-#include "run/environment.h"
 #include "cell/record.h"
 #include "plan/trainings.h"
+#include "run/environment.h"
 #include "run/worker.h"
 
 namespace pesuite {
@@ -428,7 +428,8 @@ class Runner {
 
   void fail_cell(const PlannedCell& c, const Process& p, RecordFile& records, Progress& progress) {
     // a trunk is no cell of the suite: those that wait for it say what failed
-    if (!c.is_trunk) records.add(c.id, "failure", {failure_record(suite_, c, p.kind, p.reason)});
+    if (!c.is_trunk)
+      records.add(c.id, "failure", {failure_record(context_of(suite_, c), p.kind, p.reason)});
     ++result_.failed;
     result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
     progress.finished(c.id, p.kind, p.reason);
@@ -446,7 +447,7 @@ class Runner {
       std::vector<Json> lines;
       std::ifstream in(file);
       for (std::string line; std::getline(in, line);)
-        lines.push_back(make_record(suite_, c, part, Json::parse(line)));
+        lines.push_back(make_record(context_of(suite_, c), part, Json::parse(line)));
       records.add(c.id, part, lines);
     };
     copy("train", store_.training(c.training));

@@ -405,26 +405,4 @@ std::vector<Hypothesis> read_hypotheses(Reader& suite, const SuiteNames* known) 
   return out;
 }
 
-SuiteNames names_of(const RunData& run) {
-  SuiteNames out;
-  out.encodings = run.encodings;
-  const auto add = [](std::vector<std::string>& all, const std::string& one) {
-    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
-  };
-  for (const TaskData& t : run.tasks) add(out.tasks, t.task), add(out.models, t.model);
-  return out;
-}
-
-std::vector<Hypothesis> hypotheses_of(RunData& run) {
-  std::vector<Hypothesis> out;
-  if (!run.hypotheses.is_array()) return out;
-  Problems problems;
-  const Config config;  // origins were said when the suite was read
-  const Json root = {{"hypothesis", run.hypotheses}};
-  Reader reader(config, root, "", problems);
-  out = read_hypotheses(reader, nullptr);
-  for (const std::string& p : problems.list()) run.notes.push_back(p);
-  return out;
-}
-
 }  // namespace pesuite

@@ -1,8 +1,9 @@
 // Executable hypotheses: what a suite expects, e.g. "regret(a, 4x) < regret(b, 4x)", written down
-// before the run and judged from its records. The grammar stands in docs/suites.md.
+// before the run and judged from its records (analysis/judge.h). The grammar stands in
+// docs/suites.md.
 #pragma once
 
-#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,7 +11,6 @@
 
 #include "base/json.h"
 #include "suite/config.h"
-#include "analysis/run_data.h"
 
 namespace pesuite {
 
@@ -64,8 +64,9 @@ std::vector<Comparison> parse_hypothesis(std::string_view text);
 struct Hypothesis {
   std::string id, says, source, expect;
   double alpha = 0.05;
-  double margin = Number::none;  // in the units of the comparison; NaN: the effect that matters
-  bool planned = true;           // in the suite before the run
+  double margin = std::numeric_limits<double>::quiet_NaN();  // in the units of the comparison; NaN:
+                                                             // the effect that matters
+  bool planned = true;                                       // in the suite before the run
   std::vector<Comparison> comparisons;
 };
 // Reads `[[hypothesis]]` of a suite; names are checked against `known`, where that is not null.
@@ -73,41 +74,7 @@ struct SuiteNames {
   std::vector<std::string> encodings, tasks, models;
 };
 std::vector<Hypothesis> read_hypotheses(Reader& suite, const SuiteNames* known);
-// Of a recorded run: those of its suite, which was checked when it ran, and its names. What cannot
-// be read any more is a note of the run.
-std::vector<Hypothesis> hypotheses_of(RunData&);
-SuiteNames names_of(const RunData&);
 // Throws Error (usage) for a name that is not there, or a task that is needed to tell tasks apart.
 void check_names(const std::vector<Comparison>&, const SuiteNames&);
-
-// ---------------------------------------------------------------------------------- judgement
-
-enum class Judgement { holds, refuted, undecided };
-std::string_view judgement_name(Judgement);
-
-struct Evidence {  // of one comparison; differences are left - right, seed by seed
-  std::string text;
-  std::vector<std::uint64_t> seeds;
-  std::vector<double> left, right;  // of each seed; may be infinite
-  double left_mean = Number::none, right_mean = Number::none;
-  double difference = Number::none, low = Number::none, high = Number::none;  // 95 % interval
-  double margin = 0;
-  double p_holds = 1, p_refuted = 1;  // one-sided
-  std::string test = "none";
-  std::size_t needed = 0;            // seeds at which this mean and spread would decide; 0: none
-  std::vector<std::string> missing;  // what was not evaluated, or whose seeds failed
-  bool satisfied = false;            // by the means, margin included
-};
-
-struct Judged {
-  Hypothesis hypothesis;
-  Judgement judgement = Judgement::undecided;
-  double p_holds = 1, p_refuted = 1;  // over all its comparisons, after Holm over the hypotheses
-  std::vector<Evidence> evidence;
-  std::vector<std::string> notes;
-};
-std::vector<Judged> judge(const RunData&, const std::vector<Hypothesis>&);
-Json to_json(const RunData&, const std::vector<Judged>&);  // pesuite.hypotheses/1
-std::string sentence(const Judged&);                       // the verdict with its evidence
 
 }  // namespace pesuite

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "model/evaluate.h"
 #include "encoding/extent.h"
+#include "model/evaluate.h"
 #include "model/preset.h"
 #include "model/probes.h"
 #include "model/train.h"

@@ -61,13 +61,13 @@ std::vector<Plain> load_records(const fs::path& path) {
 
 TEST(RecordSchema, AcceptsEveryKindOfRecord) {
   const Schema schema("record.schema.json");
-  for (const Plain& record : load_records(PESUITE_TEST_DIR "/suite/records.jsonl"))
+  for (const Plain& record : load_records(PESUITE_TEST_DIR "/report/records.jsonl"))
     EXPECT_EQ(schema.problems(record), "") << record;
 }
 
 TEST(RecordSchema, RefusesBrokenRecords) {
   const Schema schema("record.schema.json");
-  const Plain good = load_records(PESUITE_TEST_DIR "/suite/records.jsonl").front();
+  const Plain good = load_records(PESUITE_TEST_DIR "/report/records.jsonl").front();
   const Plain required = load_schema("record.schema.json").at("required");
   for (const auto& key : required) {
     Plain broken = good;

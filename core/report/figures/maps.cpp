@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/text.h"
 #include "analysis/contest.h"
+#include "base/text.h"
 #include "report/figures.h"
 #include "report/lines.h"
 

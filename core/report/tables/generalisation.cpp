@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "analysis/contest.h"
 #include "analysis/length_metrics.h"
+#include "base/text.h"
 #include "report/tables.h"
 
 namespace pesuite {

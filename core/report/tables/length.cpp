@@ -10,14 +10,6 @@
 
 namespace pesuite {
 
-std::vector<int> lengths_of(const TaskData& t, const std::string& protocol) {
-  std::set<int> out;
-  for (const auto& [key, cell] : t.cells)
-    for (const auto& [place, value] : cell.evals)
-      if (place.protocol == protocol) out.insert(place.length);
-  return {out.begin(), out.end()};
-}
-
 namespace {
 
 // Rows of encodings against columns of lengths; `cell` writes one.

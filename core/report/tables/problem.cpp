@@ -10,62 +10,6 @@
 
 namespace pesuite {
 
-std::vector<SettingPart> setting_parts(const TaskData& t) {
-  std::vector<SettingPart> out;
-  for (const Setting& s : t.settings) {
-    const std::string name = t.name(s);
-    const bool both = s.seen && s.unseen;
-    const char* only = both || !(s.seen || s.unseen) ? ""
-                       : s.seen                      ? ", seen positions"
-                                                     : ", unseen positions";
-    out.push_back({&s, "", name + (both ? ", all positions" : only)});
-    if (!both) continue;
-    out.push_back({&s, "seen", name + ", seen positions"});
-    out.push_back({&s, "unseen", name + ", unseen positions"});
-  }
-  return out;
-}
-
-Place problem_place(const std::string& metric, const SettingPart& p) {
-  return {metric, "", p.setting->length, p.setting->axes, p.bucket, 0, 0};
-}
-
-Place accuracy_place(const SettingPart& p) {
-  return problem_place("acc", p);
-}
-
-Number accuracy_of(const CellData& c, const SettingPart& p) {
-  const Number* found = c.find(accuracy_place(p));
-  if (found == nullptr) return {};
-  Number n = *found;
-  if (std::isnan(n.low) && n.n > 0 && std::isfinite(n.value)) {
-    const Interval i = wilson(n.value, static_cast<double>(n.n));
-    n.low = i.low, n.high = i.high;
-  }
-  return n;
-}
-
-AtChance at_chance(const TaskData& t, std::size_t encoding, const SettingPart& p) {
-  std::size_t held = 0, all = 0;
-  for (const std::uint64_t seed : t.seeds) {
-    const CellData* c = t.cell(encoding, seed);
-    if (c == nullptr) continue;
-    const Number n = accuracy_of(*c, p);
-    if (std::isnan(n.low) || std::isnan(n.chance)) continue;
-    ++all;
-    held += n.low <= n.chance && n.chance <= n.high ? 1 : 0;
-  }
-  return held == 0 ? AtChance::no : held == all ? AtChance::all : AtChance::some;
-}
-
-double chance_of(const TaskData& t, const SettingPart& p, const std::string& metric) {
-  const Place place = problem_place(metric, p);
-  for (const auto& [key, cell] : t.cells)
-    if (const Number* n = cell.find(place); n != nullptr && std::isfinite(n->chance))
-      return n->chance;
-  return Number::none;
-}
-
 namespace {
 
 // Metrics of whole examples and of candidates, columns of the table where they are recorded.

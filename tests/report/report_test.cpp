@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include "analysis/numbers.h"
 #include "base/error.h"
 #include "report/figure.h"
-#include "analysis/numbers.h"
 #include "report/tables.h"
 #include "report/text.h"
-#include "tests/suite/report_fixture.h"
+#include "tests/report/report_fixture.h"
 
 namespace pesuite::testing {
 namespace {

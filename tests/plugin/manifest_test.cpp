@@ -12,8 +12,8 @@
 #include "base/elf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "plugin/library.h"
 #include "pesuite/random.hpp"
+#include "plugin/library.h"
 #include "tests/scratch.h"
 
 namespace pesuite::testing {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/run_data.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "report/report.h"
-#include "analysis/run_data.h"
 #include "tests/scratch.h"
 
 namespace pesuite::testing {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/scratch.h"
-#include "tests/suite/run_data.h"
+#include "tests/analysis/run_data.h"
 
 namespace pesuite::testing {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "analysis/length_metrics.h"
 #include "report/findings.h"
-#include "tests/suite/run_data.h"
+#include "tests/analysis/run_data.h"
 
 namespace pesuite::testing {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "analysis/run_data.h"
-#include "report/tables.h"
 #include "analysis/statistics.h"
+#include "report/tables.h"
 
 namespace pesuite::testing {
 

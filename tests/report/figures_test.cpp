@@ -1,9 +1,9 @@
 // Figures of cells and of attention, from records to the data and the scripts that gnuplot draws.
 #include <gmock/gmock.h>
 
-#include "model/safetensors.h"
 #include "cell/record.h"
-#include "tests/suite/report_fixture.h"
+#include "model/safetensors.h"
+#include "tests/report/report_fixture.h"
 
 namespace pesuite::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "tests/suite/run_data.h"
+#include "tests/analysis/run_data.h"
 
 namespace pesuite::testing {
 namespace {

@@ -1,0 +1,33 @@
+// Which numbers of a task answer which question: the places at which a corpus or a problem was
+// evaluated, and what is known there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/run_data.h"
+
+namespace pesuite {
+
+// One setting of a problem, or a part of its positions.
+struct SettingPart {
+  const Setting* setting;
+  std::string bucket;  // "", "seen", "unseen"
+  std::string name;    // "128 (2x), unseen positions"
+};
+std::vector<SettingPart> setting_parts(const TaskData&);
+Place problem_place(const std::string& metric, const SettingPart&);
+Place accuracy_place(const SettingPart&);
+// With its 95 % interval; all NaN where nothing was recorded.
+Number accuracy_of(const CellData&, const SettingPart&);
+// Chance level of a metric; NaN where unknown.
+double chance_of(const TaskData&, const SettingPart&, const std::string& metric = "acc");
+// Whether the intervals of all, of some or of no seeds hold the chance level.
+enum class AtChance { no, some, all };
+AtChance at_chance(const TaskData&, std::size_t encoding, const SettingPart&);
+// Place of all scored tokens at a length.
+Place whole(const std::string& metric, const std::string& protocol, int length);
+// Lengths at which a corpus was evaluated under a protocol.
+std::vector<int> lengths_of(const TaskData&, const std::string& protocol);
+
+}  // namespace pesuite

@@ -1,0 +1,91 @@
+// Findings over tasks, in sentences and as a table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "report/findings.h"
+
+namespace pesuite {
+
+std::vector<std::string> across_findings(const RunData& run, const Across& a) {
+  std::vector<std::string> out;
+  if (!a.tasks.empty()) {
+    std::vector<std::string> names;
+    for (const std::size_t e : a.groups[0]) names.push_back(run.encodings[e]);
+    const std::string test =
+        std::isnan(a.p) ? "no task tells any two apart"
+                        : fmt::format("Friedman over {}: chi-square {:.3g}, {}",
+                                      counted(a.tasks.size(), "task"), a.chi_square, p_text(a.p));
+    if (std::isnan(a.p) || a.p >= 0.05)
+      out.push_back(fmt::format("Over all tasks no order is shown ({}).", test));
+    else if (names.size() > 1)
+      out.push_back(fmt::format(
+          "Over all tasks there is no single winner: {} have the best mean ranks and do not differ "
+          "({}; critical difference {:.2f}).",
+          join(names, ", "), test, a.critical));
+    else
+      out.push_back(
+          fmt::format("Over all tasks **{}** has the best mean rank ({}; critical "
+                      "difference {:.2f}).",
+                      names[0], test, a.critical));
+  }
+  if (!a.left_out.empty())
+    out.push_back("Left out of the ranks over tasks: " + join(a.left_out, "; ") + ".");
+  return out;
+}
+
+namespace {
+
+// "algorithmic: copy, reverse; retrieval: needle, passkey": families of several tasks.
+std::string families_text(const std::vector<const TaskData*>& tasks) {
+  std::map<std::string, std::vector<std::string>> families;
+  for (const TaskData* t : tasks) families[t->family].push_back(t->task);
+  std::vector<std::string> parts;
+  for (const auto& [family, names] : families)
+    if (names.size() > 1) parts.push_back(fmt::format("{}: {}", family, join(names, ", ")));
+  return parts.empty() ? "here none are said to be" : join(parts, "; ");
+}
+
+}  // namespace
+
+TableFile across_table(const RunData& run, const Across& a) {
+  TableFile out{"ranks",
+                {},
+                {{"encoding", "mean_rank", "family_rank", "mean_reciprocal_rank", "iqm", "iqm_low",
+                  "iqm_high", "runs"}}};
+  Block b{"", "", {{"encoding", "mean rank", "by family", "MRR", "score (IQM)", "runs"}}, 1};
+  const auto shown = [](double x, int digits) {
+    return std::isnan(x) ? std::string("–") : format_fixed(x, digits);
+  };
+  for (const Standing& s : a.standings) {
+    const std::string& id = run.encodings[s.encoding];
+    out.csv.push_back({id, csv_number(s.rank), csv_number(s.family_rank), csv_number(s.reciprocal),
+                       csv_number(s.score), csv_number(s.score_interval.low),
+                       csv_number(s.score_interval.high), std::to_string(s.runs)});
+    b.rows.push_back(
+        {id, shown(s.rank, 2), shown(s.family_rank, 2), shown(s.reciprocal, 2),
+         s.runs == 0 ? "–"
+                     : fmt::format("{} [{}, {}]", shown(s.score, 3), shown(s.score_interval.low, 3),
+                                   shown(s.score_interval.high, 3)),
+         s.runs == 0 ? "–" : std::to_string(s.runs)});
+  }
+  if (b.rows.size() < 2) return out;
+  if (!a.tasks.empty())
+    b.caption = fmt::format(
+        "Out of distribution. *mean rank*: over {}, ties share ranks; critical difference {:.2f} "
+        "(Nemenyi, 0.05). *by family*: related tasks averaged first ({}). *MRR*: mean reciprocal "
+        "place by mean score, ties not counted, as papers print it. ",
+        counted(a.tasks.size(), "task"), a.critical, families_text(a.tasks));
+  b.caption +=
+      "*score*: interquartile mean of (accuracy - chance) / (1 - chance) over problems, lengths "
+      "and "
+      "seeds, with its 95 % bootstrap interval over seeds. Tasks are related: read p-values over "
+      "them as descriptions.";
+  out.blocks.push_back(std::move(b));
+  return out;
+}
+
+}  // namespace pesuite
