@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
+#include <thread>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -72,6 +73,13 @@ bool Arguments::parse(std::vector<std::string> words) {
 int Arguments::count(const std::string& name, int low, int otherwise) const {
   const int n = get<int>(name, otherwise);
   if (n < low) fail(Exit::usage, "--{} {}: wants a number of at least {}", name, n, low);
+  return n;
+}
+
+int Arguments::threads() const {
+  const int n = count("threads");
+  const int most = std::max(256, 4 * static_cast<int>(std::thread::hardware_concurrency()));
+  if (n > most) fail(Exit::usage, "--threads {}: wants at most {}", n, most);
   return n;
 }
 

@@ -39,6 +39,8 @@ class Arguments {
   }
   // A number of at least `low`; Error (usage) below. `otherwise` where the flag is not given.
   int count(const std::string& name, int low = 0, int otherwise = 0) const;
+  // --threads, 0 where it is 0 or not given; Error (usage) for more than any machine has use for.
+  int threads() const;
   std::vector<std::string> texts(const std::string& name) const {
     return get<std::vector<std::string>>(name, {});
   }

@@ -101,9 +101,11 @@ int bench_verb(const std::vector<std::string>& words) {
   const Choice device = choose_backend(a.text("device"), asked);
   s.backend = device.backend, s.precision = device.precision;
   if (!device.note.empty()) fmt::print(stderr, "note: {}\n", device.note);
-  s.threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
+  s.threads = a.threads() > 0 ? a.threads() : default_jobs(1);
   s.plan.repetitions = a.count("repetitions", 1);
   s.plan.window = a.get<double>("window");
+  if (!(s.plan.window >= 0 && s.plan.window <= 3600))
+    fail(Exit::usage, "--window {}: wants seconds, 0 to 3600", s.plan.window);
   const bool quiet = !use_color(stderr);
   if (!quiet)
     s.plan.progress = [](const std::string& what) { fmt::print(stderr, "\r\x1b[K{}", what); };
@@ -112,10 +114,11 @@ int bench_verb(const std::vector<std::string>& words) {
     s.encodings = catalog.encoding_names();
   if (s.encodings.empty()) s.encodings = {"none"};
   for (const std::string& l : a.has("lengths") ? listed(a.texts("lengths")) : kind.lengths) {
-    double length = 0;
-    if (!parse_count(l, length) || length < 1 || length > 1 << 24)
-      fail(Exit::usage, "--lengths: '{}' is no length", l);
-    s.lengths.push_back(static_cast<int>(length));
+    const std::optional<int> tokens = l.ends_with("x") ? std::nullopt : parse_length(l, 1);
+    if (!tokens)
+      fail(Exit::usage, "--lengths: '{}' is no length; write whole tokens, at most {}", l,
+           longest_length);
+    s.lengths.push_back(*tokens);
   }
   s.slots = a.has("slots") ? listed(a.texts("slots")) : bench::attention_slots();
   for (const std::string& slot : s.slots)

@@ -21,13 +21,17 @@ std::vector<int> lengths_of(const Arguments& a, int train_length) {
   std::set<int> out;
   if (a.has("lengths")) {
     for (const std::string& l : split(a.text("lengths"), ',')) {
-      double x = 0;
-      if (!parse_count(trim(l), x) || x < 1) fail(Exit::usage, "--lengths: '{}' is no length", l);
-      out.insert(static_cast<int>(x));
+      const std::optional<int> tokens = parse_length(l, train_length);
+      if (!tokens)
+        fail(Exit::usage,
+             "--lengths: '{}' is no length; write whole tokens (at most {}) or a multiple of the "
+             "training length, {}, such as 4x",
+             l, longest_length, train_length);
+      out.insert(*tokens);
     }
   } else {
     const int longest = a.count("max-length", 1, 8 * train_length);
-    for (int l = train_length; l <= longest; l *= 2) out.insert(l);
+    for (std::int64_t l = train_length; l <= longest; l *= 2) out.insert(static_cast<int>(l));
     out.insert(longest);
   }
   return {out.begin(), out.end()};
@@ -161,7 +165,7 @@ int eval_verb(const std::vector<std::string>& words) {
               "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
   a.flags()("checkpoint", po::value<std::string>(), "the same as the positional argument")(
       "lengths", po::value<std::string>(),
-      "tokens, e.g. 256,512 (default: 1x, 2x, 4x, 8x of the training length)")(
+      "tokens or multiples of the training length, e.g. 256,512,4x (default: 1x,2x,4x,8x)")(
       "max-length", po::value<int>(), "double from the training length up to this")(
       "protocol", po::value<std::vector<std::string>>()->composing(),
       "of corpora: non_overlapping, sliding(64), last(64)")(
@@ -219,7 +223,7 @@ int eval_verb(const std::vector<std::string>& words) {
     fail(Exit::usage, "--probe looks at the cell's own task, '{}', not at one that is mixed in",
          cell.task);
 
-  const int threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
+  const int threads = a.threads() > 0 ? a.threads() : default_jobs(1);
   const auto backend =
       open_backend(cell.backend, {.threads = threads, .precision = cell.precision});
   const std::string encoding = encoding_for(a, catalog, cell);

@@ -31,7 +31,7 @@ int plugin_bench(const std::vector<std::string>& words) {
 
   bench::Settings s;
   s.config = a.text("config");
-  s.threads = a.count("threads", 1);
+  s.threads = std::max(1, a.threads());
   s.plan.repetitions = a.count("repetitions", 1);
   s.plan.window = a.get<double>("window");
   if (use_color(stderr))

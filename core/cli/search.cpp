@@ -59,7 +59,7 @@ class Bench {
       fail(Exit::usage, "--task '{}' was mixed into the training; search on the cell's own, '{}'",
            task_->text(), cell_.task);
     check(config_, *task_);
-    const int threads = a.count("threads") > 0 ? a.count("threads") : default_jobs(1);
+    const int threads = a.threads() > 0 ? a.threads() : default_jobs(1);
     backend_ = open_backend(cell_.backend, {.threads = threads, .precision = cell_.precision});
   }
   int length() const { return length_; }

@@ -50,10 +50,26 @@ Expression task_of(const Arguments& a) {
   return parse_expression(a.text("task", "ledger"), "task");
 }
 
+double steps_of(const Arguments& a, const char* flag, std::int64_t least, std::int64_t otherwise) {
+  const std::int64_t n = a.get<std::int64_t>(flag, otherwise);
+  if (n < least) fail(Exit::usage, "--{} {}: wants steps, at least {}", flag, n, least);
+  return static_cast<double>(n);
+}
+
+std::uint64_t seed_of(const Arguments& a) {  // read as text: "-1" is no large seed
+  const std::string text = a.text("seed");
+  double x = 0;
+  if (!parse_count(text, x) || x < 0 || x != std::floor(x) || x > 9e15)
+    fail(Exit::usage, "--seed: '{}' is no seed; write a whole number from 0 on, e.g. 42", text);
+  return static_cast<std::uint64_t>(x);
+}
+
 TrainSettings training(const Arguments& a, const Preset& p) {
   TrainSettings t;
   const bool study = a.has("model-size") && p.tokens > 0;  // sizes with token budgets
   t.optimizer.lr = a.get<double>("lr", study ? p.lr : 3e-4);
+  if (!(t.optimizer.lr > 0 && t.optimizer.lr < 1e6))
+    fail(Exit::usage, "--lr {}: wants a number above 0", t.optimizer.lr);
   t.optimizer.weight_decay = 0.1;
   t.batch = a.count("batch-size", 1);
   t.schedule = study ? ScheduleKind::wsd : ScheduleKind::constant;
@@ -67,12 +83,12 @@ TrainSettings training(const Arguments& a, const Preset& p) {
       fail(Exit::usage, "--tokens: '{}' is no count such as 2.4B", a.text("tokens"));
     t.budget = {Extent::Unit::tokens, tokens};
   } else if (a.has("max-steps") || !study) {
-    t.budget = {Extent::Unit::steps, static_cast<double>(a.get<std::int64_t>("max-steps", 1000))};
+    t.budget = {Extent::Unit::steps, steps_of(a, "max-steps", 1, 1000)};
   } else {
     t.budget = {Extent::Unit::tokens, p.tokens};
   }
   const auto every = [&](const char* flag) {
-    return Extent{Extent::Unit::steps, static_cast<double>(a.get<std::int64_t>(flag))};
+    return Extent{Extent::Unit::steps, steps_of(a, flag, 0, 0)};
   };
   t.log_every = every("log-interval");
   t.eval_every = every("eval-interval");
@@ -106,7 +122,7 @@ int train_verb(const std::vector<std::string>& words) {
       "eval-interval", po::value<std::int64_t>()->default_value(500), "steps between validations")(
       "save-interval", po::value<std::int64_t>()->default_value(1000), "steps between checkpoints")(
       "output-dir", po::value<std::string>()->default_value("outputs"),
-      "folder of checkpoints and logs")("seed", po::value<std::uint64_t>()->default_value(42),
+      "folder of checkpoints and logs")("seed", po::value<std::string>()->default_value("42"),
                                         "seed of data and start values")(
       "resume", po::bool_switch(), "go on with an existing run of the same name and settings")(
       "threads", po::value<int>()->default_value(0),
@@ -130,12 +146,14 @@ int train_verb(const std::vector<std::string>& words) {
   task.train = training(a, p);
   suite.tasks = {task};
   suite.models = {{size, size, p.config, length, "--model-size"}};
-  suite.seeds = {a.get<std::uint64_t>("seed")};
+  suite.seeds = {seed_of(a)};
   suite.backend = a.text("device");
   if (a.has("dtype")) suite.precision = parse_precision(a.text("dtype"));
   OneOff o;
   o.plugin_path = a.plugin_path();
   o.out = a.text("output-dir");
+  if (fs::exists(o.out) && !fs::is_directory(o.out))
+    fail(Exit::usage, "--output-dir {}: this is a file; give a folder", o.out.string());
   Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
   o.cell = plan.cells.at(0).config;
   if (task.train.schedule == ScheduleKind::wsd) {  // of the presets with token budgets
@@ -148,7 +166,7 @@ int train_verb(const std::vector<std::string>& words) {
   o.encoding_name = file_name(name);
   o.budget = format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));
   o.resume = a.flag("resume");
-  o.threads = a.count("threads");
+  o.threads = a.threads();
   if (o.threads == 0) o.threads = launched_processes() > 1 ? 1 : default_jobs(1);
   for (const std::string& n : plan.notes) fmt::print(stderr, "note: {}\n", n);
   return train_one(o);

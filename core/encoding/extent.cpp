@@ -53,4 +53,16 @@ std::string Extent::text() const {
   return "";
 }
 
+std::optional<int> parse_length(std::string_view text, int train_length, int least) {
+  const std::string t = trim(text);
+  const bool multiple = t.ends_with("x");
+  double x = 0;
+  if (!parse_count(std::string_view(t).substr(0, t.size() - (multiple ? 1 : 0)), x))
+    return std::nullopt;
+  const double tokens = multiple ? std::round(x * train_length) : x;
+  if (!(tokens >= least && tokens <= longest_length) || tokens != std::floor(tokens))
+    return std::nullopt;
+  return static_cast<int>(tokens);
+}
+
 }  // namespace pesuite

@@ -12,10 +12,12 @@ namespace pesuite {
 std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length, int least) {
   std::set<int> lengths;
   for (const std::string& l : texts) {
-    double x = 0;
-    const bool multiple = l.ends_with("x");
-    parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x);
-    lengths.insert(std::max(least, static_cast<int>(std::lround(multiple ? x * train_length : x))));
+    const std::optional<int> tokens = parse_length(l, train_length, least);
+    if (!tokens)
+      fail(Exit::usage,
+           "holds '{}', which is no length of {} to {} tokens where the training length is {}", l,
+           least, longest_length, train_length);
+    lengths.insert(*tokens);
   }
   return {lengths.begin(), lengths.end()};
 }

@@ -284,13 +284,17 @@ class Planner {
     std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
-      evals.emplace_back(&s, in_tokens(s.lengths, train_length));
+      const char* key = "lengths";
       try {
+        evals.emplace_back(&s, in_tokens(s.lengths, train_length));
+        key = "axes";
         for (const int l : evals.back().second)
           max_length = std::max(max_length, l + fills(s, train_length).back() +
                                                 shots(s).back() * std::min(l, train_length));
       } catch (const Error& error) {
-        problems_.add(s.where.at("axes"), error.what(), error.code());
+        const std::string what = error.what();
+        problems_.add(s.where.at(key), key == std::string_view("axes") ? what : "'lengths' " + what,
+                      error.code());
         return false;
       }
       EvalConfig windows;

@@ -257,14 +257,13 @@ std::vector<int> read_numbers_from_0(Reader& r, const char* key) {
 }
 
 void check_lengths(Reader& r, const char* key, const std::vector<std::string>& lengths) {
-  for (const std::string& l : lengths) {
-    double x = 0;
-    const bool multiple = l.ends_with("x");
-    if (!parse_count(l.substr(0, l.size() - (multiple ? 1 : 0)), x) || x <= 0)
-      r.problem(key, fmt::format("holds '{}'; write tokens (256) or a multiple of the training "
-                                 "length (\"4x\")",
-                                 l));
-  }
+  if (lengths.empty()) r.problem(key, "is empty; write at least one length, such as \"1x\"");
+  for (const std::string& l : lengths)  // multiples are seen when the training length is known
+    if (!parse_length(l, longest_length, 1) && !(l.ends_with("x") && parse_length(l, 1, 0)))
+      r.problem(key,
+                fmt::format("holds '{}'; write whole tokens (256, at most {}) or a multiple of "
+                            "the training length (\"4x\")",
+                            l, longest_length));
 }
 
 void read_probes(Reader& r, EvalSettings& e) {
@@ -390,6 +389,13 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
   if (schema != "pesuite.suite/1")
     r.problem("schema", fmt::format("is '{}'; this pesuite reads pesuite.suite/1", schema));
   s.name = r.text("name", file.stem().string());
+  const bool plain = std::all_of(s.name.begin(), s.name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+  });
+  if (s.name.empty() || s.name.size() > 100 || s.name[0] == '.' || !plain)
+    r.problem("name", fmt::format("is '{}', which is to name a folder; write at most 100 letters, "
+                                  "digits, '_', '-' and '.', without a leading '.'",
+                                  s.name));
   s.about = r.text("about", "");
   r.texts("extends", {});
   if (r.has("defaults"))
@@ -514,13 +520,21 @@ std::vector<fs::path> known_suites() {
 
 fs::path find_suite(const std::string& name) {
   if (fs::is_regular_file(name)) return name;
+  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".toml");
   std::vector<std::string> names;
   for (const fs::path& p : known_suites()) {
-    if (p.stem() == name || p.filename() == fs::path(name).filename()) return p.lexically_normal();
+    // "suites/NAME.toml" works from anywhere, as the documentation writes it
+    const std::string documented = "suites/" + p.filename().string();
+    if (p.stem() == name || name == documented) return p.lexically_normal();
     names.push_back(p.stem().string());
   }
+  const std::string stem = fs::path(name).stem().string();
+  const bool known = std::find(names.begin(), names.end(), stem) != names.end();
+  if (is_path)
+    fail(Exit::usage, "{}: there is no such file{}", name,
+         known ? fmt::format("; the shipped suite is called '{}', without a folder", stem) : "");
   fail(Exit::usage, "there is no suite '{}', neither a file nor a known name{}", name,
-       did_you_mean(fs::path(name).stem().string(), names));
+       did_you_mean(stem, names));
 }
 
 }  // namespace pesuite
