@@ -37,6 +37,12 @@ class Error : public std::runtime_error {
   Exit code_;
 };
 
+// What a plugin says by itself that it cannot do, such as a length beyond its table.
+class Refusal : public Error {
+ public:
+  explicit Refusal(std::string message) : Error(Exit::plugin, std::move(message)) {}
+};
+
 template <class... Args>
 [[noreturn]] void fail(Exit code, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));

@@ -1,6 +1,6 @@
 #include "cell/record.h"
 
-#include <set>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -41,6 +41,27 @@ Json context(const CellContext& c, const std::string& part) {
           {"backend", config.backend},
           {"precision", precision_name(config.precision)},
           {"determinism", c.determinism}};
+}
+
+// Every line that is a record, superseded or not.
+Records read_lines(const fs::path& path) {
+  Records out;
+  const std::string text = read_file(path);
+  std::size_t number = 0;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    ++number;
+    const std::string_view line = std::string_view(text).substr(start, end - start);
+    start = end + 1;
+    if (line.empty()) continue;
+    Json j = Json::parse(line, nullptr, false);
+    if (j.is_discarded() || !j.is_object() || !j.contains("cell") || !j.contains("metric")) {
+      out.notes.push_back(fmt::format("{}:{}: not a record, skipped", path.string(), number));
+      continue;
+    }
+    out.all.push_back(std::move(j));
+  }
+  return out;
 }
 
 std::string key_of(const std::string& cell, const std::string& part) {
@@ -95,7 +116,7 @@ RecordFile::RecordFile(fs::path path, std::vector<std::string>& notes) : path_(s
     fs::resize_file(path_, whole);
     text.resize(whole);
   }
-  for (const Json& j : read_records(path_).all)
+  for (const Json& j : read_lines(path_).all)
     ++lines_[key_of(j.value("cell", std::string()), j.value("part", std::string()))];
 }
 
@@ -107,20 +128,24 @@ void RecordFile::add(const std::string& cell, const std::string& part,
   append(cell, part, records);
 }
 
-void RecordFile::forget(const std::string& cell) {
-  if (fs::exists(path_)) rewrite_without(cell, "");
+void RecordFile::forget(const std::string& cell, const std::string& part) {
+  const bool known = std::any_of(lines_.begin(), lines_.end(), [&](const auto& l) {
+    return part.empty() ? l.first.starts_with(cell + "/") : l.first == key_of(cell, part);
+  });
+  if (known) rewrite_without(cell, part);
 }
 
 void RecordFile::rewrite_without(const std::string& cell, const std::string& part) {
   std::string rest;
   lines_.clear();
-  for (const Json& j : read_records(path_).all) {
+  for (const Json& j : read_lines(path_).all) {
     const std::string c = j.value("cell", std::string()), p = j.value("part", std::string());
     if (c == cell && (part.empty() || p == part)) continue;
     rest += j.dump() + "\n";
     ++lines_[key_of(c, p)];
   }
   write_file_atomic(path_, rest);
+  changed_ = true;
 }
 
 void RecordFile::append(const std::string& cell, const std::string& part,
@@ -128,32 +153,22 @@ void RecordFile::append(const std::string& cell, const std::string& part,
   std::string lines;
   for (const Json& j : records) lines += j.dump() + "\n";
   append_file(path_, lines);
+  changed_ = true;
   lines_[key_of(cell, part)] += records.size();
 }
 
 Records read_records(const fs::path& path) {
-  Records out;
-  const std::string text = read_file(path);
-  std::set<std::string> came_through;
-  std::size_t number = 0;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    ++number;
-    const std::string_view line = std::string_view(text).substr(start, end - start);
-    start = end + 1;
-    if (line.empty()) continue;
-    Json j = Json::parse(line, nullptr, false);
-    if (j.is_discarded() || !j.is_object() || !j.contains("cell") || !j.contains("metric")) {
-      out.notes.push_back(fmt::format("{}:{}: not a record, skipped", path.string(), number));
-      continue;
-    }
-    if (j.value("part", std::string()) == "train")
-      came_through.insert(j["cell"].get<std::string>());
-    out.all.push_back(std::move(j));
-  }
+  Records out = read_lines(path);
+  std::map<std::string, std::size_t> trained;  // the last line of a cell's training
+  for (std::size_t i = 0; i < out.all.size(); ++i)
+    if (out.all[i].value("part", std::string()) == "train")
+      trained[out.all[i]["cell"].get<std::string>()] = i;
+  std::size_t i = 0;
   std::erase_if(out.all, [&](const Json& j) {
-    return j.value("part", std::string()) == "failure" &&
-           came_through.contains(j["cell"].get<std::string>());
+    const std::size_t at = i++;
+    if (j.value("part", std::string()) != "failure") return false;
+    const auto it = trained.find(j["cell"].get<std::string>());
+    return it != trained.end() && it->second > at;
   });
   return out;
 }

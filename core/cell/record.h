@@ -41,22 +41,24 @@ class RecordFile {
   // Appends the lines of one part in one write. Does nothing when the part is there in full;
   // replaces it when a crash has left only some of its lines.
   void add(const std::string& cell, const std::string& part, const std::vector<Json>& records);
-  // Takes out what is recorded of a cell that is to run again.
-  void forget(const std::string& cell);
+  // Takes out what is recorded of a cell that is to run again, or one part of it.
+  void forget(const std::string& cell, const std::string& part = "");
+  bool changed() const { return changed_; }  // since it was opened
   void append(const std::string& cell, const std::string& part, const std::vector<Json>& records);
 
  private:
   void rewrite_without(const std::string& cell, const std::string& part);  // "": all its parts
   fs::path path_;
   std::map<std::string, std::size_t> lines_;  // of each cell and part
+  bool changed_ = false;
 };
 
 struct Records {
   std::vector<Json> all;           // in the order they were written
   std::vector<std::string> notes;  // lines that could not be read
 };
-// All records of a run; damaged lines are skipped and reported. The failure of a cell that later
-// came through is dropped.
+// All records of a run; damaged lines are skipped and reported. A failure counts until the cell is
+// trained after it: it is dropped where a training of the cell stands behind it in the file.
 Records read_records(const fs::path& path);
 
 }  // namespace pesuite

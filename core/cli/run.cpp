@@ -163,13 +163,13 @@ int run_verb(const std::vector<std::string>& words) {
       options.progress == ProgressMode::none || options.progress == ProgressMode::json;
   const bool complete = r.left == 0;
   const bool reported = a.flag("no-report") || report_exists(r.folder);
-  if (!r.ran && r.failed == 0 && reported) {
+  if (!r.ran && !r.recorded && r.failed == 0 && reported) {
     if (!quiet)
       fmt::print(stderr, "nothing to do: all {} cells of '{}' are done; see {}\n", r.skipped,
-                 suite.name, folder);
+                 suite.name, report_exists(r.folder) ? (r.folder / "report.md").string() : folder);
     return 0;
   }
-  if (!a.flag("no-report") && (r.ran || !report_exists(r.folder)) &&
+  if (!a.flag("no-report") && (r.ran || r.recorded || !report_exists(r.folder)) &&
       r.done + r.diverged + r.skipped > 0) {
     const ReportResult report = write_report(r.folder);
     if (!quiet) {
@@ -187,6 +187,10 @@ int run_verb(const std::vector<std::string>& words) {
     for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
     if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
     if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
+    if (report_exists(r.folder))
+      fmt::print(stderr, "report: {}\n", (r.folder / "report.md").string());
+  } else if (options.progress == ProgressMode::none) {  // a failure is told all the same
+    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
   }
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
   return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : 0;

@@ -63,6 +63,7 @@ double Encoding::untrained(int length) const {
 void Encoding::settle(Tape& tape) const {
   tape.set_place({});
   if (step_->ctx.thrown) std::rethrow_exception(std::exchange(step_->ctx.thrown, nullptr));
+  if (tape.refused()) throw Refusal(tape.failure());
   if (tape.failed()) fail(Exit::plugin, "{}", tape.failure());
 }
 

@@ -37,7 +37,7 @@ Tensor tensor(pes_tensor t) {
 
 void op_fail(pes_ctx* ctx, const char* message) {
   guarded(ctx, {},
-          [&](Tape& t) { return t.fail(message == nullptr ? "no reason given" : message); });
+          [&](Tape& t) { return t.refuse(message == nullptr ? "no reason given" : message); });
 }
 
 int op_shape(pes_ctx* ctx, pes_tensor x, std::int64_t out[PES_MAX_RANK]) {

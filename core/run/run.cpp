@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
@@ -97,13 +98,14 @@ class Runner {
     for (const std::string& n : notes) progress.say("note: " + n);
     for (const PlannedCell& c : cells_) collect(c, records);  // what earlier runs left
     // a new suite may be made of cells that others have trained
-    if (!queue_.empty() || !fs::exists(folder_ / "plan.json")) write_context();
+    if (!queue_.empty() || records.changed() || !fs::exists(folder_ / "plan.json")) write_context();
     if (!queue_.empty()) {
       result_.ran = true;
       const SignalGuard guard;
       loop(records, progress);
     }
     result_.left = queue_.size();
+    result_.recorded = records.changed();
     return result_;
   }
 
@@ -165,10 +167,22 @@ class Runner {
     c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
   }
 
+  // The plan that stands beside the records is that of the whole suite, whatever part of it runs.
+  Plan whole_plan() const {
+    if (suite_.only.empty()) return plan_;
+    Suite whole = suite_;
+    whole.only.clear();
+    try {
+      return make_plan(whole, options_.plugin_path, store_);
+    } catch (const Error&) {
+      return plan_;  // what is left out cannot run, and need not
+    }
+  }
+
   void write_context() {
     const Catalog catalog = open_catalog(plugin_search_path(options_.plugin_path));
     write_file_atomic(folder_ / "suite.resolved.toml", to_toml(suite_.resolved));
-    write_file_atomic(folder_ / "plan.json", to_json(plan_, suite_).dump(1) + "\n");
+    write_file_atomic(folder_ / "plan.json", to_json(whole_plan(), suite_).dump(1) + "\n");
     Json env = environment(catalog);
     if (!options_.launch.empty()) env["launch"] = join(options_.launch, " ");
     write_file_atomic(folder_ / "env.json", env.dump(1) + "\n");
@@ -404,9 +418,8 @@ class Runner {
       queue_.push_back(p.cell);
       return;
     }
-    if (p.kind == "diverged")
-      collect(c, records);  // what it left is a result nevertheless
-    else
+    collect(c, records);  // what it left is a result nevertheless
+    if (p.kind != "diverged")
       write_file_atomic(
           store_.status(c.id),
           Json{{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason}, {"ts", utc_timestamp()}}
@@ -441,7 +454,8 @@ class Runner {
 
   // Copies what the store has of a cell into the run's records.
   void collect(const PlannedCell& c, RecordFile& records) {
-    if (c.is_trunk || c.state == PlannedCell::State::failed) return;  // its training may be sound
+    if (c.is_trunk) return;
+    if (c.state == PlannedCell::State::done) records.forget(c.id, "failure");  // it came through
     const auto copy = [&](const std::string& part, const fs::path& file) {
       if (!fs::exists(file)) return;
       std::vector<Json> lines;

@@ -28,6 +28,7 @@ struct RunResult {
   fs::path folder;  // of the run
   std::size_t done = 0, diverged = 0, failed = 0, skipped = 0, left = 0;
   bool ran = false;                   // at least one cell was started
+  bool recorded = false;              // the records are not as they were
   int stopped_by = 0;                 // signal that ended the run early
   std::vector<std::string> failures;  // a sentence each
 };

@@ -257,7 +257,14 @@ class Work {
       o.coords = {{"train_len", config.train_length}, {"eval_len", e.length}};
       found.push_back(std::move(o));
     } else {
-      found = evaluate(*model_, task_, config, e.length, cell_.seed, trained_.step, heard);
+      try {
+        found = evaluate(*model_, task_, config, e.length, cell_.seed, trained_.step, heard);
+      } catch (const Refusal& error) {
+        if (config.trained_on(e.length)) throw;
+        log(fmt::format("{} tokens: {}; its loss there is recorded as infinite", e.length,
+                        error.what()));
+        found = beyond_reach(e.length, config);
+      }
     }
     for (Observation& o : found) {
       o.step = trained_.step;
@@ -269,6 +276,24 @@ class Work {
       if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
     write_observations(path, found, *model_, backend_->attention_route());
+  }
+
+  // A length that the encoding refuses, such as one beyond its table: an infinite loss, not a cell
+  // that is lost.
+  static std::vector<Observation> beyond_reach(int length, const EvalConfig& config) {
+    std::vector<Observation> out;
+    Observation o;
+    o.metric = "nll", o.unit = config.protocols.empty() ? "nats/target" : "nats/token";
+    o.direction = "lower", o.split = "ood";
+    o.value = std::numeric_limits<double>::infinity();
+    o.settle();
+    o.coords = {{"train_len", config.train_length}, {"eval_len", length}};
+    if (config.protocols.empty()) return {o};
+    for (const Protocol& p : config.protocols) {
+      o.coords["protocol"] = p.text();
+      out.push_back(o);
+    }
+    return out;
   }
 
   std::vector<Observation> probe_part(const CellEval& e, const EvalConfig& config,

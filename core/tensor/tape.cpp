@@ -183,6 +183,7 @@ void Tape::reset() {
   noted_.clear();
   closures_used_ = 0;
   failure_.clear();
+  refused_ = false;
   place_ = {};
   arena_.reset();
 }
@@ -197,6 +198,11 @@ void* Tape::closure_memory(std::size_t size, std::size_t alignment) {
   void* p = closures_[closures_used_ / closure_block].get() + closures_used_ % closure_block;
   closures_used_ += size;
   return p;
+}
+
+Tensor Tape::refuse(std::string message) {
+  refused_ |= failure_.empty();
+  return fail(std::move(message));
 }
 
 Tensor Tape::fail(std::string message) {

@@ -198,6 +198,9 @@ class Tape {
 
   // ---- failures: the first one of a step is kept, with the place it happened in
   Tensor fail(std::string message);
+  // The same where a plugin says by itself that it cannot do this step.
+  Tensor refuse(std::string message);
+  bool refused() const { return refused_; }
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
   // Where ops are called from, for the failure's sentence; an empty one is the model itself.
@@ -267,6 +270,7 @@ class Tape {
   bool recording_ = true;
   bool patient_ = false;
   std::string failure_;
+  bool refused_ = false;
   Place place_;
 };
 

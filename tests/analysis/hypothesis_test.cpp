@@ -1,4 +1,6 @@
 // Hypotheses: the grammar with the places of its errors, and what records say of them.
+#include "analysis/judge.h"
+#include "report/hypotheses.h"
 #include "suite/hypothesis.h"
 
 #include <fmt/format.h>

@@ -174,6 +174,55 @@ TEST_F(Run, MisbehavingPluginsAreRecordsAndTheOthersFinish) {
       << again.err;
 }
 
+TEST_F(Run, ALengthThatAnEncodingRefusesIsAnInfinityAndTheOthersStand) {
+  const fs::path s = suite({"learned(rows=16)"}, 10);
+  const Ended e = pesuite({"run", s});
+  EXPECT_EQ(e.code, 0) << e.err;
+  std::map<int, std::set<std::string>> status;  // by length
+  for (const Json& j : records())
+    if (j["metric"] == "nll" && j["coords"].contains("eval_len"))
+      status[j["coords"]["eval_len"]].insert(j["status"]);
+  EXPECT_EQ(status[16], std::set<std::string>{"ok"});
+  EXPECT_EQ(status[32], std::set<std::string>{"inf"});
+  EXPECT_NE(e.err.find("report: " +
+                       (run_folder() / "report.md").string().substr(folder_.string().size() + 1)),
+            std::string::npos)
+      << e.err;
+}
+
+TEST_F(Run, FailedCellsKeepWhatTheyFinishedAndAreToldWithoutProgress) {
+  const fs::path s = suite({"rope"}, 10);
+  ASSERT_EQ(pesuite({"run", s}).code, 0);
+  const Ended e = pesuite({"run", suite({"rope", "wrong_shape"}, 10), "--progress", "none"});
+  EXPECT_EQ(e.code, 3);
+  EXPECT_NE(e.err.find("failed: wrong_shape"), std::string::npos) << e.err;
+}
+
+// A part of a suite that runs leaves the plan of the whole suite beside the records of all.
+TEST_F(Run, APartOfASuiteKeepsTheWholePlanAndAFreshReport) {
+  const fs::path s = suite({"rope", "alibi"}, 10);
+  ASSERT_EQ(pesuite({"run", s, "--only", "encoding=rope"}).code, 0);
+  EXPECT_EQ(Json::parse(slurp(run_folder() / "plan.json"))["cells"].size(), 2u);
+  ASSERT_EQ(pesuite({"run", s, "--only", "encoding=alibi"}).code, 0);
+  EXPECT_EQ(Json::parse(slurp(run_folder() / "plan.json"))["cells"].size(), 2u);
+  const std::string report = slurp(run_folder() / "report.md");
+  EXPECT_NE(report.find("| alibi |"), std::string::npos);
+  EXPECT_NE(report.find("| rope |"), std::string::npos);
+}
+
+// Cells that another suite has trained meanwhile come into the records, and into the report.
+TEST_F(Run, CellsThatOthersTrainedComeIntoTheReport) {
+  const fs::path s = suite({"rope", "alibi"}, 10);
+  ASSERT_EQ(pesuite({"run", s, "--only", "encoding=rope"}).code, 0);
+  ASSERT_EQ(pesuite({"run", s, "--only", "encoding=alibi", "--set", "name=other"}).code, 0);
+  const Ended both = pesuite({"run", s});
+  ASSERT_EQ(both.code, 0) << both.err;
+  fs::path own;
+  for (const auto& item : fs::directory_iterator(folder_ / "results" / "runs"))
+    if (item.path().string().find("-t-") != std::string::npos) own = item.path();
+  EXPECT_NE(slurp(own / "report.md").find("| alibi |"), std::string::npos) << both.err;
+}
+
 TEST_F(Run, RefusalsStopTheSuiteAtPlanning) {
   const Ended e = pesuite({"run", suite({"rope", "refuses"}, 10)});
   EXPECT_EQ(e.code, 2);
