@@ -87,7 +87,8 @@ struct Writer {
     if (group.size() > 4)
       return fmt::format("{} of {} encodings", group.size(), a.encodings.size());
     std::vector<std::string> names;
-    for (const LengthAnswer* e : group) names.push_back(name(*e));
+    for (const LengthAnswer* e : group)
+      names.push_back(name(*e) + (e->learned == Learned::no ? " (not learned)" : ""));
     return (only && a.encodings.size() > 1 ? "only " : "") + and_list(names);
   }
 
@@ -123,10 +124,16 @@ struct Writer {
     std::stable_sort(all.begin(), all.end(), [&](const auto* x, const auto* y) {
       return g.lower_is_better() ? x->end < y->end : x->end > y->end;
     });
-    const double ahead = std::abs(all[0]->end - all[1]->end);
-    if (!(ahead >= g.matters()))
-      return fmt::format("At {} {} and {} are ahead, less than {:g} {} apart.", far, name(*all[0]),
-                         name(*all[1]), g.metric == "acc" ? 5 : 0.02, unit(g));
+    const auto close = std::count_if(all.begin(), all.end(), [&](const LengthAnswer* e) {
+      return std::abs(e->end - all[0]->end) < g.matters();
+    });
+    const std::string inside = fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
+    if (close == 2)
+      return fmt::format("At {} {} and {} are ahead, less than {} apart.", far, name(*all[0]),
+                         name(*all[1]), inside);
+    if (close > 2)
+      return fmt::format("At {} {} of {} encodings are within {} of the best, {}.", far, close,
+                         all.size(), inside, name(*all[0]));
     std::string out = fmt::format("At {} {} is best with {}; {} has {}.", far, name(*all[0]),
                                   level(g, all[0]->end), name(*all[1]), level(g, all[1]->end));
     if (all[0]->learned == Learned::no)
@@ -163,7 +170,10 @@ std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAn
   std::map<std::size_t, std::size_t> kept, of;
   std::vector<std::string> chance;
   for (const TaskAnswer& a : all) {
-    for (const LengthAnswer& e : a.encodings) ++of[e.encoding], kept[e.encoding] += e.within;
+    for (const LengthAnswer& e : a.encodings) {
+      ++of[e.encoding];  // what was never learned is not kept
+      kept[e.encoding] += e.within && e.learned == Learned::yes ? 1 : 0;
+    }
     if (a.at_chance) chance.push_back(a.task->task);
   }
   std::vector<std::size_t> order;
@@ -179,9 +189,9 @@ std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAn
     out.push_back(
         fmt::format("No encoding kept any of {} tasks to its longest length.", all.size()));
   else
-    out.push_back(fmt::format("Tasks kept to the longest length, in every seed: {}{}.",
-                              join(parts, ", "),
-                              order.size() > 4 ? "; the others fewer or as many" : ""));
+    out.push_back(fmt::format(
+        "Tasks learned and kept to the longest length, in every seed: {}{}.", join(parts, ", "),
+        order.size() > 4 ? fmt::format("; the others at most {}", kept[order[4]]) : ""));
   if (!chance.empty())
     out.push_back(
         fmt::format("At the longest length every encoding is at chance on {}.",
