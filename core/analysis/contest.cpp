@@ -377,7 +377,7 @@ std::vector<Contest> contests(const TaskData& t) {
 std::string main_protocol(const TaskData& t) {
   for (const std::string& p : t.protocols)
     if (!p.starts_with("non_overlapping")) return p;
-  return t.protocols.empty() ? "" : main_protocol(t);
+  return t.protocols.empty() ? "" : t.protocols[0];
 }
 
 }  // namespace pesuite
