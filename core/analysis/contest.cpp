@@ -21,7 +21,7 @@ bool no_result(const std::string& why) {  // a cell that says nothing about its 
 
 // The lowest mean over seeds at the training length; a single lucky seed sets no standard.
 double best_nats(const TaskData& t) {
-  const Place p = whole("nll", t.protocols[0], t.train_length);
+  const Place p = whole("nll", main_protocol(t), t.train_length);
   double best = Number::infinite;
   for (const std::size_t e : t.encodings) {
     const Spread s = summarize(values_at(t, e, p));
@@ -33,8 +33,8 @@ double best_nats(const TaskData& t) {
 Learned learned(const TaskData& t, const CellData& c, double best) {
   if (c.status == "diverged") return Learned::no;
   if (t.corpus) {
-    const Number* nats = c.find(whole("nll", t.protocols[0], t.train_length));
-    const Number* optimum = c.find(whole("optimum", t.protocols[0], t.train_length));
+    const Number* nats = c.find(whole("nll", main_protocol(t), t.train_length));
+    const Number* optimum = c.find(whole("optimum", main_protocol(t), t.train_length));
     if (nats == nullptr) return Learned::unknown;
     const double least = optimum != nullptr ? optimum->value : best;
     return nats->value <= 1.05 * least ? Learned::yes : Learned::no;
@@ -63,6 +63,30 @@ Learned learned(const TaskData& t, std::size_t encoding) {
     all += l == Learned::unknown ? 0 : 1;
   }
   return all == 0 ? Learned::unknown : good >= 0.8 * all ? Learned::yes : Learned::no;
+}
+
+std::string learned_distance(const TaskData& t, std::size_t encoding) {
+  if (t.corpus) {
+    const std::string protocol = main_protocol(t);
+    const double nats =
+        summarize(values_at(t, encoding, whole("nll", protocol, t.train_length))).mean;
+    const Spread optimum = summarize(optimum_at(t, whole("", protocol, t.train_length)));
+    const double least = optimum.n > 0 ? optimum.mean : best_nats(t);
+    if (!std::isfinite(nats)) return "its loss is not finite";
+    return fmt::format("{:.1f} % from {}", 100 * (nats / least - 1),
+                       optimum.n > 0 ? "the optimum" : "the best");
+  }
+  double sum = 0, n = 0;
+  bool chance = true;
+  for (const Setting& s : t.settings) {
+    if (!s.trained || s.length != t.train_length) continue;
+    const Spread here = summarize(values_at(t, encoding, accuracy_place({&s, "", ""})));
+    if (here.n == 0) continue;
+    sum += here.mean, ++n;
+    chance &= at_chance(t, encoding, {&s, "", ""}) == AtChance::all;
+  }
+  if (n == 0) return "no accuracy recorded";
+  return fmt::format("accuracy {} %{}", percent_text(sum / n), chance ? ", at chance" : "");
 }
 
 std::string learned_criterion(const TaskData& t) {
@@ -232,7 +256,7 @@ double shared_variance(const std::vector<Pairing>& all) {
     floor = std::max(floor, variance_floor(p));
   }
   const double shared = prior_variance(family);
-  return shared == 0 ? floor : shared;
+  return no_spread(shared) ? floor : shared;
 }
 
 Verdict judge(const Duel& d, const Ground& g) {

@@ -79,6 +79,7 @@ double half_life(const LengthCurve& c, int train_length) {
   if (c.lower_is_better || c.points.empty() || c.points[0].length != train_length)
     return Number::none;
   const double start = above_chance(c.points[0].score, c.points[0].chance);
+  if (!(start > 0)) return Number::none;  // half of nothing
   for (const LengthCurve::Point& p : c.points) {
     const double here = above_chance(p.score, p.chance);
     if (std::isnan(here)) return Number::none;

@@ -294,7 +294,27 @@ void use_plan(const Json& plan, const fs::path& folder, RunData& run) {
   run.plugins.resize(run.encodings.size());
 }
 
-// Names of axis values: the suite has the names and the plan the values, in the same order.
+// The value that a text names by itself, "64" or "3x"; NaN where it is a label such as "start".
+double value_of(const std::string& name, int train_length) {
+  double x = 0;
+  const bool multiple = name.ends_with("x");
+  if (!parse_count(name.substr(0, name.size() - (multiple ? 1 : 0)), x)) return Number::none;
+  return multiple ? std::round(x * train_length) : x;
+}
+
+// Names of an axis's values. A plan may sort what a suite lists: numbers find their own value, and
+// only labels go by their order.
+void use_names(const std::string& axis, const Json& names, const Json& values, TaskData& t) {
+  if (!names.is_array() || names.size() != values.size()) return;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].is_string() || !values[i].is_number()) continue;
+    const std::string name = names[i].get<std::string>();
+    double value = value_of(name, t.train_length);
+    if (std::isnan(value)) value = values[i].get<double>();
+    t.labels[axis][value] = name;
+  }
+}
+
 void use_labels(const Json& suite, const Json& plan, RunData& run) {
   for (const Json& e : list(suite, "eval")) {
     const Json* axes = field(e, "axes");
@@ -302,17 +322,12 @@ void use_labels(const Json& suite, const Json& plan, RunData& run) {
     const std::string of = text(e, "task");
     const bool all = of.empty() || of == "*";
     for (const Json& c : list(plan, "cells")) {
-      if ((!all && of != text(c, "task")) || list(c, "evals").empty()) continue;
-      const Json* values = field(list(c, "evals")[0], "axes");
-      for (const auto& [axis, names] : axes->items()) {
-        if (values == nullptr || !names.is_array()) continue;
-        const Json& numbers = list(*values, axis.c_str());
-        if (numbers.size() != names.size()) continue;
-        for (TaskData& t : run.tasks)
-          for (std::size_t i = 0; i < names.size() && t.task == text(c, "task"); ++i)
-            if (names[i].is_string() && numbers[i].is_number())
-              t.labels[axis][numbers[i].get<double>()] = names[i].get<std::string>();
-      }
+      if (!all && of != text(c, "task")) continue;
+      for (const Json& planned : list(c, "evals"))
+        for (const auto& [axis, names] : axes->items())
+          if (const Json* values = field(planned, "axes"); values != nullptr)
+            for (TaskData& t : run.tasks)
+              if (t.task == text(c, "task")) use_names(axis, names, list(*values, axis.c_str()), t);
     }
   }
 }

@@ -113,7 +113,7 @@ double prior_variance(const std::vector<Differences>& family) {
 PairedTest::PairedTest(const Differences& d, double prior_variance, double prior_degrees)
     : n_(d.size()),
       mean_(d.empty() ? nothing : mean_of(d)),
-      prior_degrees_(std::isnan(prior_variance) ? 0 : prior_degrees) {
+      prior_degrees_(std::isnan(prior_variance) || no_spread(prior_variance) ? 0 : prior_degrees) {
   const double own = n_ == 0 ? 0 : static_cast<double>(n_ - 1);
   degrees_ = prior_degrees_ + own;
   if (degrees_ <= 0) return;

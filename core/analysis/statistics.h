@@ -31,14 +31,21 @@ using Differences = std::vector<double>;
 // none says anything.
 double prior_variance(const std::vector<Differences>& family);
 
+// Whether a variance is 0 but for rounding: such differences say nothing of their spread.
+inline bool no_spread(double variance) {
+  return variance < 1e-24;
+}
+
 // Moderated paired t: the variance of these differences drawn towards that of their family, which
-// counts as `prior_degrees` more observations. With prior_variance NaN it is the plain paired t.
+// counts as `prior_degrees` more observations. With prior_variance NaN or 0 it is the plain paired
+// t.
 class PairedTest {
  public:
   PairedTest(const Differences&, double prior_variance, double prior_degrees = 4);
 
   std::size_t seeds() const { return n_; }
-  bool possible() const { return degrees_ >= 1 && n_ >= 2; }
+  // Without any spread nothing is tested: equal differences of a few seeds are no certainty.
+  bool possible() const { return degrees_ >= 1 && n_ >= 2 && !no_spread(deviation_ * deviation_); }
   double mean() const { return mean_; }
   double deviation() const { return deviation_; }  // moderated, of one difference
   double degrees() const { return degrees_; }

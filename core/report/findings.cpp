@@ -10,8 +10,9 @@
 
 namespace pesuite {
 
-std::string p_text(double p) {
+std::string p_text(double p, std::size_t seeds) {
   if (std::isnan(p)) return "not tested";
+  if (p < 0.01 && seeds < 10) return "p < 0.01";
   if (p < 0.001) return "p < 0.001";
   return fmt::format("p = {:.{}f}", p, p < 0.1 ? 3 : 2);
 }
@@ -41,7 +42,7 @@ struct Speaker {
     else
       inside = fmt::format("95 % interval {}, ", interval(d));
     return fmt::format("{} by {} ({}{})", name(loser), c.ground.effect(d.difference), inside,
-                       p_text(d.adjusted));
+                       p_text(d.adjusted, d.seeds));
   }
 
   std::string interval(const Duel& d) const {  // of the size of the difference
@@ -54,7 +55,7 @@ struct Speaker {
 
   // "name (0.012 nats, p = 0.61; 3 seeds resolve 0.080)"
   std::string tied(const Duel& d, std::size_t other) const {
-    const std::string p = p_text(d.adjusted);
+    const std::string p = p_text(d.adjusted, d.seeds);
     if (d.infinite > 0)
       return fmt::format("{} ({} of {} pairs of seeds not finite, {})", name(other), d.infinite,
                          d.seeds, p);
@@ -81,12 +82,13 @@ struct Speaker {
 
   // What keeps all pairs from being told apart, where none is.
   std::string nothing_called() const {
-    double most = 0, least = std::numeric_limits<double>::infinity();
+    const Duel* most = nullptr;
     std::size_t seeds = 0;
     bool equivalent = true;
     for (const Duel& d : c.duels) {
-      if (std::isfinite(d.difference)) most = std::max(most, std::abs(d.difference));
-      if (!std::isnan(d.resolvable)) least = std::min(least, d.resolvable);
+      if (std::isfinite(d.difference) &&
+          (most == nullptr || std::abs(d.difference) > std::abs(most->difference)))
+        most = &d;
       seeds = std::max(seeds, d.seeds);
       equivalent &= d.verdict == Verdict::equivalent;
     }
@@ -96,14 +98,35 @@ struct Speaker {
     if (equivalent)
       return fmt::format("{} are equivalent: all differences lie within {} (TOST)", who,
                          c.ground.effect(c.ground.matters()));
-    std::string out = fmt::format("no difference between {} is resolvable with {} (largest {}", who,
-                                  counted(seeds, "seed"), c.ground.effect(most));
-    if (std::isfinite(least))
-      out += fmt::format("; smallest that could have been called {}", c.ground.effect(least));
+    std::string out =
+        fmt::format("no difference between {} is resolvable with {}", who, counted(seeds, "seed"));
+    if (most == nullptr) return out;
+    out += fmt::format(" (largest {}, {} against {}", c.ground.effect(most->difference),
+                       name(most->first), name(most->second));
+    if (!std::isnan(most->resolvable))
+      out += fmt::format("; smallest that could have been called there {}",
+                         c.ground.effect(most->resolvable));
     return out + ")";
   }
 
-  std::string sentence() const {
+  // Who is better than the first of the ranks, and was left out of them.
+  std::string better_left_out() const {
+    const auto mean = [&](std::size_t e) { return summarize(scores(c.ground, e)).mean; };
+    const double first = mean(c.ranked[0]);
+    std::string out;
+    for (const std::size_t e : c.encodings) {
+      if (std::find(c.ranked.begin(), c.ranked.end(), e) != c.ranked.end()) continue;
+      if (c.ground.lower_is_better() ? !(mean(e) < first) : !(mean(e) > first)) continue;
+      out += fmt::format(" {} is better ({} against {}) but left out: not learned ({}).", name(e),
+                         c.ground.level(mean(e)), c.ground.level(first),
+                         learned_distance(*c.ground.task, e));
+    }
+    return out;
+  }
+
+  std::string sentence() const { return ranked_sentence() + better_left_out(); }
+
+  std::string ranked_sentence() const {
     if (std::none_of(c.duels.begin(), c.duels.end(), [](const Duel& d) {
           return d.verdict == Verdict::first || d.verdict == Verdict::second;
         }))
@@ -145,14 +168,13 @@ std::vector<std::string> task_findings(const RunData& run, const TaskData& t,
                                        const std::vector<Contest>& all) {
   std::vector<std::string> out, unlearned;
   for (const std::size_t e : t.encodings)
-    if (learned(t, e) == Learned::no) unlearned.push_back(run.encodings[e]);
+    if (learned(t, e) == Learned::no)
+      unlearned.push_back(fmt::format("{} ({})", run.encodings[e], learned_distance(t, e)));
   if (!unlearned.empty())
     out.push_back(fmt::format(
         "Not ranked beyond the training length, because not learned there (wanted: {} in 80 % of "
         "the seeds): {}.",
-        learned_criterion(t),
-        unlearned.size() == t.encodings.size() && unlearned.size() > 2 ? "all encodings"
-                                                                       : join(unlearned, ", ")));
+        learned_criterion(t), join(unlearned, ", ")));
   std::map<std::string, std::vector<std::string>> silent;  // reasons, with the places they hold at
   for (const Contest& c : all) {
     if (!is_main(c.ground, t) || c.encodings.size() < 2) continue;
@@ -214,7 +236,7 @@ Block standing_block(const RunData& run, const TaskData& t, const Contest& c) {
   for (const std::size_t e : c.encodings)
     if (std::find(c.ranked.begin(), c.ranked.end(), e) == c.ranked.end())
       b.rows.push_back(
-          {row_name(run, t, e), g.level(summarize(scores(g, e)).mean), "not trained", "–", "–"});
+          {row_name(run, t, e), g.level(summarize(scores(g, e)).mean), "not learned", "–", "–"});
   b.caption = fmt::format(
       "A beats B where the paired test over seeds gives p < 0.05 after Holm over all pairs here, "
       "and the difference is at least {}; else they share ranks. *resolvable*: the smallest "

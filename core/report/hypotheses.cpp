@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -30,7 +31,8 @@ std::string evidence_text(const Evidence& e) {
   out += fmt::format("; {}", counted(e.seeds.size(), "seed"));
   if (e.test.starts_with("none")) return out + ", no test";
   out += fmt::format(", {}, {}", e.test,
-                     e.satisfied ? p_text(e.p_holds) : "against it " + p_text(e.p_refuted));
+                     e.satisfied ? p_text(e.p_holds, e.seeds.size())
+                                 : "against it " + p_text(e.p_refuted, e.seeds.size()));
   if (e.satisfied && e.needed > e.seeds.size())
     out += fmt::format("; {} would decide at this mean and spread", counted(e.needed, "seed"));
   return out;
@@ -45,9 +47,11 @@ std::string why_undecided(const Judged& j) {
 }
 
 std::string verdict_text(const Judged& j) {
+  std::size_t fewest = 10;  // seeds
+  for (const Evidence& e : j.evidence) fewest = std::min(fewest, e.seeds.size());
   if (j.judgement == Judgement::undecided) return fmt::format("undecided ({})", why_undecided(j));
   return fmt::format("{}, {}", judgement_name(j.judgement),
-                     p_text(j.judgement == Judgement::holds ? j.p_holds : j.p_refuted));
+                     p_text(j.judgement == Judgement::holds ? j.p_holds : j.p_refuted, fewest));
 }
 
 Json number_or_null(double x) {

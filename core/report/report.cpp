@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "report/answer.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/hypotheses.h"
@@ -45,6 +46,7 @@ class Page {
     text(fmt::format("Every value of every seed: [tables/{0}.csv](tables/{0}.csv).", t.name));
   }
 
+  void answer();
   void findings();
   void hypotheses(const std::vector<Judged>& judged);
   void across();
@@ -84,6 +86,22 @@ std::vector<std::string> Page::lines() const {
           fmt::format("{}{}: {}", t.task, run_.several_models() ? ", " + t.model : "", sentence));
   }
   return out;
+}
+
+void Page::answer() {
+  heading(2, "Answer");
+  for (const std::string& sentence : answer_sentences(run_)) text(sentence);
+  if (const Block table = answer_table(run_); table.rows.size() > 1) block(table);
+  text("*" + answer_line(run_) + "*");
+}
+
+// For a terminal: the same sentences, and no marks of emphasis.
+std::string plain(std::string text) {
+  for (std::size_t at; (at = text.find("**")) != std::string::npos;) text.erase(at, 2);
+  return text;
+}
+std::string answer_text(const RunData& run) {
+  return join(answer_sentences(run), "\n") + "\n" + answer_line(run) + "\n\n";
 }
 
 void Page::findings() {
@@ -295,10 +313,16 @@ std::vector<Judged> judge_all(RunData& run, const std::vector<std::string>& expe
 ReportResult write_report(const fs::path& folder, const std::vector<std::string>& expect) {
   RunData run = read_run(folder);
   const std::vector<Judged> judged = judge_all(run, expect);
-  ReportResult result{folder / "report.md", headline(run), "", to_json(run, judged), {}, run.notes};
+  ReportResult result{folder / "report.md",
+                      answer_text(run) + headline(run),
+                      "",
+                      to_json(run, judged),
+                      {},
+                      run.notes};
   Page page(run);
   page.heading(1, run.suite.empty() ? run.folder : run.suite);
   if (!run.about.empty()) page.text("> " + run.about);
+  page.answer();
   page.text(cells_sentence(run));
   page.text(context_sentence(run));
   page.text("Encodings stand in the order of the suite, never of merit. " + seeds_sentence(run));
@@ -314,7 +338,7 @@ ReportResult write_report(const fs::path& folder, const std::vector<std::string>
       fmt::format("All of this follows from `records.jsonl` in this folder; `pesuite report {}` "
                   "writes it anew.",
                   run.folder));
-  for (const std::string& line : page.lines()) result.findings += "- " + line + "\n";
+  for (const std::string& line : page.lines()) result.findings += "- " + plain(line) + "\n";
   if (!judged.empty()) result.findings += fmt::format("\n{}", hypotheses_text(judged));
   write_file_atomic(folder / "hypotheses.json", result.verdicts.dump(1) + "\n");
   const Drawn drawn = draw(page.all_figures(), folder / "figures", plots_folder());

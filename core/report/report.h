@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 struct ReportResult {
   fs::path file;                   // report.md
-  std::string headline;            // the main table, for the terminal
+  std::string headline;            // the answer and the main table, for the terminal
   std::string findings;            // what follows from it, a line each, and verdicts
   Json verdicts;                   // on hypotheses, pesuite.hypotheses/1
   std::vector<fs::path> figures;   // SVG files; empty where gnuplot is missing

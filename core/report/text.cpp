@@ -103,7 +103,8 @@ std::string trained_sentence(const RunData& run, const TaskData& t) {
   if (!t.corpus && !t.problem) return "";
   std::vector<std::string> not_learned;
   for (const std::size_t e : t.encodings)
-    if (learned(t, e) == Learned::no) not_learned.push_back(run.encodings[e]);
+    if (learned(t, e) == Learned::no)
+      not_learned.push_back(fmt::format("{} ({})", run.encodings[e], learned_distance(t, e)));
   if (not_learned.empty()) return "";
   const std::string criterion = learned_criterion(t);
   if (not_learned.size() == t.encodings.size())

@@ -98,6 +98,43 @@ TEST(Contest, RanksOnlyWhatLearnedItsTask) {
   EXPECT_THAT(task_findings(m.run, t, all)[0], HasSubstr("Not ranked beyond the training length"));
 }
 
+// The gate, the ranks and the findings go by one protocol.
+TEST(Contest, GatesUnderTheProtocolThatRanks) {
+  MadeUp m({"a", "b"});
+  TaskData& t = m.corpus("corpus", {64, 128});
+  t.protocols = {"non_overlapping", "sliding(16)"};
+  for (const std::size_t e : {0u, 1u}) {
+    CellData& c = m.cell(t, e, 1);
+    for (const auto& [protocol, nats] :
+         {std::pair{"non_overlapping", 2.11}, {"sliding(16)", 2.08}}) {
+      c.evals[whole("nll", protocol, 64)].value = nats + (e == 1 ? 0.1 : 0);
+      c.evals[whole("optimum", protocol, 64)].value = 2;
+    }
+  }
+  EXPECT_EQ(learned(t, 0), Learned::yes) << "4 % from the optimum there, 5.5 % elsewhere";
+  EXPECT_EQ(learned(t, 1), Learned::no);
+  EXPECT_EQ(learned_distance(t, 1), "9.0 % from the optimum");
+}
+
+TEST(Contest, NamesWhoIsBetterAndWasLeftOut) {
+  MadeUp m({"flat", "a", "b"});
+  TaskData& t = m.corpus("corpus", {64, 256});
+  for (std::uint64_t s = 0; s < 3; ++s)
+    for (std::size_t e = 0; e < 3; ++e) {
+      const double own = 0.002 * static_cast<double>((s + e) % 3);
+      m.nats(t, e, s, 64, (e == 0 ? 0.2 : 0.02) + own);
+      m.nats(t, e, s, 256, (e == 0 ? 0.2 : 0.5) + own);
+    }
+  EXPECT_THAT(task_findings(m.run, t, contests(t)).back(),
+              HasSubstr("flat is better (0.202 against 0.502) but left out: not learned (10.1 % "
+                        "from the optimum)"));
+}
+
+TEST(Contest, PrintsNoSmallerPThanItsSeedsAllow) {
+  EXPECT_EQ(p_text(0.00001, 3), "p < 0.01");
+  EXPECT_EQ(p_text(0.00001, 10), "p < 0.001");
+}
+
 // Where no optimum is known the best encoding sets the standard, not the luckiest of all cells.
 TEST(Contest, MeasuresAgainstTheBestMeanWhereNoOptimumIsKnown) {
   MadeUp m({"lucky", "steady", "never"});
@@ -220,6 +257,10 @@ TEST(LengthMetrics, FollowTheCurveFromTheTrainingLengthOn) {
   EXPECT_NEAR(area_under_curve(c), (0.98 * 1 + 0.63 * 2) / 3, 1e-12);
   EXPECT_EQ(effective_length({false, {{64, 0.5, 0.1}, {128, 1, 0.1}}}), 0) << "not even there";
   EXPECT_EQ(effective_length({true, {{64, 0.1, 0}, {128, 0.11, 0}, {256, 0.2, 0}}}), 128);
+}
+
+TEST(LengthMetrics, HalfOfNothingIsNotDefined) {
+  EXPECT_TRUE(std::isnan(half_life({false, {{64, 0.05, 0.1}, {128, 0.02, 0.1}}}, 64)));
 }
 
 // A retrieval from few tokens is guessed more often than one from many.

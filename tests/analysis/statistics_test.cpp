@@ -73,6 +73,12 @@ TEST(PairedTest, IsThePlainPairedTWithoutAFamily) {
   EXPECT_TRUE(std::isnan(PairedTest({1}, 0.5).p_two_sided())) << "one seed is no test";
 }
 
+TEST(PairedTest, IsNoTestWithoutAnySpread) {
+  EXPECT_FALSE(PairedTest({0.1, 0.1}, std::nan("")).possible());
+  EXPECT_FALSE(PairedTest({0.1, 0.1}, 0).possible()) << "a family of no spread says nothing";
+  EXPECT_TRUE(PairedTest({0.1, 0.1}, 0.01).possible());
+}
+
 TEST(PairedTest, DrawsVariancesTogether) {
   const std::vector<Differences> family = {{0, 1, 2}, {0, 2, 4}, {0, 3, 6}};  // variances 1, 4, 9
   const double prior = prior_variance(family);
@@ -108,8 +114,8 @@ TEST(PairedTest, ClaimsEquivalenceOnlyInsideTheMargin) {
   EXPECT_LT(close.p_equivalent(0.02), 0.05);
   EXPECT_GT(PairedTest({0.05, -0.05, 0.03}, nan).p_equivalent(0.02), 0.05);
   const PairedTest same({0, 0, 0}, nan);
-  EXPECT_EQ(same.p_two_sided(), 1);
-  EXPECT_EQ(same.p_equivalent(0.02), 0);
+  EXPECT_TRUE(std::isnan(same.p_two_sided()));
+  EXPECT_TRUE(std::isnan(same.p_equivalent(0.02)));
 }
 
 TEST(Bootstrap, HasTheSpreadOfTwoLevels) {

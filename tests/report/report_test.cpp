@@ -52,7 +52,7 @@ TEST_F(Report, SaysWhatIsAtChance) {
   }
   const std::string p = page();
   EXPECT_THAT(p, HasSubstr("**Not learned at the training length** (wanted: accuracy of 95 % in 80 "
-                           "% of the seeds): never."));
+                           "% of the seeds): never (accuracy 50.0 %, at chance)."));
   EXPECT_THAT(p, HasSubstr("at chance"));
   const std::string said = headline(read_run(folder_));
   EXPECT_THAT(said, HasSubstr("50.0~"));
@@ -127,6 +127,25 @@ TEST_F(Report, NamesAxisValuesAsTheSuiteDoes) {
   EXPECT_THAT(page(), HasSubstr("| 64 (1x), operands full | ID | a |"));
 }
 
+// A plan sorts what stands before an example; the suite's order is its own.
+TEST_F(Report, NamesFillsByTheirLengthAndNotByTheirOrder) {
+  task_ = "sum";
+  add(record("a", 1, "acc", 0.5, {{"eval_len", 64}, {"fill", 64}}));
+  add(record("a", 1, "acc", 0.5, {{"eval_len", 64}, {"fill", 192}}));
+  write_file_atomic(folder_ / "suite.resolved.toml",
+                    "[[eval]]\nlengths = [64]\naxes = {fill = ['3x', '1x']}\n");
+  const Json cell = {{"encoding", "a"},
+                     {"task", "sum"},
+                     {"model", "nano"},
+                     {"seed", 1},
+                     {"config", {{"train", {{"train_len", 64}}}}},
+                     {"evals", {{{"eval_len", 64}, {"axes", {{"fill", {64, 192}}}}}}}};
+  write_file_atomic(folder_ / "plan.json", Json{{"cells", {cell}}}.dump());
+  const TaskData t = read_run(written()).tasks[0];
+  EXPECT_EQ(t.label("fill", 64), "1x");
+  EXPECT_EQ(t.label("fill", 192), "3x");
+}
+
 TEST_F(Report, WeighsTasksAsTheSuiteSays) {
   for (const auto& [task, in, beyond] : {std::tuple{"copy", 1.0, 0.5}, {"sort", 0.8, 0.1}}) {
     task_ = task;
@@ -156,6 +175,37 @@ TEST_F(Report, SurvivesDamagedRecords) {
   const ReportResult damaged = write_report(written());
   EXPECT_EQ(read_file(damaged.file), good);
   EXPECT_GE(damaged.notes.size(), 2U);
+}
+
+// The first screen names who is flat over length, also where the gate leaves it out of the ranks.
+TEST_F(Report, BeginsWithTheAnswer) {
+  for (const int seed : {1, 2, 3}) {
+    const double own = 0.001 * seed;
+    for (const int length : {64, 128}) {
+      nats("flat", seed, length, 1.6 + own + (length > 64 ? 0.0005 * seed : 0));
+      nats("rising", seed, length, 1.51 + own + (length > 64 ? 0.5 + own : 0));
+    }
+  }
+  const std::string p = page();
+  EXPECT_LT(p.find("## Answer"), p.find("2 encodings, 1 task"));
+  EXPECT_THAT(
+      p,
+      HasSubstr("On corpus, only flat (not learned) kept its loss within 0.02 nats to 2x (3 seeds; "
+                "shown). rising changed by +0.50 nats at 2x. At 2x flat is best with "
+                "1.60 nats; rising has 2.01 nats. flat is left out of the ranks: not "
+                "learned at the training length (6.8 % from the optimum)."));
+  EXPECT_THAT(p, HasSubstr("| corpus | flat | holds to 2x, not learned | 1.60 nats | 0.00 |"));
+  EXPECT_THAT(p, HasSubstr("| corpus | rising | fails from 2x | 1.51 nats | +0.50 |"));
+  EXPECT_THAT(p, HasSubstr("*3 seeds · trained at 64 · non_overlapping · 6 of 6 cells*"));
+  EXPECT_THAT(write_report(folder_).headline,
+              ::testing::StartsWith("On corpus, only flat (not learned) kept"));
+}
+
+TEST_F(Report, AnswersWithOneSeedOrOneLengthToo) {
+  nats("a", 1, 64, 1.6);
+  EXPECT_THAT(page(), HasSubstr("This run asks nothing about length"));
+  nats("a", 1, 128, 1.6);
+  EXPECT_THAT(page(), HasSubstr("| corpus | a | not tested, not learned | 1.60 nats | 0.00 |"));
 }
 
 TEST_F(Report, OfNothingIsASentence) {

@@ -45,6 +45,8 @@ Figure rank_figure(const RunData& run, const Across& a) {
       counted(a.tasks.size(), "task"), a.critical,
       std::isnan(a.p) ? "Friedman: no task tells any two apart"
                       : fmt::format("Friedman: chi-square {:.3g}, {}", a.chi_square, p_text(a.p)));
+  if (!a.left_out.empty())
+    f.caption += " Left out, and perhaps better: " + join(a.left_out, "; ") + ".";
   Settings& s = f.settings;
   add_styles(s, run, encodings);
   s.number("legend_width", 30);

@@ -1,0 +1,135 @@
+#include "analysis/answer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/places.h"
+
+namespace pesuite {
+
+namespace {
+
+constexpr double alpha = 0.05;
+
+// Grounds of the task's own loss under its main protocol, in range and beyond.
+std::vector<Ground> own_grounds(const TaskData& t) {
+  std::vector<Ground> out;
+  for (Ground g : grounds(t)) {
+    if (g.metric != "acc" && g.protocol != main_protocol(t)) continue;
+    if (g.metric != "acc") g.metric = "nll";
+    const bool base = g.length == t.train_length && g.trained;
+    if (base || (g.length > t.train_length && !g.trained)) out.push_back(g);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Ground& a, const Ground& b) { return a.length < b.length; });
+  return out;
+}
+
+LengthChange change_of(const Ground& from, const Ground& to, std::size_t encoding) {
+  LengthChange out;
+  out.length = to.length;
+  const auto first = scores(from, encoding), last = scores(to, encoding);
+  double sum = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const double d = last[i].value - first[i].value;
+    if (std::isnan(d)) continue;
+    out.seeds.push_back(to.lower_is_better() ? d : -d);
+    sum += out.seeds.back();
+  }
+  if (!out.seeds.empty()) out.mean = sum / static_cast<double>(out.seeds.size());
+  return out;
+}
+
+// The test of a loss against what matters: above or below 0.
+PairedTest against(const LengthChange& c, double matters) {
+  Differences d;
+  for (const double x : c.seeds)
+    if (std::isfinite(x)) d.push_back(x - matters);
+  if (d.size() < c.seeds.size()) d.clear();  // what is infinite has no variance
+  return {d, Number::none};
+}
+
+void test(TaskAnswer& a) {
+  const double matters = a.ground.matters();
+  std::vector<double> p;
+  for (const LengthAnswer& e : a.encodings)
+    for (const LengthChange& c : e.changes) {
+      const PairedTest t = against(c, matters);
+      p.push_back(t.possible() ? std::min(t.p_below(0), t.p_above(0)) : Number::none);
+    }
+  // Of the two hypotheses at a length, loss below and above what matters, one is true: no further
+  // correction for asking both.
+  const auto adjusted = holm(p);
+  const double level = holm_level(p, alpha);
+  std::size_t at = 0;
+  for (LengthAnswer& e : a.encodings)
+    for (LengthChange& c : e.changes) {
+      c.p = adjusted[at++];
+      const PairedTest t = against(c, matters);
+      if (!(c.p < alpha)) e.needed = std::max(e.needed, t.seeds_needed(0, 2 * level));
+    }
+}
+
+void decide(LengthAnswer& e, double matters) {
+  e.within = true;
+  bool tested = false, unbroken = true;
+  for (const LengthChange& c : e.changes) {
+    e.within &= std::all_of(c.seeds.begin(), c.seeds.end(), [&](double x) { return x < matters; });
+    tested |= c.seeds.size() > 1;
+    const bool shown = c.p < alpha;
+    if (shown && c.mean >= matters) {
+      e.verdict = LengthVerdict::fails, e.length = c.length;
+      return e.within = false, void();
+    }
+    unbroken &= shown;
+    if (unbroken) e.verdict = LengthVerdict::holds, e.length = c.length;
+  }
+  if (e.length == 0) e.verdict = tested ? LengthVerdict::undecided : LengthVerdict::untested;
+}
+
+bool chance_everywhere(const TaskAnswer& a) {
+  bool any = false;
+  for (const Setting& s : a.task->settings)
+    if (s.length == a.ground.length && !s.trained)
+      for (const LengthAnswer& e : a.encodings) {
+        if (at_chance(*a.task, e.encoding, {&s, a.ground.bucket, ""}) != AtChance::all)
+          return false;
+        any = true;
+      }
+  return any;
+}
+
+}  // namespace
+
+TaskAnswer answer_of(const TaskData& t) {
+  TaskAnswer a;
+  a.task = &t;
+  const std::vector<Ground> all = own_grounds(t);
+  if (all.size() < 2 || all[0].length != t.train_length) return a;
+  a.ground = all.back();
+  for (std::size_t i = 1; i < all.size(); ++i) a.lengths.push_back(all[i].length);
+  for (const std::size_t e : t.encodings) {
+    LengthAnswer one;
+    one.encoding = e;
+    for (std::size_t i = 1; i < all.size(); ++i)
+      if (LengthChange c = change_of(all[0], all[i], e); !c.seeds.empty())
+        one.changes.push_back(std::move(c));
+    if (one.changes.size() != a.lengths.size()) continue;  // the failures say why
+    one.learned = learned(t, e);
+    one.start = summarize(scores(all[0], e)).mean, one.end = summarize(scores(a.ground, e)).mean;
+    a.encodings.push_back(std::move(one));
+  }
+  test(a);
+  for (LengthAnswer& e : a.encodings) decide(e, a.ground.matters());
+  const auto order = [&](const LengthAnswer& e) {
+    const bool fails = e.verdict == LengthVerdict::fails;
+    const int group = e.verdict == LengthVerdict::holds ? 0 : fails ? 2 : 1;
+    return std::tuple(group, !e.within, group == 0 ? -e.length : 0, e.loss());
+  };
+  std::stable_sort(a.encodings.begin(), a.encodings.end(),
+                   [&](const auto& x, const auto& y) { return order(x) < order(y); });
+  a.at_chance = chance_everywhere(a);
+  return a;
+}
+
+}  // namespace pesuite

@@ -1,0 +1,274 @@
+#include "report/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/answer.h"
+#include "base/text.h"
+
+namespace pesuite {
+
+namespace {
+
+std::string and_list(const std::vector<std::string>& all) {
+  if (all.size() < 2) return join(all, "");
+  return join(std::vector<std::string>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
+}
+
+// Digits of differences stop where they stop to matter.
+std::string amount(const Ground& g, double x) {
+  if (std::isinf(x)) return "∞";
+  if (g.metric == "acc") return format_fixed(100 * x, 0);
+  return format_fixed(x, 2);
+}
+const char* unit(const Ground& g) {
+  return g.metric == "acc" ? "points" : "nats";
+}
+std::string level(const Ground& g, double x) {
+  return g.metric == "acc" ? percent_text(x) + " %" : format_fixed(x, 2) + " nats";
+}
+
+// A change with its sign, as the measure itself moves.
+std::string change_text(const Ground& g, double loss) {
+  const double x = g.lower_is_better() ? loss : -loss;
+  std::string out = amount(g, x);
+  if (out.find_first_of("123456789∞") == std::string::npos) return amount(g, 0);
+  return x > 0 ? "+" + out : out;
+}
+
+struct Writer {
+  const RunData& run;
+  const TaskAnswer& a;
+  const Ground& g = a.ground;
+
+  const std::string& name(const LengthAnswer& e) const { return run.encodings[e.encoding]; }
+  std::string multiple(int length) const { return a.task->multiple(length); }
+  const char* measure() const { return g.metric == "acc" ? "accuracy" : "loss"; }
+  std::string where() const {
+    return run.several_models() ? a.task->task + ", model " + a.task->model : a.task->task;
+  }
+  std::string seeds() const {
+    const std::size_t n = a.encodings[0].changes[0].seeds.size();
+    return n == 1 ? "one seed" : fmt::format("{} seeds", n);
+  }
+
+  // Who stays where it was, by its verdict or by what was measured.
+  std::string keepers() const {
+    std::vector<const LengthAnswer*> shown, seen;
+    for (const LengthAnswer& e : a.encodings) {
+      if (e.verdict == LengthVerdict::holds && e.length == a.lengths.back())
+        shown.push_back(&e);
+      else if (e.within)
+        seen.push_back(&e);
+    }
+    const std::string far = multiple(a.lengths.back());
+    if (shown.empty() && seen.empty())
+      return fmt::format("On {}, no encoding kept its {} to {} the training length ({}).", where(),
+                         measure(), far, seeds());
+    std::string out;
+    for (const auto* group : {&shown, &seen}) {
+      if (group->empty()) continue;
+      const std::string tested = group == &shown ? "shown" : "measured, not shown";
+      const bool only = group->size() == 1 && shown.size() + seen.size() == 1;
+      const std::string inside = fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
+      if (!out.empty()) out += " ";
+      out += fmt::format("On {}, {} kept {} {} within {} to {} ({}; {}).", where(),
+                         who(*group, only), group->size() == 1 ? "its" : "their", measure(), inside,
+                         far, seeds(), tested);
+    }
+    return out;
+  }
+
+  std::string who(const std::vector<const LengthAnswer*>& group, bool only) const {
+    if (group.size() == a.encodings.size() && group.size() > 1)
+      return fmt::format("all {} encodings", group.size());
+    if (group.size() > 4)
+      return fmt::format("{} of {} encodings", group.size(), a.encodings.size());
+    std::vector<std::string> names;
+    for (const LengthAnswer* e : group)
+      names.push_back(name(*e) + (e->learned == Learned::no ? " (not learned)" : ""));
+    return (only && a.encodings.size() > 1 ? "only " : "") + and_list(names);
+  }
+
+  // How much the others lose.
+  std::string losers() const {
+    std::vector<const LengthAnswer*> all;
+    for (const LengthAnswer& e : a.encodings)
+      if (!e.within && e.verdict != LengthVerdict::holds) all.push_back(&e);
+    if (all.empty()) return "";
+    const auto less = [](const LengthAnswer* x, const LengthAnswer* y) {
+      return x->loss() < y->loss();
+    };
+    const LengthAnswer* least = *std::min_element(all.begin(), all.end(), less);
+    const LengthAnswer* most = *std::max_element(all.begin(), all.end(), less);
+    const std::string far = multiple(a.lengths.back());
+    if (all.size() == 1)
+      return fmt::format("{} changed by {} {} at {}.", name(*least), change_text(g, least->loss()),
+                         unit(g), far);
+    const std::string how_many =
+        all.size() == a.encodings.size() ? "They" : fmt::format("The other {}", all.size());
+    return fmt::format("{} changed by {} ({}) to {} {} ({}) at {}.", how_many,
+                       change_text(g, least->loss()), name(*least), change_text(g, most->loss()),
+                       unit(g), name(*most), far);
+  }
+
+  // Who is best at the longest length, whatever the gate says, and whether it was ranked.
+  std::string best() const {
+    if (a.encodings.size() < 2) return "";
+    const std::string far = multiple(a.lengths.back());
+    if (a.at_chance) return fmt::format("At {} every encoding is at chance.", far);
+    std::vector<const LengthAnswer*> all;
+    for (const LengthAnswer& e : a.encodings) all.push_back(&e);
+    std::stable_sort(all.begin(), all.end(), [&](const auto* x, const auto* y) {
+      return g.lower_is_better() ? x->end < y->end : x->end > y->end;
+    });
+    const auto close = std::count_if(all.begin(), all.end(), [&](const LengthAnswer* e) {
+      return std::abs(e->end - all[0]->end) < g.matters();
+    });
+    const std::string inside = fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
+    if (close == 2)
+      return fmt::format("At {} {} and {} are ahead, less than {} apart.", far, name(*all[0]),
+                         name(*all[1]), inside);
+    if (close > 2)
+      return fmt::format("At {} {} of {} encodings are within {} of the best, {}.", far, close,
+                         all.size(), inside, name(*all[0]));
+    std::string out = fmt::format("At {} {} is best with {}; {} has {}.", far, name(*all[0]),
+                                  level(g, all[0]->end), name(*all[1]), level(g, all[1]->end));
+    if (all[0]->learned == Learned::no)
+      out += fmt::format(" {} is left out of the ranks: not learned at the training length ({}).",
+                         name(*all[0]), learned_distance(*a.task, all[0]->encoding));
+    return out;
+  }
+};
+
+std::vector<TaskAnswer> answers(const RunData& run) {
+  std::vector<TaskAnswer> out;
+  for (const TaskData& t : run.tasks)
+    if (TaskAnswer a = answer_of(t); !a.encodings.empty()) out.push_back(std::move(a));
+  return out;
+}
+
+std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
+  const std::string to = a.task->multiple(e.length);
+  std::string out;
+  switch (e.verdict) {
+    case LengthVerdict::holds: out = "holds to " + to; break;
+    case LengthVerdict::fails: out = "fails from " + to; break;
+    case LengthVerdict::undecided:
+      out = "undecided";
+      if (e.needed > e.changes[0].seeds.size()) out += fmt::format(" ({} seeds)", e.needed);
+      break;
+    case LengthVerdict::untested: out = "not tested"; break;
+  }
+  return e.learned == Learned::no ? out + ", not learned" : out;
+}
+
+// Over many tasks: who keeps how many of them.
+std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAnswer>& all) {
+  std::map<std::size_t, std::size_t> kept, of;
+  std::vector<std::string> chance;
+  for (const TaskAnswer& a : all) {
+    for (const LengthAnswer& e : a.encodings) {
+      ++of[e.encoding];  // what was never learned is not kept
+      kept[e.encoding] += e.within && e.learned == Learned::yes ? 1 : 0;
+    }
+    if (a.at_chance) chance.push_back(a.task->task);
+  }
+  std::vector<std::size_t> order;
+  for (const auto& [e, count] : of) order.push_back(e);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return kept[x] > kept[y]; });
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < order.size() && i < 4; ++i)
+    parts.push_back(
+        fmt::format("{} {} of {}", run.encodings[order[i]], kept[order[i]], of[order[i]]));
+  std::vector<std::string> out;
+  if (kept[order[0]] == 0)
+    out.push_back(
+        fmt::format("No encoding kept any of {} tasks to its longest length.", all.size()));
+  else
+    out.push_back(fmt::format(
+        "Tasks learned and kept to the longest length, in every seed: {}{}.", join(parts, ", "),
+        order.size() > 4 ? fmt::format("; the others at most {}", kept[order[4]]) : ""));
+  if (!chance.empty())
+    out.push_back(
+        fmt::format("At the longest length every encoding is at chance on {}.",
+                    chance.size() > 4 ? counted(chance.size(), "task") : and_list(chance)));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> answer_sentences(const RunData& run) {
+  const std::vector<TaskAnswer> all = answers(run);
+  if (all.empty())
+    return {
+        "This run asks nothing about length: no task has records both at its training length "
+        "and beyond."};
+  if (all.size() > 3) return over_tasks(run, all);
+  std::vector<std::string> out;
+  for (const TaskAnswer& a : all) {
+    const Writer w{run, a};
+    std::string text = w.keepers();
+    for (const std::string& more : {w.losers(), w.best()})
+      if (!more.empty()) text += " " + more;
+    out.push_back(text);
+  }
+  return out;
+}
+
+Block answer_table(const RunData& run) {
+  const std::vector<TaskAnswer> all = answers(run);
+  Block b{"", "", {{"task", "encoding", "verdict", "at the training length"}}, 3};
+  std::vector<std::string> columns;  // where all tasks have the same
+  for (const TaskAnswer& a : all) {
+    std::vector<std::string> own;
+    for (const int l : a.lengths) own.push_back(a.task->multiple(l));
+    if (columns.empty()) columns = own;
+    if (own != columns) columns.assign(1, "longest");
+  }
+  if (columns.size() > 5) columns.assign(1, "longest");
+  const bool each = !columns.empty() && columns[0] != "longest";
+  for (const std::string& c : columns) b.rows[0].push_back(c);
+  for (const TaskAnswer& a : all)
+    for (const LengthAnswer& e : a.encodings) {
+      std::vector<std::string> row = {Writer{run, a}.where(), run.encodings[e.encoding],
+                                      verdict_text(a, e), level(a.ground, e.start)};
+      for (const LengthChange& c : e.changes)
+        if (each) row.push_back(change_text(a.ground, c.mean));
+      if (!each)
+        row.push_back(fmt::format("{} ({})", change_text(a.ground, e.loss()),
+                                  a.task->multiple(a.lengths.back())));
+      b.rows.push_back(std::move(row));
+    }
+  b.caption =
+      "Columns beyond the training length: change from it, in nats or points. *holds*: the loss is "
+      "shown to stay below what matters (0.02 nats, 5 points) at every length up to that one; "
+      "*fails*: a loss of at least that is shown; *undecided*: neither, with the seeds that would "
+      "decide at this mean and spread; *not tested*: one seed. Paired t over seeds, Holm over the "
+      "task's lengths and encodings.";
+  return b;
+}
+
+std::string answer_line(const RunData& run) {
+  std::set<std::string> lengths, protocols;
+  double seconds = 0;
+  for (const TaskData& t : run.tasks) {
+    lengths.insert(std::to_string(t.train_length));
+    if (t.corpus && !t.protocols.empty()) protocols.insert(main_protocol(t));
+    for (const auto& [key, c] : t.cells) seconds += c.train_seconds;
+  }
+  const auto listed = [](const std::set<std::string>& all) {
+    return join(std::vector<std::string>(all.begin(), all.end()), ", ");
+  };
+  std::string out =
+      fmt::format("{} · trained at {}", counted(run.seeds.size(), "seed"), listed(lengths));
+  if (!protocols.empty()) out += " · " + listed(protocols);
+  out += fmt::format(" · {} of {} cells", run.cells, std::max(run.cells, run.planned));
+  if (seconds > 0) out += " · training time " + format_seconds(seconds);
+  return out;
+}
+
+}  // namespace pesuite
