@@ -42,7 +42,7 @@ std::string table_of_encodings(const Catalog& catalog) {
       {"encoding", "taxonomy", "acts on", "cost", "library", "paper"}};
   each_encoding(catalog, [&](const Json& card) {
     const std::string places = card_text(card, "acts_on");
-    rows.push_back({fmt::format("[`{0}`](docs/encodings/{0}.md)", card_text(card, "name")),
+    rows.push_back({fmt::format("[`{0}`](encodings/{0}.md)", card_text(card, "name")),
                     card_text(card, "taxonomy"), places.empty() ? "nothing" : places,
                     card_text(card, "cost"), card_text(card["library"], "name"),
                     card_text(card, "paper")});
@@ -70,7 +70,7 @@ int docs_verb(const std::vector<std::string>& words) {
   Arguments a("docs ROOT [--check]",
               "Writes those parts of the documentation below ROOT, the repository, that are made "
               "from the libraries' descriptors:\nthe cards in docs/encodings, the lists of "
-              "encodings in README.md and docs/README.md, and docs/guide.md.");
+              "encodings in docs/encodings.md and docs/README.md, and docs/guide.md.");
   a.flags()("check", po::bool_switch(), "only say which files are not what the libraries say");
   a.positional("root");
   if (!a.parse(words)) return 0;
@@ -92,7 +92,7 @@ int docs_verb(const std::vector<std::string>& words) {
     fill(root / "docs" / "encodings" / (card_text(card, "name") + ".md"), "card",
          card_markdown(card));
   });
-  fill(root / "README.md", "encodings", table_of_encodings(catalog));
+  fill(root / "docs" / "encodings.md", "encodings", table_of_encodings(catalog));
   fill(root / "docs" / "README.md", "encodings", index_of_encodings(catalog));
   const fs::path guide = root / "docs" / "guide.md";
   bring(guide, guide_page(catalog), fs::exists(guide) ? read_file(guide) : "");

@@ -278,13 +278,14 @@ TEST(Words, HaveOneMeaning) {
 
 // ------------------------------------------------------------------------------------- files
 
-// What the README tells authors of encodings to copy is what is built and loaded by other tests.
-TEST(Files, ReadmeShowsTheExampleThatIsTested) {
+// What docs/plugins.md tells authors of encodings to copy is what is built and loaded by other
+// tests.
+TEST(Files, PluginDocsShowTheExampleThatIsTested) {
   const auto example = read_sources({"tests/house/sdk"}, "cpp");
-  std::ostringstream readme;
-  readme << std::ifstream(root / "README.md").rdbuf();
-  EXPECT_NE(readme.str().find("```cpp\n" + example.at(0).text + "```\n"), std::string::npos)
-      << "copy " << example[0].path << " into the README";
+  std::ostringstream page;
+  page << std::ifstream(root / "docs" / "plugins.md").rdbuf();
+  EXPECT_NE(page.str().find("```cpp\n" + example.at(0).text + "```\n"), std::string::npos)
+      << "copy " << example[0].path << " into docs/plugins.md";
 }
 
 TEST(Files, OfTestsLieInFoldersOfTheirOwn) {
