@@ -9,8 +9,6 @@ namespace pesuite {
 
 namespace {
 
-constexpr double alpha = 0.05;
-
 // Grounds of the task's own loss under its main protocol, in range and beyond.
 std::vector<Ground> own_grounds(const TaskData& t) {
   std::vector<Ground> out;
@@ -60,13 +58,13 @@ void test(TaskAnswer& a) {
   // Of the two hypotheses at a length, loss below and above what matters, one is true: no further
   // correction for asking both.
   const auto adjusted = holm(p);
-  const double level = holm_level(p, alpha);
+  const double level = holm_level(p, significance);
   std::size_t at = 0;
   for (LengthAnswer& e : a.encodings)
     for (LengthChange& c : e.changes) {
       c.p = adjusted[at++];
       const PairedTest t = against(c, matters);
-      if (!(c.p < alpha)) e.needed = std::max(e.needed, t.seeds_needed(0, 2 * level));
+      if (!(c.p < significance)) e.needed = std::max(e.needed, t.seeds_needed(0, 2 * level));
     }
 }
 
@@ -76,7 +74,7 @@ void decide(LengthAnswer& e, double matters) {
   for (const LengthChange& c : e.changes) {
     e.within &= std::all_of(c.seeds.begin(), c.seeds.end(), [&](double x) { return x < matters; });
     tested |= c.seeds.size() > 1;
-    const bool shown = c.p < alpha;
+    const bool shown = c.p < significance;
     if (shown && c.mean >= matters) {
       e.verdict = LengthVerdict::fails, e.length = c.length;
       return e.within = false, void();

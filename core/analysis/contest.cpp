@@ -13,8 +13,6 @@ namespace pesuite {
 
 namespace {
 
-constexpr double alpha = 0.05;
-
 bool no_result(const std::string& why) {  // a cell that says nothing about its encoding
   return why != "diverged" && why != "nan";
 }
@@ -261,9 +259,9 @@ double shared_variance(const std::vector<Pairing>& all) {
 
 Verdict judge(const Duel& d, const Ground& g) {
   if (std::isnan(d.adjusted)) return Verdict::untested;
-  if (d.adjusted < alpha && std::abs(d.difference) >= g.matters())
+  if (d.adjusted < significance && std::abs(d.difference) >= g.matters())
     return (d.difference < 0) == g.lower_is_better() ? Verdict::first : Verdict::second;
-  return d.equivalent <= alpha ? Verdict::equivalent : Verdict::tie;
+  return d.equivalent <= significance ? Verdict::equivalent : Verdict::tie;
 }
 
 std::vector<Duel> duels_of(const Ground& g, const std::vector<std::size_t>& encodings) {
@@ -291,7 +289,7 @@ std::vector<Duel> duels_of(const Ground& g, const std::vector<std::size_t>& enco
     p.push_back(d.p);
   }
   const auto adjusted = holm(p);
-  const double level = holm_level(p, alpha);
+  const double level = holm_level(p, significance);
   for (std::size_t i = 0; i < duels.size(); ++i) {
     Duel& d = duels[i];
     d.adjusted = adjusted[i];
@@ -354,7 +352,8 @@ Contest hold(const Ground& g) {
   c.duels = duels_of(g, c.ranked);
   if (std::all_of(c.duels.begin(), c.duels.end(),
                   [](const Duel& d) { return d.verdict == Verdict::untested; }))
-    c.unranked_because = "one seed is no test";
+    c.unranked_because =
+        g.task->seeds.size() < 2 ? "one seed is no test" : "the seeds do not differ or are too few";
   for (const std::size_t e : c.ranked) {
     double rank = 1;
     for (const Duel& d : c.duels) {

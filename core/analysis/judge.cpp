@@ -343,7 +343,7 @@ Evidence examine(const RunData& run, const Hypothesis& h, const Comparison& c) {
     const FamilyTest f = test_in_family(s.difference, family_variance(run, c, subject));
     const PairedTest t = f.test;
     if (!t.possible()) {
-      e.test = "none, one seed is no test";
+      e.test = s.seeds.size() < 2 ? "none, one seed is no test" : "none, the seeds do not differ";
       e.satisfied = claim(c.relation, e.difference, e.margin, by_signs(s.difference)).satisfied;
       return e;
     }

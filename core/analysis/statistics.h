@@ -10,6 +10,8 @@
 
 namespace pesuite {
 
+inline constexpr double significance = 0.05;  // level of every call, after its correction
+
 // Exact 95 % interval of a proportion, k of n (Clopper and Pearson 1934); [0, 1] for n = 0.
 Interval clopper_pearson(std::size_t k, std::size_t n, double confidence = 0.95);
 

@@ -319,7 +319,7 @@ struct Ranks {
     Observation o = observation("mrr", "reciprocal rank", "higher", split, coords);
     const Clustered m = mean(reciprocal, [](const Sums& s) { return s.correct; });
     o.value = m.value, o.standard_error = m.standard_error;
-    o.n = std::ssize(first), o.count = count, o.sum = m.value * static_cast<double>(count);
+    o.n = units_of(first), o.count = count, o.sum = m.value * static_cast<double>(count);
     o.chance = 0;
     for (int r = candidates; r >= 1; --r) o.chance += 1.0 / r / candidates;
     out.push_back(std::move(o));

@@ -7,15 +7,11 @@
 
 #include "analysis/answer.h"
 #include "base/text.h"
+#include "report/text.h"
 
 namespace pesuite {
 
 namespace {
-
-std::string and_list(const std::vector<std::string>& all) {
-  if (all.size() < 2) return join(all, "");
-  return join(std::vector<std::string>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
-}
 
 // Digits of differences stop where they stop to matter.
 std::string amount(const Ground& g, double x) {
@@ -89,7 +85,7 @@ struct Writer {
     std::vector<std::string> names;
     for (const LengthAnswer* e : group)
       names.push_back(name(*e) + (e->learned == Learned::no ? " (not learned)" : ""));
-    return (only && a.encodings.size() > 1 ? "only " : "") + and_list(names);
+    return (only && a.encodings.size() > 1 ? "only " : "") + join_and(names);
   }
 
   // How much the others lose.
@@ -195,7 +191,7 @@ std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAn
   if (!chance.empty())
     out.push_back(
         fmt::format("At the longest length every encoding is at chance on {}.",
-                    chance.size() > 4 ? counted(chance.size(), "task") : and_list(chance)));
+                    chance.size() > 4 ? counted(chance.size(), "task") : join_and(chance)));
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "report/text.h"
 
 namespace pesuite {
 
@@ -18,11 +19,6 @@ std::string p_text(double p, std::size_t seeds) {
 }
 
 namespace {
-
-std::string and_list(const std::vector<std::string>& all) {
-  if (all.size() < 2) return join(all, "");
-  return join(std::vector<std::string>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
-}
 
 // Writes what one contest shows.
 struct Speaker {
@@ -144,10 +140,10 @@ struct Speaker {
     }
     std::vector<std::string> parts;
     const std::string& who = name(leader);
-    if (!wins.empty()) parts.push_back(fmt::format("**{}** beats {}", who, and_list(wins)));
+    if (!wins.empty()) parts.push_back(fmt::format("**{}** beats {}", who, join_and(wins)));
     if (!ties.empty())
-      parts.push_back(fmt::format("no difference between {} and {}", who, and_list(ties)));
-    if (!same.empty()) parts.push_back(fmt::format("{} equals {}", who, and_list(same)));
+      parts.push_back(fmt::format("no difference between {} and {}", who, join_and(ties)));
+    if (!same.empty()) parts.push_back(fmt::format("{} equals {}", who, join_and(same)));
     std::string out = join(parts, "; ") + ".";
     if (c.ranked.size() > 2) out += fmt::format(" Ranks: {}.", ranks());
     return out;
@@ -186,7 +182,7 @@ std::vector<std::string> task_findings(const RunData& run, const TaskData& t,
                                 Speaker{run, c}.sentence()));
   }
   for (const auto& [why, places] : silent)
-    out.push_back(fmt::format("Nothing is ranked at {}: {}.", and_list(places), why));
+    out.push_back(fmt::format("Nothing is ranked at {}: {}.", join_and(places), why));
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/contest.h"
 #include "base/text.h"
 #include "report/tables.h"
 #include "report/text.h"
@@ -69,7 +70,7 @@ Rows perplexity_rows(const RunData& run, const TaskData& t, const std::string& p
 }
 
 std::string corpus_headline(const RunData& run, const TaskData& t) {
-  const std::string& protocol = t.protocols[0];
+  const std::string protocol = main_protocol(t);  // that of the answer above
   bool extremes = t.seeds.size() > 1;
   if (extremes && width_of(aligned(perplexity_rows(run, t, protocol, true))) > widest)
     extremes = false;

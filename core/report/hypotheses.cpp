@@ -41,7 +41,7 @@ std::string evidence_text(const Evidence& e) {
 std::string why_undecided(const Judged& j) {
   for (const Evidence& e : j.evidence) {
     if (e.seeds.empty()) return "a value is missing";
-    if (e.test.starts_with("none")) return "one seed is no test";
+    if (e.test.starts_with("none")) return e.test.substr(std::string_view("none, ").size());
   }
   return "the seeds do not tell";
 }

@@ -335,9 +335,8 @@ ReportResult write_report(const fs::path& folder, const std::vector<std::string>
   page.failures();
   page.encodings();
   page.text(
-      fmt::format("All of this follows from `records.jsonl` in this folder; `pesuite report {}` "
-                  "writes it anew.",
-                  run.folder));
+      "All of this follows from `records.jsonl` in this folder; `pesuite report .`, called here, "
+      "writes it anew.");
   for (const std::string& line : page.lines()) result.findings += "- " + plain(line) + "\n";
   if (!judged.empty()) result.findings += fmt::format("\n{}", hypotheses_text(judged));
   write_file_atomic(folder / "hypotheses.json", result.verdicts.dump(1) + "\n");

@@ -30,6 +30,11 @@ std::string at(const Json& j, std::initializer_list<const char*> keys) {
 
 }  // namespace
 
+std::string join_and(const std::vector<std::string>& all) {
+  if (all.size() < 2) return join(all, "");
+  return join(std::vector<std::string>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
+}
+
 std::string cells_sentence(const RunData& run) {
   std::map<std::string, std::size_t> states;
   std::set<std::string> tasks;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/run_data.h"
 
 namespace pesuite {
+
+std::string join_and(const std::vector<std::string>&);  // "a, b and c"
 
 // "6 encodings, 4 tasks, ... 24 cells: 22 done, 1 diverged, 1 failed".
 std::string cells_sentence(const RunData&);

@@ -28,6 +28,18 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
   EXPECT_GE(runs, 1);
 }
 
+TEST(Results, LinkNothingThatIsNotThere) {
+  const std::regex link(R"re(\]\(([^)#]+)[^)]*\))re");
+  int links = 0;
+  for (const auto& item : fs::directory_iterator(docs / "results")) {
+    const std::string text = slurp(item.path() / "report.md");
+    for (std::sregex_iterator m(text.begin(), text.end(), link), end; m != end; ++m, ++links)
+      EXPECT_TRUE(fs::exists(item.path() / (*m)[1].str())) << item.path() / "report.md"
+                                                           << ": " << (*m)[1];
+  }
+  EXPECT_GT(links, 200);
+}
+
 // What pages of tasks say that a command prints, it prints.
 TEST_F(Run, ExamplesOnPagesOfTasksAreWhatTheProgramPrints) {
   const std::regex shown(

@@ -143,7 +143,8 @@ TEST_F(Suites, UnknownNamesPointAtTheirLine) {
   EXPECT_EQ(problems([&] { load(replaced(sound, "id = \"rope500\"", "id = \"rope\"")); }),
             "x.toml:14:1: encoding id 'rope' is used twice; give one of them another id");
   EXPECT_EQ(problems([&] { load(replaced(sound, "lengths = [16, 32]", "lengths = [\"2y\"]")); }),
-            "x.toml:28:1: 'eval.kback_copy.lengths' holds '2y'; write tokens (256) or a multiple "
+            "x.toml:28:1: 'eval.kback_copy.lengths' holds '2y'; write whole tokens (256, at most "
+            "16777216) or a multiple "
             "of the training length (\"4x\")");
 }
 

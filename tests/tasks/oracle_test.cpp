@@ -193,6 +193,29 @@ TEST(Candidates, AreRankedAgainstChance) {
   EXPECT_EQ(seen, 2);
 }
 
+// An example whose targets are no candidates says nothing about ranks.
+TEST(Candidates, CountOnlyExamplesThatAreRanked) {
+  const Task task = make_task("passkey", 64);
+  EvalConfig c;
+  c.lengths = {64};
+  c.examples = 8;
+  c.train_length = 64;
+  c.pass_tokens = 64;  // an example a pass
+  int passes = 0;
+  const Scorer half = [&](const Batch& b, const StepInfo&) {
+    Scores s = oracle_scores(task, b);
+    if (passes++ % 2 == 0) std::fill(s.rank.begin(), s.rank.end(), 0);
+    return s;
+  };
+  int seen = 0;
+  for (const Observation& o : evaluate(half, task, c, 64, 5, 0))
+    if (o.metric == "candidate_acc" || o.metric == "mrr") {
+      EXPECT_EQ(o.n, 4) << o.metric;
+      ++seen;
+    }
+  EXPECT_EQ(seen, 2);
+}
+
 TEST(Candidates, CarryDepthAndLength) {
   const Task task = make_task("niah", 128);
   EvalConfig c;

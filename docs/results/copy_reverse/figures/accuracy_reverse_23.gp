@@ -1,0 +1,91 @@
+# Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance.
+# Redraw in this folder with: gnuplot accuracy_reverse_23.gp   (data: accuracy_reverse_23.tsv)
+
+reset
+name = "accuracy_reverse_23"
+figure_title = "reverse · accuracy at length 23 (1x)"
+x_lines = 1
+n = 5
+array id[5] = ["none", "t5", "alibi", "rope", "sinusoidal"]
+array label[5] = ["none", "t5", "alibi", "rope", "sinusoidal"]
+legend_width = 179
+set style line 1 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
+set style line 101 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
+set style line 2 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
+set style line 102 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 3 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
+set style line 103 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
+set style line 4 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
+set style line 104 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
+set style line 5 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
+set style line 105 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
+seeds = 3
+array seed[3] = ["42", "43", "44"]
+x_label = "items"
+y_label = "accuracy (%)"
+settings = 5
+connected = 1
+chance = 1
+set xtics ("2" 1, "4" 2, "6" 3, "8" 4, "10" 5)
+x_lines = 1
+
+# ---- style.gp: the look that all figures share ----
+set encoding utf8
+
+# In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
+top = 44
+if (!exists("left")) { left = 96 }
+if (!exists("panel_width")) { panel_width = 520 }
+if (!exists("panel_height")) { panel_height = 350 }
+bottom = 48 + 19 * x_lines
+if (!exists("legend_height")) { legend_height = 23 * (n + 2) }
+height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
+width = left + panel_width + 24 + legend_width
+# noenhanced: names of encodings may hold _ ^ @ and are shown as they are
+set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff"
+set output name.".svg"
+set lmargin at screen left / real(width)
+set rmargin at screen (left + panel_width) / real(width)
+set tmargin at screen 1 - top / real(height)
+set bmargin at screen bottom / real(height)
+
+set title figure_title offset 0,-0.3 tc rgb "#111111"
+set label 10 x_label at screen (left + panel_width / 2.0) / width, screen 18.0 / height center tc rgb "#111111"
+set ylabel y_label tc rgb "#111111"
+set border 3 lc rgb "#555555" lw 1
+set tics nomirror out scale 0.6 tc rgb "#222222"
+set grid ytics lc rgb "#DDDDDD" lt 1 lw 0.8
+set key at screen (left + panel_width + 20.0) / width, screen (bottom + height - top) / 2.0 / height
+set key left center vertical maxcols 1 Left reverse samplen 2 spacing 1.15 tc rgb "#111111"
+
+# The data: cells are numbers, "inf", or nothing.
+set datafile separator "\t"
+set datafile columnheaders
+data = name.".tsv"
+is_inf(c) = strcol(c) eq "inf"
+cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
+row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
+of(s) = strcol("seed") eq seed[s]
+
+# ---- accuracy.gp: accuracy at settings with whiskers and chance; encodings side by side ----
+set xrange [0.5:settings + 0.5]
+set yrange [-2:102]
+set ytics 0,20,100
+set xtics scale 0
+do for [k=1:settings - 1] {
+  set arrow k from k + 0.5, graph 0 to k + 0.5, graph 1 nohead back lc rgb "#DDDDDD" lw 0.8
+}
+x(i, kind) = row(i, kind) ? cell("x") + (i - (n + 1) / 2.0) * 0.76 / n : NaN
+
+plot data using (strcol("kind") eq "chance" ? cell("x") - 0.5 : NaN):(cell("value")):(1):(0) \
+       with vectors nohead lc rgb "#777777" lw 1.4 dt (6,4) notitle, \
+     for [i=1:connected*n] data using (x(i, "mean")):(cell("value")) \
+       with lines ls 100+i notitle, \
+     for [i=1:n] data using (x(i, "mean")):(cell("low")):(0):(cell("high") - cell("low")) \
+       with vectors nohead ls i lw 1.6 dt 1 notitle, \
+     for [i=1:n] data using (x(i, "seed")):(cell("value")) \
+       with points ls 100+i notitle, \
+     for [i=1:n] data using (x(i, "mean")):(cell("value")) \
+       with points ls i notitle, \
+     for [i=1:n] keyentry with points ls i title label[i], \
+     for [i=1:chance] keyentry with lines lc rgb "#777777" lw 1.4 dt (6,4) title "chance"
