@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/checkpoint.h"
 #include "report/figures/attention.h"
+#include "report/gnuplot.h"
 #include "run/run.h"
 
 namespace pesuite::cli {
@@ -155,7 +156,8 @@ void draw_maps(Model& model, const Task& task, const EvalConfig& config, const P
   const fs::path file = folder / (name + ".safetensors");
   write_maps(file, model, task, config, p, length, seed, steps, {});
   fmt::print(stderr, "wrote {}\n", file.string());
-  const Drawn drawn = draw({attention_figure(file, name, title)}, folder, plots_folder());
+  const Figure figure = attention_figure(file, name, title);
+  const Drawn drawn = draw({&figure}, folder, plots_folder());
   for (const fs::path& f : drawn.files) fmt::print(stderr, "wrote {}\n", f.string());
   for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", note);
 }

@@ -26,13 +26,16 @@ std::string level(const Ground& g, double x) {
   return g.metric == "acc" ? percent_text(x) + " %" : format_fixed(x, 2) + " nats";
 }
 
-// A change with its sign, as the measure itself moves.
+}  // namespace
+
 std::string change_text(const Ground& g, double loss) {
   const double x = g.lower_is_better() ? loss : -loss;
   std::string out = amount(g, x);
   if (out.find_first_of("123456789∞") == std::string::npos) return amount(g, 0);
   return x > 0 ? "+" + out : out;
 }
+
+namespace {
 
 struct Writer {
   const RunData& run;
@@ -215,9 +218,24 @@ std::vector<std::string> answer_sentences(const RunData& run) {
   return out;
 }
 
-Block answer_table(const RunData& run) {
+Ground start_ground(const TaskAnswer& a) {
+  Ground out = a.ground;
+  for (const Ground& g : grounds(*a.task))
+    if (g.trained && g.protocol == a.ground.protocol && g.length == a.task->train_length) out = g;
+  return out;
+}
+
+// "0.03 above the optimum", "97.5 %".
+static std::string start_text(const TaskAnswer& a, const LengthAnswer& e) {
+  const Ground g = start_ground(a);
+  const double mean = summarize(scores(g, e.encoding)).mean;
+  if (g.metric != "regret") return level(g, mean);
+  return amount(g, mean) + " above optimum";
+}
+
+Table answer_table(const RunData& run) {
   const std::vector<TaskAnswer> all = answers(run);
-  Block b{"", "", {{"task", "encoding", "verdict", "at the training length"}}, 3};
+  Table b{"", "", {{"task", "encoding", "verdict", "at the training length"}}, 3};
   std::vector<std::string> columns;  // where all tasks have the same
   for (const TaskAnswer& a : all) {
     std::vector<std::string> own;
@@ -230,8 +248,8 @@ Block answer_table(const RunData& run) {
   for (const std::string& c : columns) b.rows[0].push_back(c);
   for (const TaskAnswer& a : all)
     for (const LengthAnswer& e : a.encodings) {
-      std::vector<std::string> row = {Writer{run, a}.where(), run.encodings[e.encoding],
-                                      verdict_text(a, e), level(a.ground, e.start)};
+      std::vector<Text> row = {Writer{run, a}.where(), run.encodings[e.encoding],
+                               verdict_text(a, e), start_text(a, e)};
       for (const LengthChange& c : e.changes)
         if (each) row.push_back(change_text(a.ground, c.mean));
       if (!each)
@@ -239,13 +257,17 @@ Block answer_table(const RunData& run) {
                                   a.task->multiple(a.lengths.back())));
       b.rows.push_back(std::move(row));
     }
-  b.caption =
-      "Columns beyond the training length: change from it, in nats or points. *holds*: the loss is "
-      "shown to stay below what matters (0.02 nats, 5 points) at every length up to that one; "
-      "*fails*: a loss of at least that is shown; *undecided*: neither, with the seeds that would "
-      "decide at this mean and spread; *not tested*: one seed. Paired t over seeds, Holm over the "
-      "task's lengths and encodings.";
+  b.caption = "Columns beyond the training length: change from it, in nats or points.";
   return b;
+}
+
+Text answer_words() {
+  return rich(
+      "{}: the loss is shown to stay below what matters (0.02 nats, 5 points of accuracy) at every "
+      "length up to that one. {}: a loss of at least that is shown. {}: neither, with the seeds "
+      "that would decide. {}: too few seeds. Paired t over seeds, Holm over the task's lengths and "
+      "encodings.",
+      emphasis("Holds"), emphasis("Fails"), emphasis("Undecided"), emphasis("Not tested"));
 }
 
 std::string answer_line(const RunData& run) {
