@@ -11,7 +11,7 @@ if (optimum == optimum) {
   set label 6 "optimum" at x_high, first optimum right offset 0,0.5 font ",11" tc rgb "#222222"
 }
 if (infinite) { set label 1 "∞" at graph -0.02, first rise_to right tc rgb "#222222" }
-if (exists("top_ticks")) { set x2range [0:x_high]; eval "set x2tics ".top_ticks; set title offset 0,1.6 }
+if (exists("top_ticks")) { set x2range [0:x_high]; eval "set x2tics ".top_ticks; set title offset 0,0.6 }
 finite(c) = cell(c) == cell(c)
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 

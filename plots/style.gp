@@ -2,7 +2,7 @@
 set encoding utf8
 
 # In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
-top = 44
+top = exists("top_ticks") ? 70 : 44
 if (!exists("left")) { left = 96 }
 if (!exists("panel_width")) { panel_width = 520 }
 if (!exists("panel_height")) { panel_height = 350 }

@@ -53,6 +53,29 @@ struct Writer {
     return n == 1 ? "one seed" : fmt::format("{} seeds", n);
   }
 
+  bool nobody_learned() const {
+    return std::all_of(a.encodings.begin(), a.encodings.end(),
+                       [](const LengthAnswer& e) { return e.learned == Learned::no; });
+  }
+  std::string unlearned() const {
+    return fmt::format(
+        "On {}, no encoding learned the task at the training length ({}; wanted: {}). What happens "
+        "beyond it answers nothing.",
+        where(), nearest(), learned_criterion(*a.task));
+  }
+  // "the nearest is rope, 21 % from the optimum"
+  std::string nearest() const {
+    const Ground start = start_ground(a);
+    const auto mean = [&](const LengthAnswer& e) {
+      return summarize(scores(start, e.encoding)).mean * (start.lower_is_better() ? 1 : -1);
+    };
+    const auto first = std::min_element(
+        a.encodings.begin(), a.encodings.end(),
+        [&](const LengthAnswer& x, const LengthAnswer& y) { return mean(x) < mean(y); });
+    return fmt::format("the nearest is {}, {}", name(*first),
+                       learned_distance(*a.task, first->encoding));
+  }
+
   // Who stays where it was, by its verdict or by what was measured.
   std::string keepers() const {
     std::vector<const LengthAnswer*> shown, seen;
@@ -210,6 +233,10 @@ std::vector<std::string> answer_sentences(const RunData& run) {
   std::vector<std::string> out;
   for (const TaskAnswer& a : all) {
     const Writer w{run, a};
+    if (w.nobody_learned()) {
+      out.push_back(w.unlearned());
+      continue;
+    }
     std::string text = w.keepers();
     for (const std::string& more : {w.losers(), w.best()})
       if (!more.empty()) text += " " + more;

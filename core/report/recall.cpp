@@ -146,6 +146,7 @@ Figure recall_figure(const RunData& run, const TaskData& t, const Recall& r,
         run.encodings[e], xs, [&](std::size_t i) { return shown(t, e, r.at(in_sight[i])); },
         [](double v) { return v; });
   const bool logarithmic = lines.range.wide();
+  if (!logarithmic) lines.range.include(0);  // else differences that mean nothing fill the panel
   Figure f;
   f.name = file_name(run, t, "recall", what);
   f.kind = "length";

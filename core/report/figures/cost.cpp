@@ -88,6 +88,9 @@ std::vector<Figure> cost_figures(const RunData& run) {
     f.y.label = far->metric == "acc"      ? "accuracy (%)"
                 : far->metric == "regret" ? "regret (nats per token)"
                                           : "nats per token";
+    const double least = far->metric == "acc" ? 20 : 0.1;  // a smaller span would show noise alone
+    const double middle = (y.low + y.high) / 2;
+    y.include(middle - least / 2), y.include(middle + least / 2);
     set_y_axis(f, y, false);
     name_line_ends(f, ends);
     out.push_back(std::move(f));

@@ -154,8 +154,8 @@ struct Learning {
   static void add_perplexities(Figure& f) {
     if (!(f.y.high < 30)) return;  // no perplexity that anybody reads
     f.y.label = "nats per token (perplexity)";
-    for (auto& [nats, label] : f.y.ticks)
-      label = fmt::format("{} ({})", label, perplexity_text(nats));
+    for (auto& [nats, label] : f.y.ticks) label = fmt::format("{} ({:.3g})", label, std::exp(nats));
+    f.values["left"] = 136.0;
   }
 };
 

@@ -56,6 +56,7 @@ Figure against_length(const RunData& run, const TaskData& t, const std::string& 
         regret ? same : exponential);
   const bool optimum = !regret && add_optimum(lines, t, protocol);
   const bool logarithmic = !regret || lines.range.wide();
+  if (!logarithmic) lines.range.include(0);
   Figure f;
   f.name = file_name(run, t, regret ? "regret" : "perplexity", protocol);
   f.kind = "length";
@@ -119,6 +120,7 @@ std::vector<Figure> position_figures(const RunData& run, const TaskData& t,
         },
         same);
   const bool logarithmic = lines.range.wide();
+  if (!logarithmic && regret) lines.range.include(0);
   Figure f;
   f.name = file_name(run, t, "positions", protocol);
   f.kind = "length";
