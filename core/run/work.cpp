@@ -60,7 +60,7 @@ class Work {
                     train_.tokens_read(first_step(cell_), end());
     for (const CellEval& e : work_.evals)
       eval_work_.push_back((e.probe ? passes_of(*e.probe) : 1) *
-                           tokens_read(e.config, task_, e.length) *
+                           tokens_read(e.config, e.length) *
                            forward_flops(cell_.model, e.length));
     total_work_ = train_work_;
     for (const double w : eval_work_) total_work_ += w;
