@@ -382,6 +382,14 @@ int longest_trained(const CellConfig& c) {
   for (const SwitchConfig& s : c.switches) longest = std::max(longest, s.length);
   return longest;
 }
+EvalConfig eval_config_of(const CellConfig& c, EvalConfig asked) {
+  asked.train_length = c.train.length;
+  asked.longest_trained = longest_trained(c);
+  asked.fill_trained = c.train.lengths.fill;
+  asked.shots_trained = c.train.lengths.shots;
+  asked.pass_tokens = usual_pass_tokens(c.backend);
+  return asked;
+}
 double train_flops(const CellConfig& c) {
   double flops = 0;
   std::int64_t end = c.train.steps;

@@ -237,11 +237,7 @@ class Work {
   void evaluate_part(const CellEval& e, bool diverged, double done, double work) {
     const fs::path path = store_.evaluation(id_, part_id(e));
     if (fs::exists(path)) return;
-    EvalConfig config = e.config;
-    config.longest_trained = longest_trained(cell_);
-    config.fill_trained = cell_.train.lengths.fill;
-    config.shots_trained = cell_.train.lengths.shots;
-    config.pass_tokens = usual_pass_tokens(cell_.backend);
+    const EvalConfig config = eval_config_of(cell_, e.config);
     const auto heard = [&](double share) {
       progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
                 (done + share * work) / total_work_});
