@@ -8,6 +8,7 @@
 #include "analysis/contest.h"
 #include "base/text.h"
 #include "model/evaluate.h"
+#include "model/protocol.h"
 #include "report/tables.h"
 
 namespace pesuite {
@@ -159,23 +160,8 @@ std::string untrained_sentence(const RunData& run, const TaskData& t) {
 }
 
 std::string explain_protocol(const std::string& protocol) {
-  const std::size_t open = protocol.find('('), close = protocol.find(')');
-  const std::string k = open == std::string::npos || close == std::string::npos
-                            ? ""
-                            : protocol.substr(open + 1, close - open - 1);
-  if (protocol.starts_with("non_overlapping"))
-    return "documents are cut into windows of the evaluation length and every token counts, also "
-           "those at a window's start, which have little context";
-  if (protocol.starts_with("sliding"))
-    return fmt::format(
-        "windows of the evaluation length end {0} tokens apart and the last {0} tokens "
-        "of each count: the same tokens at every length, each with at least length - "
-        "{0} tokens of context",
-        k);
-  if (protocol.starts_with("last"))
-    return fmt::format(
-        "one window a document, whose last {} tokens count: the same tokens at every length", k);
-  return "as named";
+  const auto found = find_protocol(protocol);
+  return found ? found->explanation() : "as named";
 }
 
 }  // namespace pesuite

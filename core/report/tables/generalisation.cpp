@@ -8,6 +8,7 @@
 #include "analysis/contest.h"
 #include "analysis/length_metrics.h"
 #include "base/text.h"
+#include "model/protocol.h"
 #include "report/tables.h"
 
 namespace pesuite {
@@ -209,7 +210,7 @@ TableFile generalisation_table(const RunData& run, const TaskData& t) {
   if (t.corpus) {
     const std::string protocol = main_protocol(t);
     for (const std::string& p : t.protocols)
-      if (same_tokens(p)) g.context(p);
+      if (same_targets(p)) g.context(p);
     g.over_length(protocol);
   }
   if (t.problem) {
