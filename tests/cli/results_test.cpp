@@ -107,7 +107,8 @@ bool quotes(const std::vector<std::string>& report, const std::vector<std::strin
 }
 
 // Rows of tables under a heading stand in the report that the text above them links to, in the
-// columns of the same headings; of a hypothesis, the verdict. The table of findings is not quoted.
+// columns of the same headings; of a hypothesis, the verdict. Rows that begin with "|" and no space
+// are not quoted, nor is the table of findings.
 TEST(Results, AreQuotedFromTheirReports) {
   std::istringstream text(slurp(docs / "results.md"));
   const std::regex link(R"re(\]\((results/[a-z0-9_]+/report\.md)\))re"),
