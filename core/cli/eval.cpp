@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "cell/cell.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
 #include "cli/checkpoint.h"
+#include "cli/steps.h"
 #include "report/figures/attention.h"
 #include "run/run.h"
 
@@ -207,7 +209,7 @@ int eval_verb(const std::vector<std::string>& words) {
   const int shots = a.count("few-shot");
   if (shots > 0) config.axes.push_back({shots_axis, {static_cast<double>(shots)}});
   const int longest = std::max(cell.max_length, config.lengths.back() + shots * cell.train.length);
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  const Catalog catalog = catalog_of(a);
   for (const std::string& p :
        a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})
     config.protocols.push_back(parse_protocol(p));
@@ -236,7 +238,11 @@ int eval_verb(const std::vector<std::string>& words) {
   const auto append = [&](std::vector<Observation> found) {
     std::move(found.begin(), found.end(), std::back_inserter(all));
   };
-  for (const int length : config.lengths)
+  std::size_t reached = 0;
+  std::optional<Steps> shown(std::in_place, "evaluating");
+  for (const int length : config.lengths) {
+    shown->at(fmt::format("evaluating at {} tokens, length {} of {}", length, ++reached,
+                          config.lengths.size()));
     if (probes.empty())
       append(mixed ? evaluate(mixed, task, config, length, seed, steps)
                    : evaluate(model, task, config, length, seed, steps));
@@ -250,6 +256,8 @@ int eval_verb(const std::vector<std::string>& words) {
                     fmt::format("{} on {}, {} tokens", encoding.substr(0, encoding.find('(')),
                                 task.text(), length));
       }
+  }
+  shown.reset();
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
   } else if (!probes.empty()) {

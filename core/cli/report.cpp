@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/arguments.h"
+#include "cli/steps.h"
 
 namespace pesuite::cli {
 
@@ -40,7 +41,9 @@ int report_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
   const fs::path run = find_run(a.text("run"), a.text("out"));
+  std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
   const ReportResult r = write_report(run, a.texts("expect"));
+  steps.reset();
   for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
   if (a.flag("json")) {
     fmt::print("{}\n", r.verdicts.dump(1));
