@@ -7,7 +7,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+<<<<<<< HEAD
 #include "report/gnuplot.h"
+=======
+#include "cli/steps.h"
+>>>>>>> hway
 
 namespace pesuite::cli {
 
@@ -47,6 +51,7 @@ int report_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
   const fs::path run = find_run(a.text("run"), a.text("out"));
+<<<<<<< HEAD
   ReportOptions options;
   options.expect = a.texts("expect");
   if (const std::string formats = a.text("figures"); !formats.empty()) {
@@ -57,6 +62,11 @@ int report_verb(const std::vector<std::string>& words) {
              join(picture_formats(), ", "));
   }
   const ReportResult r = write_report(run, options);
+=======
+  std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
+  const ReportResult r = write_report(run, a.texts("expect"));
+  steps.reset();
+>>>>>>> hway
   for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
   if (a.flag("json")) {
     fmt::print("{}\n", r.verdicts.dump(1));

@@ -32,6 +32,7 @@ void weigh_length(const Question& q, const pes_card& c, Advice& a) {
   if (rating == 0) a.obstacles.push_back("its length generalization is rated " + rating_of(c));
   if (rating > 0) a.reasons.push_back("length generalization rated " + rating_of(c));
   const double reach = extension_reach(extension_of(c));
+  a.unrated = rating < 0 && std::isnan(reach);
   if (reach < q.stretch())
     a.obstacles.push_back(
         fmt::format("is said to reach {} (asked for: {:.3g} times)", extension_of(c), q.stretch()));
@@ -142,8 +143,8 @@ std::vector<Advice> advise(const Catalog& catalog, const Question& q) {
     all.push_back(std::move(a));
   }
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) {
-    if (a.obstacles.empty() != b.obstacles.empty()) return a.obstacles.empty();
-    return a.score > b.score;
+    const auto place = [](const Advice& x) { return x.fits() ? 0 : x.obstacles.empty() ? 1 : 2; };
+    return place(a) != place(b) ? place(a) < place(b) : a.score > b.score;
   });
   return all;
 }

@@ -63,6 +63,8 @@ struct Catalog {
   std::vector<Offer> offers;
   std::vector<std::string> problems;  // refusals and duplicates, a sentence each
   std::vector<std::string> notes;     // manifests that are missing or wrong, likewise
+  // Those problems that may be why a name is not found, each behind a line break.
+  std::string refused() const;
 
   template <class T>
   struct Found {
@@ -81,7 +83,8 @@ struct Catalog {
 };
 
 // Folders and files, in the order they are searched: `extra` (--plugin-path), the environment's
-// PESUITE_PLUGIN_PATH, the build tree, the install tree. The first one to offer a name wins.
+// PESUITE_PLUGIN_PATH, the build tree, the install tree. The first one to offer a name wins. Error
+// (usage) where one of `extra` is not there.
 std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra);
 
 // A library without a manifest of its own is loaded for what it offers, in another process.

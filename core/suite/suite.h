@@ -106,9 +106,11 @@ struct Suite {
   std::optional<Precision> precision;  // of products; none: the backend's usual one
   int threads = 1;                     // of a cell
   bool divergence_fails = false;
-  double time_limit = 0;    // seconds of a cell; 0: none
-  double memory_limit = 0;  // bytes of a cell; 0: none
-  Json resolved;            // the file with extends, profile and --set laid over it
+  double time_limit = 0;              // seconds of a cell; 0: none
+  double memory_limit = 0;            // bytes of a cell; 0: none
+  std::vector<std::string> profiles;  // that it has
+  std::string profile;                // that was chosen; "": none
+  Json resolved;                      // the file with extends, profile and --set laid over it
 };
 
 struct SuiteChoices {            // from the command line
