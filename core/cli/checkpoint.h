@@ -11,10 +11,10 @@ namespace pesuite::cli {
 // A file, or the name of one without its ending, or a run's folder. Error (data) when it is none.
 std::filesystem::path find_checkpoint(const std::string& name);
 
-// Which of the tasks that a cell was trained on an expression names; 0: its own, or a stranger that
-// speaks its alphabet.
+// The number of the task, of those a cell was trained on, that an expression names; 0: its own, or
+// a new one in its alphabet.
 std::size_t part_of(const CellConfig&, const Catalog&, const std::string& task);
-// Error (usage) when the cell's model has not the task's tokens and classes.
+// Error (usage) when the cell's model lacks the task's tokens and classes.
 void check_alphabet(const Task&, const CellConfig&);
 
 }  // namespace pesuite::cli
