@@ -115,7 +115,8 @@ int run_verb(const std::vector<std::string>& words) {
       "resume", po::value<std::string>()->default_value("auto"),
       "auto: go on from checkpoints; never: begun cells start over")(
       "launch", po::value<std::string>(),
-      "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'")(
+      "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'; needs MPI "
+      "(Debian: openmpi-bin and libopenmpi-dev before the build, which ./pesuite installs for it)")(
       "dry-run", po::bool_switch(), "show the plan and stop")("no-report", po::bool_switch(),
                                                               "write records only")(
       "progress", po::value<std::string>()->default_value("auto"),
@@ -174,7 +175,7 @@ int run_verb(const std::vector<std::string>& words) {
     const ReportResult report = write_report(r.folder);
     if (!quiet) {
       fmt::print(stderr, "\n");
-      fmt::print("{}\n{}", report.headline, report.findings);
+      fmt::print("{}", report.screen);
       std::fflush(stdout);
     }
   }

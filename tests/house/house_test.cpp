@@ -137,7 +137,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
     {"core/cell/", {"base/", "plugin/", "encoding/", "model/", "suite/", "cell/"}},
     {"core/plan/",
      {"base/", "plugin/", "encoding/", "model/", "suite/", "cell/", "plan/", "backend/choice.h"}},
-    {"core/analysis/", {"base/", "suite/", "cell/", "analysis/"}},
+    {"core/analysis/", {"base/", "model/protocol.h", "suite/", "cell/", "analysis/"}},
     {"core/run/",
      {"base/", "plugin/", "encoding/", "model/", "suite/", "cell/", "plan/", "analysis/", "run/",
       "backend/backend.h", "backend/group.h"}},
