@@ -53,7 +53,7 @@ std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellC
   return to_text(x, full_terms(catalog, text));
 }
 
-// The model for who speaks the symbols of such a task.
+// The model, in the symbols of the part that is evaluated.
 Scorer scorer_of_part(const CellConfig& cell, const Catalog& catalog, std::size_t part,
                       Model& model) {
   const Task own(catalog, parse_expression(cell.task, "task"), cell.train.length, cell.max_length);
