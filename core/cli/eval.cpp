@@ -53,7 +53,7 @@ std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellC
   return to_text(x, full_terms(catalog, text));
 }
 
-// The model, in the symbols of the part that is evaluated.
+// The model for who speaks the symbols of such a task.
 Scorer scorer_of_part(const CellConfig& cell, const Catalog& catalog, std::size_t part,
                       Model& model) {
   const Task own(catalog, parse_expression(cell.task, "task"), cell.train.length, cell.max_length);
@@ -208,7 +208,7 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
 class Subject {
  public:
   explicit Subject(const Arguments& a)
-      : catalog_(open_catalog(plugin_search_path(a.plugin_path()))),
+      : catalog_(catalog_of(a)),
         file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
         cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
         config_(asked_of(a, cell_)),
@@ -233,17 +233,22 @@ class Subject {
   std::vector<Observation> evaluated() {
     const Scorer mixed = is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, model_) : Scorer{};
     std::vector<Observation> all;
-    for (const int length : config_.lengths)
+    Steps steps("evaluating");
+    for (const int length : config_.lengths) {
+      steps.at(reached(length));
       append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, steps_)
                         : evaluate(model_, task_, config_, length, seed_, steps_));
+    }
     return all;
   }
 
   // Files of maps come to lie in `folder`.
   std::vector<Observation> probed(const std::vector<ProbeConfig>& probes, const fs::path& folder) {
     std::vector<Observation> all;
+    Steps steps("looking");
     for (const int length : config_.lengths)
       for (const ProbeConfig& p : probes) {
+        steps.at(reached(length));
         check(p, model_.config(), length);
         if (p.kind != ProbeKind::maps)
           append(all, probe(model_, task_, config_, p, length, seed_, steps_));
@@ -258,6 +263,12 @@ class Subject {
  private:
   static void append(std::vector<Observation>& all, std::vector<Observation> found) {
     std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  // "evaluating at 128 tokens, length 2 of 4"
+  std::string reached(int length) const {
+    const auto at = std::find(config_.lengths.begin(), config_.lengths.end(), length);
+    return fmt::format("evaluating at {} tokens, length {} of {}", length,
+                       at - config_.lengths.begin() + 1, config_.lengths.size());
   }
 
   Catalog catalog_;
@@ -281,7 +292,6 @@ int eval_verb(const std::vector<std::string>& words) {
   add_flags_of_eval(a);
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");
-<<<<<<< HEAD
   Subject subject(a);
   const std::vector<ProbeConfig> probes = probes_of(a, subject.cell().train.length);
   if (!probes.empty() && subject.is_mixed_in())
@@ -289,72 +299,6 @@ int eval_verb(const std::vector<std::string>& words) {
          subject.cell().task);
   const std::vector<Observation> all =
       probes.empty() ? subject.evaluated() : subject.probed(probes, a.text("output"));
-=======
-  const fs::path file =
-      find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"));
-  const CellConfig cell = cell_from_json(Json::parse(checkpoint_identity(file)));
-
-  EvalConfig config;
-  config.train_length = cell.train.length;
-  config.longest_trained = longest_trained(cell);
-  config.fill_trained = cell.train.lengths.fill;
-  config.shots_trained = cell.train.lengths.shots;
-  config.pass_tokens = usual_pass_tokens(cell.backend);
-  config.lengths = lengths_of(a, cell.train.length);
-  config.examples = a.count("examples", 1);
-  const int shots = a.count("few-shot");
-  if (shots > 0) config.axes.push_back({shots_axis, {static_cast<double>(shots)}});
-  const int longest = std::max(cell.max_length, config.lengths.back() + shots * cell.train.length);
-  const Catalog catalog = catalog_of(a);
-  for (const std::string& p :
-       a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})
-    config.protocols.push_back(parse_protocol(p));
-  const Task task(catalog, parse_expression(a.text("task", cell.task), "task"), cell.train.length,
-                  longest, reach(config));
-  if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
-    config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
-  const std::size_t part = part_of(cell, catalog, a.text("task", cell.task));
-  check_alphabet(task, cell);
-  check(config, task);
-  const std::vector<ProbeConfig> probes = probes_of(a, cell.train.length);
-  if (!probes.empty() && part > 0)
-    fail(Exit::usage, "--probe looks at the cell's own task, '{}', not at one that is mixed in",
-         cell.task);
-
-  const int threads = a.threads() > 0 ? a.threads() : default_jobs(1);
-  const auto backend =
-      open_backend(cell.backend, {.threads = threads, .precision = cell.precision});
-  const std::string encoding = encoding_for(a, catalog, cell);
-  // tables are as long as they were trained
-  Model model(*backend, model_of(cell), make_encoding(catalog, encoding, cell), cell.seed);
-  const std::int64_t steps = load_weights(file, model);
-  const Scorer mixed = part > 0 ? scorer_of_part(cell, catalog, part, model) : Scorer{};
-  const auto seed = a.get<std::uint64_t>("seed", cell.seed);
-  std::vector<Observation> all;
-  const auto append = [&](std::vector<Observation> found) {
-    std::move(found.begin(), found.end(), std::back_inserter(all));
-  };
-  std::size_t reached = 0;
-  std::optional<Steps> shown(std::in_place, "evaluating");
-  for (const int length : config.lengths) {
-    shown->at(fmt::format("evaluating at {} tokens, length {} of {}", length, ++reached,
-                          config.lengths.size()));
-    if (probes.empty())
-      append(mixed ? evaluate(mixed, task, config, length, seed, steps)
-                   : evaluate(model, task, config, length, seed, steps));
-    else
-      for (const ProbeConfig& p : probes) {
-        check(p, model.config(), length);
-        if (p.kind != ProbeKind::maps)
-          append(probe(model, task, config, p, length, seed, steps));
-        else
-          draw_maps(model, task, config, p, length, seed, steps, a.text("output"),
-                    fmt::format("{} on {}, {} tokens", encoding.substr(0, encoding.find('(')),
-                                task.text(), length));
-      }
-  }
-  shown.reset();
->>>>>>> hway
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
     return 0;

@@ -7,11 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-<<<<<<< HEAD
-#include "report/gnuplot.h"
-=======
 #include "cli/steps.h"
->>>>>>> hway
+#include "report/gnuplot.h"
 
 namespace pesuite::cli {
 
@@ -51,7 +48,6 @@ int report_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
   const fs::path run = find_run(a.text("run"), a.text("out"));
-<<<<<<< HEAD
   ReportOptions options;
   options.expect = a.texts("expect");
   if (const std::string formats = a.text("figures"); !formats.empty()) {
@@ -61,12 +57,9 @@ int report_verb(const std::vector<std::string>& words) {
         fail(Exit::usage, "--figures {}: '{}' is no format of pictures; there are {}", formats, f,
              join(picture_formats(), ", "));
   }
-  const ReportResult r = write_report(run, options);
-=======
   std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
-  const ReportResult r = write_report(run, a.texts("expect"));
+  const ReportResult r = write_report(run, options);
   steps.reset();
->>>>>>> hway
   for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
   if (a.flag("json")) {
     fmt::print("{}\n", r.verdicts.dump(1));
