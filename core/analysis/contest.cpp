@@ -8,6 +8,7 @@
 
 #include "analysis/places.h"
 #include "base/text.h"
+#include "model/protocol.h"
 
 namespace pesuite {
 
@@ -375,7 +376,7 @@ std::vector<Contest> contests(const TaskData& t) {
 
 std::string main_protocol(const TaskData& t) {
   for (const std::string& p : t.protocols)
-    if (!p.starts_with("non_overlapping")) return p;
+    if (same_targets(p)) return p;
   return t.protocols.empty() ? "" : t.protocols[0];
 }
 

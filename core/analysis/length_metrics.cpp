@@ -18,10 +18,6 @@ constexpr double worth_measuring = 0.005;  // nats that the optimum gains
 
 }  // namespace
 
-bool same_tokens(const std::string& protocol) {
-  return protocol.starts_with("last") || protocol.starts_with("sliding");
-}
-
 double above_chance(double accuracy, double chance) {
   return std::clamp((accuracy - chance) / (1 - chance), -0.1, 1.0);
 }

@@ -10,10 +10,6 @@
 
 namespace pesuite {
 
-// Protocols that score the same tokens at every length; elsewhere a loss that falls with length may
-// say no more than that fewer tokens stand at the start of a window.
-bool same_tokens(const std::string& protocol);
-
 // An accuracy on the scale where chance is 0 and all right is 1, cut at -0.1 and 1.
 double above_chance(double accuracy, double chance);
 
@@ -31,7 +27,8 @@ LengthCurve length_curve(const TaskData&, const CellData&, const std::string& pr
 
 // U = (nats(short) - nats(long)) / (optimum(short) - optimum(long)): 1 uses all that the longer
 // context offers, 0 nothing, below 0 is hurt by it. NaN where the optimum gains less than 0.005
-// nats, or nothing is known.
+// nats, or nothing is known. For protocols with the same targets at every length; elsewhere a loss
+// that falls may say no more than that fewer tokens stand at the start of a window.
 double context_use(const TaskData&, const CellData&, const std::string& protocol, int longer);
 // exp(nats(length) - nats(training length)).
 double extrapolation_ratio(const TaskData&, const CellData&, const std::string& protocol,

@@ -6,134 +6,116 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "model/fields.h"
 
 namespace pesuite {
 
 namespace {
 
-constexpr const char* norms[] = {"layernorm", "rmsnorm"};
-constexpr const char* activations[] = {"gelu", "swiglu"};
-constexpr const char* qk_norms[] = {"off", "before", "after"};
-constexpr const char* inits[] = {"normal", "fan_in"};
-
-template <class E, std::size_t N>
-E named(const Json& j, const char* const (&names)[N]) {
-  for (std::size_t i = 0; i < N; ++i)
-    if (j == names[i]) return static_cast<E>(i);
-  fail(Exit::data, "a stored configuration holds {}, which this pesuite does not know", j.dump());
+template <class E>
+E stored_name(const Json& j) {
+  const std::vector<std::string> names = value_names(E{});
+  const auto found = std::find(names.begin(), names.end(), j);
+  if (found == names.end())
+    fail(Exit::data, "a stored configuration holds {}, which this pesuite does not know", j.dump());
+  return static_cast<E>(found - names.begin());
 }
 
+// Walks of lists of fields, see model/fields.h.
+struct FieldWriter {
+  Json& json;
+
+  template <class T>
+  void operator()(const Field& f, const T& value) {
+    if constexpr (std::is_enum_v<T>)
+      json[f.name] = value_names(value)[static_cast<std::size_t>(value)];
+    else if (!f.optional || value != T{})
+      json[f.name] = value;
+  }
+  void either(const Field& f, bool value, const char* no, const char* yes) {
+    json[f.name] = value ? yes : no;
+  }
+  void pair(const Field& f, double a, double b) { json[f.name] = {a, b}; }
+  void constant(const Field& f, const char* text) { json[f.name] = text; }
+  template <class Body>
+  void group(const Field& f, bool there, Body body) {
+    if (!there) return;
+    Json table = Json::object();
+    FieldWriter inner{table};
+    body(inner);
+    json[f.name] = std::move(table);
+  }
+};
+
+struct FieldReader {
+  const Json& json;
+
+  bool lacks(const Field& f) const { return f.optional && !json.contains(f.name); }
+  template <class T>
+  void operator()(const Field& f, T& value) {
+    if (lacks(f)) return;
+    if constexpr (std::is_enum_v<T>)
+      value = stored_name<T>(json.at(f.name));
+    else
+      value = json.at(f.name).get<T>();
+  }
+  void either(const Field& f, bool& value, const char*, const char* yes) {
+    value = json.at(f.name) == yes;
+  }
+  void pair(const Field& f, double& a, double& b) {
+    a = json.at(f.name).at(0), b = json.at(f.name).at(1);
+  }
+  void constant(const Field&, const char*) {}
+  template <class Body>
+  void group(const Field& f, bool, Body body) {
+    if (lacks(f)) return;
+    FieldReader inner{json.at(f.name)};
+    body(inner);
+  }
+};
+
 Json to_json(const Schedule& s) {
-  return {{"kind", schedule_name(s.kind)},
-          {"warmup", s.warmup},
-          {"decay", s.decay},
-          {"floor", s.floor}};
+  Json j = Json::object();
+  walk_schedule(s, FieldWriter{j});
+  return j;
 }
 Schedule schedule_from_json(const Json& j) {
   Schedule s;
-  s.kind = schedule_kind(j.at("kind").get<std::string>());
-  s.warmup = j.at("warmup"), s.decay = j.at("decay"), s.floor = j.at("floor");
+  walk_schedule(s, FieldReader{j});
   return s;
 }
 
 }  // namespace
 
-Json to_json(const ModelConfig& c) {
-  Json j = {{"width", c.width},
-            {"layers", c.layers},
-            {"heads", c.heads},
-            {"kv_heads", c.groups()},
-            {"ff_width", c.ff_width},
-            {"norm", norms[static_cast<int>(c.norm)]},
-            {"norm_eps", c.norm_eps},
-            {"activation", activations[static_cast<int>(c.activation)]},
-            {"qk_norm", qk_norms[static_cast<int>(c.qk_norm)]},
-            {"tie_embedding", c.tied},
-            {"parallel_residual", c.parallel},
-            {"attention_bias", c.attention_bias},
-            {"mlp_bias", c.mlp_bias},
-            {"head_bias", c.head_bias},
-            {"dropout", c.dropout},
-            {"init", inits[static_cast<int>(c.init)]},
-            {"vocabulary", c.vocabulary},
-            {"classes", c.outputs()}};
-  if (c.positions > 0) j["positions"] = c.positions;
+Json to_json(const ModelConfig& given) {
+  ModelConfig c = given;  // with what its zeros stand for
+  c.kv_heads = c.groups(), c.classes = c.outputs();
+  Json j = Json::object();
+  walk_model(c, FieldWriter{j});
+  walk_alphabet(c, FieldWriter{j});
   return j;
 }
 
 ModelConfig model_from_json(const Json& j) {
   ModelConfig c;
-  c.width = j.at("width"), c.layers = j.at("layers"), c.heads = j.at("heads");
-  c.kv_heads = j.at("kv_heads"), c.ff_width = j.at("ff_width"), c.norm_eps = j.at("norm_eps");
-  c.norm = named<Norm>(j.at("norm"), norms);
-  c.activation = named<Activation>(j.at("activation"), activations);
-  c.qk_norm = named<QkNorm>(j.at("qk_norm"), qk_norms);
-  c.tied = j.at("tie_embedding"), c.parallel = j.at("parallel_residual");
-  c.attention_bias = j.at("attention_bias"), c.mlp_bias = j.at("mlp_bias");
-  c.head_bias = j.at("head_bias"), c.dropout = j.at("dropout");
-  c.init = named<Init>(j.at("init"), inits);
-  c.vocabulary = j.at("vocabulary"), c.classes = j.at("classes");
-  c.positions = j.value("positions", 0);
+  walk_model(c, FieldReader{j});
+  walk_alphabet(c, FieldReader{j});
   return c;
 }
 
-Json to_json(const TrainConfig& c) {
-  const OptimizerConfig& o = c.optimizer;
-  Json j = {{"train_len", c.length},
-            {"batch", c.batch},
-            {"micro_batch", c.pass_size()},
-            {"steps", c.steps},
-            {"optimizer",
-             {{"name", "adamw"},
-              {"lr", o.lr},
-              {"betas", {o.beta1, o.beta2}},
-              {"eps", o.eps},
-              {"weight_decay", o.weight_decay},
-              {"clip", o.clip}}},
-            {"schedule", to_json(c.schedule)},
-            {"dropout_steps", c.dropout_steps},
-            {"log_every", c.log_every},
-            {"eval_every", c.eval_every},
-            {"checkpoint_every", c.checkpoint_every},
-            {"validation_examples", c.validation_examples},
-            {"keep_periodic", c.keep_periodic},
-            {"keep_best", c.keep_best}};
-  if (c.lengths.kind != LengthKind::fixed)  // absent: so that cells of before keep their ids
-    j["lengths"] = {{"kind", length_kind_name(c.lengths.kind)},
-                    {"min", c.lengths.least},
-                    {"stride", c.lengths.stride},
-                    {"over", c.lengths.over},
-                    {"shorter", c.lengths.shorter},
-                    {"per", c.lengths.per_step ? "step" : "example"}};
-  if (c.lengths.fill > 0) j["fill"] = c.lengths.fill;
-  if (c.lengths.shots > 0) j["shots"] = c.lengths.shots;
+Json to_json(const TrainConfig& given) {
+  TrainConfig c = given;
+  c.micro_batch = c.pass_size();
+  Json j = Json::object();
+  walk_steps(c, FieldWriter{j});
+  walk_training(c, FieldWriter{j});
   return j;
 }
 
 TrainConfig train_from_json(const Json& j) {
   TrainConfig c;
-  c.length = j.at("train_len"), c.batch = j.at("batch"), c.micro_batch = j.at("micro_batch");
-  c.steps = j.at("steps");
-  const Json& o = j.at("optimizer");
-  c.optimizer.lr = o.at("lr");
-  c.optimizer.beta1 = o.at("betas").at(0), c.optimizer.beta2 = o.at("betas").at(1);
-  c.optimizer.eps = o.at("eps"), c.optimizer.weight_decay = o.at("weight_decay");
-  c.optimizer.clip = o.at("clip");
-  c.schedule = schedule_from_json(j.at("schedule"));
-  c.dropout_steps = j.at("dropout_steps"), c.log_every = j.at("log_every");
-  c.eval_every = j.at("eval_every"), c.checkpoint_every = j.at("checkpoint_every");
-  c.validation_examples = j.at("validation_examples");
-  c.keep_periodic = j.at("keep_periodic"), c.keep_best = j.at("keep_best");
-  if (j.contains("lengths")) {
-    const Json& l = j.at("lengths");
-    for (const LengthKind kind : {LengthKind::uniform, LengthKind::growing})
-      if (l.at("kind") == length_kind_name(kind)) c.lengths.kind = kind;
-    c.lengths.least = l.at("min"), c.lengths.stride = l.at("stride");
-    c.lengths.over = l.at("over"), c.lengths.shorter = l.at("shorter");
-    c.lengths.per_step = l.at("per") == "step";
-  }
-  c.lengths.fill = j.value("fill", 0);
-  c.lengths.shots = j.value("shots", 0);
+  walk_steps(c, FieldReader{j});
+  walk_training(c, FieldReader{j});
   return c;
 }
 
@@ -201,7 +183,7 @@ Json to_json(const SwitchConfig& s) {
   return {{"step", s.step},
           {"encoding", s.encoding},
           {"optimizer", s.reset_optimizer ? "reset" : "keep"},
-          {"qk_norm", qk_norms[static_cast<int>(s.qk_norm)]},
+          {"qk_norm", value_names(s.qk_norm)[static_cast<std::size_t>(s.qk_norm)]},
           {"train_len", s.length},
           {"batch", s.batch},
           {"micro_batch", s.micro_batch},
@@ -213,7 +195,7 @@ SwitchConfig switch_from_json(const Json& j) {
   SwitchConfig s;
   s.step = j.at("step"), s.encoding = j.at("encoding");
   s.reset_optimizer = j.at("optimizer") == "reset";
-  s.qk_norm = named<QkNorm>(j.at("qk_norm"), qk_norms);
+  s.qk_norm = stored_name<QkNorm>(j.at("qk_norm"));
   s.length = j.at("train_len"), s.batch = j.at("batch"), s.micro_batch = j.at("micro_batch");
   s.lr = j.at("lr"), s.schedule = schedule_from_json(j.at("schedule"));
   s.schedule_start = j.at("schedule_start");
@@ -381,6 +363,14 @@ int longest_trained(const CellConfig& c) {
   int longest = c.train.length;
   for (const SwitchConfig& s : c.switches) longest = std::max(longest, s.length);
   return longest;
+}
+EvalConfig eval_config_of(const CellConfig& c, EvalConfig asked) {
+  asked.train_length = c.train.length;
+  asked.longest_trained = longest_trained(c);
+  asked.fill_trained = c.train.lengths.fill;
+  asked.shots_trained = c.train.lengths.shots;
+  asked.pass_tokens = usual_pass_tokens(c.backend);
+  return asked;
 }
 double train_flops(const CellConfig& c) {
   double flops = 0;

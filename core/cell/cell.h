@@ -96,7 +96,9 @@ ModelConfig model_of(const CellConfig&);
 TrainConfig train_of(const CellConfig&);
 std::int64_t first_step(const CellConfig&);  // of its own: the last switch's, or 0
 int longest_trained(const CellConfig&);      // tokens
-double train_flops(const CellConfig&);       // of all its training, that of its trunks included
+// What is asked for, with what an evaluation has to know of the cell's training and backend.
+EvalConfig eval_config_of(const CellConfig&, EvalConfig asked = {});
+double train_flops(const CellConfig&);  // of all its training, that of its trunks included
 // The encodings of a sum or pattern, for the cell's model.
 Composition make_encoding(const Catalog&, const std::string& sum, const CellConfig&);
 

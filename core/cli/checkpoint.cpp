@@ -1,5 +1,7 @@
 #include "cli/checkpoint.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace pesuite::cli {
@@ -23,6 +25,8 @@ std::size_t part_of(const CellConfig& cell, const Catalog& catalog, const std::s
   return 0;
 }
 
+namespace {
+
 void check_alphabet(const Task& task, const CellConfig& cell) {
   const pes_task_created& t = task.info();
   const ModelConfig& m = cell.model;
@@ -36,6 +40,21 @@ void check_alphabet(const Task& task, const CellConfig& cell) {
     fail(Exit::usage,
          "task '{}' gives its tokens {} positions of its own, and the model was trained with {}",
          task.text(), t.positions, m.positions);
+}
+
+}  // namespace
+
+Task evaluated_task(const Catalog& catalog, const CellConfig& cell, const std::string& text,
+                    EvalConfig& config) {
+  const int longest = config.longest() + config.most(shots_axis) * cell.train.length;
+  Task task(catalog, parse_expression(text, "task"), cell.train.length,
+            std::max(cell.max_length, longest), reach(config));
+  if (!task.is_corpus()) config.protocols.clear();
+  if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
+    config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
+  check_alphabet(task, cell);
+  check(config, task);
+  return task;
 }
 
 }  // namespace pesuite::cli

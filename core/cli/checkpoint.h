@@ -14,7 +14,9 @@ std::filesystem::path find_checkpoint(const std::string& name);
 // Which of the tasks that a cell was trained on an expression names; 0: its own, or a stranger that
 // speaks its alphabet.
 std::size_t part_of(const CellConfig&, const Catalog&, const std::string& task);
-// Error (usage) when the cell's model has not the task's tokens and classes.
-void check_alphabet(const Task&, const CellConfig&);
+// A task that a cell's model is evaluated on. The configuration gets no more examples than a text
+// has, and no protocol where the task is a problem. Error (usage) where the model has not the
+// task's tokens and classes, or the task cannot be evaluated so.
+Task evaluated_task(const Catalog&, const CellConfig&, const std::string& text, EvalConfig&);
 
 }  // namespace pesuite::cli

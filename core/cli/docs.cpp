@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/schema.h"
 #include "cli/arguments.h"
 #include "cli/guide_topics.h"
 #include "plugin/card.h"
@@ -70,7 +71,8 @@ int docs_verb(const std::vector<std::string>& words) {
   Arguments a("docs ROOT [--check]",
               "Writes those parts of the documentation below ROOT, the repository, that are made "
               "from the libraries' descriptors:\nthe cards in docs/encodings, the lists of "
-              "encodings in docs/encodings.md and docs/README.md, and docs/guide.md.");
+              "encodings in docs/encodings.md and docs/README.md, and docs/guide.md;\nand those of "
+              "the schemas in core/schemas that follow from the program's lists of settings.");
   a.flags()("check", po::bool_switch(), "only say which files are not what the libraries say");
   a.positional("root");
   if (!a.parse(words)) return 0;
@@ -96,6 +98,12 @@ int docs_verb(const std::vector<std::string>& words) {
   fill(root / "docs" / "README.md", "encodings", index_of_encodings(catalog));
   const fs::path guide = root / "docs" / "guide.md";
   bring(guide, guide_page(catalog), fs::exists(guide) ? read_file(guide) : "");
+  for (const std::string& name : made_schemas()) {
+    const fs::path file = root / "core" / "schemas" / name;
+    const std::string was = read_file(file);
+    const Json had = Json::parse(was), made = made_schema(name, had);
+    bring(file, made == had ? was : schema_text(made), was);
+  }
   if (a.flag("check") && stale > 0)
     fail(Exit::data, "{} differ from the libraries; 'pesuite docs {}' writes them",
          counted(static_cast<std::size_t>(stale), "file"), a.text("root"));

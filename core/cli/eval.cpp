@@ -13,6 +13,7 @@
 #include "cli/checkpoint.h"
 #include "cli/steps.h"
 #include "report/figures/attention.h"
+#include "report/gnuplot.h"
 #include "run/run.h"
 
 namespace pesuite::cli {
@@ -99,8 +100,6 @@ void print_table(const std::vector<Observation>& all) {
   fmt::print("{}", plain_table(rows));
 }
 
-}  // namespace
-
 std::vector<int> whole_numbers(const Arguments& a, const char* flag) {
   std::vector<int> out;
   for (const std::string& text :
@@ -157,20 +156,19 @@ void draw_maps(Model& model, const Task& task, const EvalConfig& config, const P
   const fs::path file = folder / (name + ".safetensors");
   write_maps(file, model, task, config, p, length, seed, steps, {});
   fmt::print(stderr, "wrote {}\n", file.string());
-  const Drawn drawn = draw({attention_figure(file, name, title)}, folder, plots_folder());
+  const Figure figure = attention_figure(file, name, title);
+  const Drawn drawn = draw({&figure}, folder, plots_folder());
   for (const fs::path& f : drawn.files) fmt::print(stderr, "wrote {}\n", f.string());
   for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", note);
 }
 
-int eval_verb(const std::vector<std::string>& words) {
-  Arguments a("eval CHECKPOINT [flags]",
-              "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
+void add_flags_of_eval(Arguments& a) {
   a.flags()("checkpoint", po::value<std::string>(), "the same as the positional argument")(
       "lengths", po::value<std::string>(),
       "tokens or multiples of the training length, e.g. 256,512,4x (default: 1x,2x,4x,8x)")(
       "max-length", po::value<int>(), "double from the training length up to this")(
       "protocol", po::value<std::vector<std::string>>()->composing(),
-      "of corpora: non_overlapping, sliding(64), last(64)")(
+      ("of corpora: " + protocol_examples()).c_str())(
       "encoding", po::value<std::string>(),
       "encodings to swap in, e.g. 'NAME(option=5) + OTHER' (default: those that trained)")(
       "task", po::value<std::string>(),
@@ -192,81 +190,124 @@ int eval_verb(const std::vector<std::string>& words) {
       "of probe maps: folder of the files")("json", po::bool_switch(),
                                             "observations as JSON lines");
   a.positional("model");
+}
+
+EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
+  EvalConfig c;
+  c.lengths = lengths_of(a, cell.train.length);
+  c.examples = a.count("examples", 1);
+  if (const int shots = a.count("few-shot"); shots > 0)
+    c.axes.push_back({shots_axis, {static_cast<double>(shots)}});
+  for (const std::string& p :
+       a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{Protocol{}.text()})
+    c.protocols.push_back(parse_protocol(p));
+  return eval_config_of(cell, c);
+}
+
+// A checkpoint, and all that it takes to look at it.
+class Subject {
+ public:
+  explicit Subject(const Arguments& a)
+      : catalog_(catalog_of(a)),
+        file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
+        cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
+        config_(asked_of(a, cell_)),
+        task_(evaluated_task(catalog_, cell_, a.text("task", cell_.task), config_)),
+        encoding_(encoding_for(a, catalog_, cell_)),
+        seed_(a.get<std::uint64_t>("seed", cell_.seed)),
+        backend_(
+            open_backend(cell_.backend, {.threads = a.threads() > 0 ? a.threads() : default_jobs(1),
+                                         .precision = cell_.precision})),
+        // tables are as long as they were trained
+        model_(*backend_, model_of(cell_), make_encoding(catalog_, encoding_, cell_), cell_.seed),
+        part_(part_of(cell_, catalog_, a.text("task", cell_.task))),
+        steps_(load_weights(file_, model_)) {}
+
+  const CellConfig& cell() const { return cell_; }
+  bool is_mixed_in() const { return part_ > 0; }
+  std::string heading() const {
+    return fmt::format("{} on {}, trained at {} tokens", encoding_, task_.text(),
+                       cell_.train.length);
+  }
+
+  std::vector<Observation> evaluated() {
+    const Scorer mixed = is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, model_) : Scorer{};
+    std::vector<Observation> all;
+    Steps steps("evaluating");
+    for (const int length : config_.lengths) {
+      steps.at(reached(length));
+      append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, steps_)
+                        : evaluate(model_, task_, config_, length, seed_, steps_));
+    }
+    return all;
+  }
+
+  // Files of maps come to lie in `folder`.
+  std::vector<Observation> probed(const std::vector<ProbeConfig>& probes, const fs::path& folder) {
+    std::vector<Observation> all;
+    Steps steps("looking");
+    for (const int length : config_.lengths)
+      for (const ProbeConfig& p : probes) {
+        steps.at(reached(length));
+        check(p, model_.config(), length);
+        if (p.kind != ProbeKind::maps)
+          append(all, probe(model_, task_, config_, p, length, seed_, steps_));
+        else
+          draw_maps(model_, task_, config_, p, length, seed_, steps_, folder,
+                    fmt::format("{} on {}, {} tokens", encoding_.substr(0, encoding_.find('(')),
+                                task_.text(), length));
+      }
+    return all;
+  }
+
+ private:
+  static void append(std::vector<Observation>& all, std::vector<Observation> found) {
+    std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  // "evaluating at 128 tokens, length 2 of 4"
+  std::string reached(int length) const {
+    const auto at = std::find(config_.lengths.begin(), config_.lengths.end(), length);
+    return fmt::format("evaluating at {} tokens, length {} of {}", length,
+                       at - config_.lengths.begin() + 1, config_.lengths.size());
+  }
+
+  Catalog catalog_;
+  fs::path file_;
+  CellConfig cell_;
+  EvalConfig config_;
+  Task task_;
+  std::string encoding_;
+  std::uint64_t seed_;
+  std::unique_ptr<Backend> backend_;
+  Model model_;
+  std::size_t part_;
+  std::int64_t steps_;
+};
+
+}  // namespace
+
+int eval_verb(const std::vector<std::string>& words) {
+  Arguments a("eval CHECKPOINT [flags]",
+              "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
+  add_flags_of_eval(a);
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");
-  const fs::path file =
-      find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"));
-  const CellConfig cell = cell_from_json(Json::parse(checkpoint_identity(file)));
-
-  EvalConfig config;
-  config.train_length = cell.train.length;
-  config.longest_trained = longest_trained(cell);
-  config.fill_trained = cell.train.lengths.fill;
-  config.shots_trained = cell.train.lengths.shots;
-  config.pass_tokens = usual_pass_tokens(cell.backend);
-  config.lengths = lengths_of(a, cell.train.length);
-  config.examples = a.count("examples", 1);
-  const int shots = a.count("few-shot");
-  if (shots > 0) config.axes.push_back({shots_axis, {static_cast<double>(shots)}});
-  const int longest = std::max(cell.max_length, config.lengths.back() + shots * cell.train.length);
-  const Catalog catalog = catalog_of(a);
-  for (const std::string& p :
-       a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{"non_overlapping"})
-    config.protocols.push_back(parse_protocol(p));
-  const Task task(catalog, parse_expression(a.text("task", cell.task), "task"), cell.train.length,
-                  longest, reach(config));
-  if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
-    config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
-  const std::size_t part = part_of(cell, catalog, a.text("task", cell.task));
-  check_alphabet(task, cell);
-  check(config, task);
-  const std::vector<ProbeConfig> probes = probes_of(a, cell.train.length);
-  if (!probes.empty() && part > 0)
+  Subject subject(a);
+  const std::vector<ProbeConfig> probes = probes_of(a, subject.cell().train.length);
+  if (!probes.empty() && subject.is_mixed_in())
     fail(Exit::usage, "--probe looks at the cell's own task, '{}', not at one that is mixed in",
-         cell.task);
-
-  const int threads = a.threads() > 0 ? a.threads() : default_jobs(1);
-  const auto backend =
-      open_backend(cell.backend, {.threads = threads, .precision = cell.precision});
-  const std::string encoding = encoding_for(a, catalog, cell);
-  // tables are as long as they were trained
-  Model model(*backend, model_of(cell), make_encoding(catalog, encoding, cell), cell.seed);
-  const std::int64_t steps = load_weights(file, model);
-  const Scorer mixed = part > 0 ? scorer_of_part(cell, catalog, part, model) : Scorer{};
-  const auto seed = a.get<std::uint64_t>("seed", cell.seed);
-  std::vector<Observation> all;
-  const auto append = [&](std::vector<Observation> found) {
-    std::move(found.begin(), found.end(), std::back_inserter(all));
-  };
-  std::size_t reached = 0;
-  std::optional<Steps> shown(std::in_place, "evaluating");
-  for (const int length : config.lengths) {
-    shown->at(fmt::format("evaluating at {} tokens, length {} of {}", length, ++reached,
-                          config.lengths.size()));
-    if (probes.empty())
-      append(mixed ? evaluate(mixed, task, config, length, seed, steps)
-                   : evaluate(model, task, config, length, seed, steps));
-    else
-      for (const ProbeConfig& p : probes) {
-        check(p, model.config(), length);
-        if (p.kind != ProbeKind::maps)
-          append(probe(model, task, config, p, length, seed, steps));
-        else
-          draw_maps(model, task, config, p, length, seed, steps, a.text("output"),
-                    fmt::format("{} on {}, {} tokens", encoding.substr(0, encoding.find('(')),
-                                task.text(), length));
-      }
-  }
-  shown.reset();
+         subject.cell().task);
+  const std::vector<Observation> all =
+      probes.empty() ? subject.evaluated() : subject.probed(probes, a.text("output"));
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
-  } else if (!probes.empty()) {
-    fmt::print("{} on {}, trained at {} tokens\n\n", encoding, task.text(), cell.train.length);
-    if (!all.empty()) print_probes(all);
-  } else {
-    fmt::print("{} on {}, trained at {} tokens\n\n", encoding, task.text(), cell.train.length);
-    print_table(all);
+    return 0;
   }
+  fmt::print("{}\n\n", subject.heading());
+  if (probes.empty())
+    print_table(all);
+  else if (!all.empty())
+    print_probes(all);
   return 0;
 }
 

@@ -188,7 +188,7 @@ int run_verb(const std::vector<std::string>& words) {
     const ReportResult report = write_report(r.folder);
     if (!quiet) {
       fmt::print(stderr, "\n");
-      fmt::print("{}\n{}", report.headline, report.findings);
+      fmt::print("{}", report.screen);
       std::fflush(stdout);
     }
   }

@@ -23,8 +23,8 @@ void add_flags(Arguments& a) {
       "length", po::value<int>(), "tokens to search for (default: 4x of the training length)")(
       "examples", po::value<int>()->default_value(16), "documents, or examples, of the search set")(
       "protocol", po::value<std::string>()->default_value("non_overlapping"),
-      "of corpora: non_overlapping, sliding(64), last(64)")("task", po::value<std::string>(),
-                                                            "another task of the same alphabet")(
+      ("of corpora: " + protocol_examples()).c_str())("task", po::value<std::string>(),
+                                                      "another task of the same alphabet")(
       "out", po::value<std::string>(), "file to write (default: ENCODING.txt)")(
       "iterations", po::value<int>()->default_value(40), "rounds of mutation and crossover")(
       "population", po::value<int>()->default_value(64), "lists at first")(
@@ -46,21 +46,15 @@ class Bench {
         cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
         catalog_(catalog) {
     length_ = a.count("length", 1, 4 * cell_.train.length);
-    config_.train_length = cell_.train.length;
-    config_.pass_tokens = usual_pass_tokens(cell_.backend);
     config_.lengths = {length_};
     config_.examples = a.count("examples", 1);
     config_.split = PES_SPLIT_VALIDATION;
     config_.protocols = {parse_protocol(a.text("protocol"))};
-    task_.emplace(catalog, parse_expression(a.text("task", cell_.task), "task"), cell_.train.length,
-                  std::max(length_, cell_.max_length), reach(config_));
-    if (const std::int64_t n = task_->info().documents[config_.split]; n > 0)
-      config_.examples = static_cast<int>(std::min<std::int64_t>(config_.examples, n));
-    check_alphabet(*task_, cell_);
+    config_ = eval_config_of(cell_, config_);
+    task_.emplace(evaluated_task(catalog, cell_, a.text("task", cell_.task), config_));
     if (part_of(cell_, catalog, a.text("task", cell_.task)) > 0)
       fail(Exit::usage, "--task '{}' was mixed into the training; search on the cell's own, '{}'",
            task_->text(), cell_.task);
-    check(config_, *task_);
     const int threads = a.threads() > 0 ? a.threads() : default_jobs(1);
     backend_ = open_backend(cell_.backend, {.threads = threads, .precision = cell_.precision});
   }

@@ -89,9 +89,9 @@ TrainSettings training(const Arguments& a, const Preset& p) {
     fail(Exit::usage, "--lr {}: wants a number above 0", t.optimizer.lr);
   t.optimizer.weight_decay = 0.1;
   t.batch = a.count("batch-size", 1);
-  t.schedule = study ? ScheduleKind::wsd : ScheduleKind::constant;
-  t.warmup = study ? Extent{Extent::Unit::share, 0.03} : Extent{Extent::Unit::steps, 0};
-  t.floor = 0;
+  t.schedule.kind = study ? ScheduleKind::wsd : ScheduleKind::constant;
+  t.schedule.warmup = study ? Extent{Extent::Unit::share, 0.03} : Extent{Extent::Unit::steps, 0};
+  t.schedule.floor = 0;
   if (a.has("tokens") && a.has("max-steps"))
     fail(Exit::usage, "--tokens and --max-steps both set the budget; give one of them");
   if (a.has("tokens")) {
@@ -174,7 +174,7 @@ int train_verb(const std::vector<std::string>& words) {
     fail(Exit::usage, "--output-dir {}: this is a file; give a folder", o.out.string());
   Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
   o.cell = plan.cells.at(0).config;
-  if (task.train.schedule == ScheduleKind::wsd) {  // of the presets with token budgets
+  if (task.train.schedule.kind == ScheduleKind::wsd) {  // of the presets with token budgets
     const auto limit = [](Schedule& s) { s.warmup = std::min<std::int64_t>(2000, s.warmup); };
     limit(o.cell.train.schedule);
     for (SwitchConfig& s : o.cell.switches)

@@ -8,27 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "base/interval.h"
 #include "model/model.h"
 #include "model/observation.h"
+#include "model/protocol.h"
 #include "model/task.h"
 
 namespace pesuite {
-
-// How a window of `length` tokens meets a document (a corpus is evaluated on documents that are
-// the same at every length):
-//   non_overlapping  the document's first `longest` tokens are cut into windows; every target
-//                    counts. Targets at the start of a window have little context.
-//   sliding(S)       windows end S apart; the last S targets of each count. The targets are those
-//                    behind token `longest`, the same at every length, each with at least
-//                    length - S tokens of context.
-//   last(K)          one window, whose last K targets count: the K behind token `longest`.
-struct Protocol {
-  enum class Kind { non_overlapping, sliding, last } kind = Kind::non_overlapping;
-  int targets = 0;  // S or K
-  std::string text() const;
-};
-Protocol parse_protocol(std::string_view text);  // Error (usage)
 
 struct EvalAxis {
   std::string name;
@@ -46,7 +31,7 @@ inline bool is_before(const std::string& axis) {
 
 struct EvalConfig {
   std::vector<int> lengths;         // tokens
-  std::vector<Protocol> protocols;  // of corpora
+  std::vector<Protocol> protocols;  // of corpora, and of these alone
   int examples = 64;                // documents, or examples at each length and axis value
   std::vector<EvalAxis> axes;       // problems: the grid; axes not named are drawn
   int train_length = 0;
@@ -54,6 +39,8 @@ struct EvalConfig {
   int fill_trained = 0;     // most FILL tokens before an example of training
   int shots_trained = 0;    // most solved examples before one
   bool trained_on(int length) const { return length <= std::max(train_length, longest_trained); }
+  int longest() const;  // of the lengths
+  WindowLengths window_lengths() const { return {longest(), train_length}; }
   // Most FILL tokens, or solved examples, that are asked for.
   int most(const char* axis) const;
   pes_split split = PES_SPLIT_TEST;
@@ -64,8 +51,8 @@ struct EvalConfig {
 void check(const EvalConfig&, const Task&);
 // Tokens of a document that a corpus's windows reach.
 int reach(const EvalConfig&);
-// Tokens that an evaluation reads, for plans.
-double tokens_read(const EvalConfig&, const Task&, int length);
+// Tokens that an evaluation reads at a length.
+double tokens_read(const EvalConfig&, int length);
 
 // Whoever answers a batch as Model::score does: one that knows the right answers, for example.
 using Scorer = std::function<Scores(const Batch&, const StepInfo&)>;

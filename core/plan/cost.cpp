@@ -34,30 +34,7 @@ void estimate_cost(PlannedCell& c, double rate) {
   const std::int64_t first = first_step(c.config), last = last_step(c);
   c.train_flops = !c.trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
   for (const CellEval& e : c.evals) {
-    // as tokens_read(), for which no task is at hand: a window a document for each longest length
-    int longest = 0;
-    for (const int l : e.config.lengths) longest = std::max(longest, l);
-    double tokens = static_cast<double>(e.config.examples) * e.length;
-    if (!e.config.protocols.empty()) {
-      tokens = 0;
-      for (const Protocol& p : e.config.protocols)
-        tokens +=
-            static_cast<double>(e.config.examples) *
-            (p.kind == Protocol::Kind::non_overlapping ? longest
-             : p.kind == Protocol::Kind::last
-                 ? e.length
-                 : std::max(1, e.config.train_length / p.targets) * static_cast<double>(e.length));
-    }
-    for (const EvalAxis& a : e.config.axes) {
-      if (is_before(a.name)) {  // of every point, its own number of tokens beside the length
-        const double each = a.name == fill_axis ? 1.0 : std::min(e.length, t.length);
-        double all = 0;
-        for (const double value : a.values) all += 1 + value * each / e.length;
-        tokens *= all;
-      } else {
-        tokens *= static_cast<double>(a.values.size());
-      }
-    }
+    double tokens = tokens_read(e.config, e.length);
     if (e.probe) tokens *= passes_of(*e.probe);
     c.eval_flops += tokens * forward_flops(m, e.length);
   }

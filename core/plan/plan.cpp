@@ -16,7 +16,7 @@ namespace pesuite {
 
 namespace {
 
-constexpr double probe_seconds = 120;  // a task may have to read a corpus
+constexpr double question_seconds = 120;  // a task may have to read a corpus
 
 // Identity of a plugin: its definition, the library that has it, and the bytes of that library.
 template <class D>
@@ -37,7 +37,7 @@ struct Crashed : std::runtime_error {
 };
 
 Json ask(const std::function<Json()>& question) {
-  const Isolated r = run_isolated([&] { return question().dump(); }, probe_seconds);
+  const Isolated r = run_isolated([&] { return question().dump(); }, question_seconds);
   switch (r.end) {
     case Isolated::End::returned: return Json::parse(r.text);
     case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);
@@ -68,7 +68,7 @@ class Planner {
     check_filters();
     device_ = choose_backend(suite_.backend, suite_.precision);  // refused now, not by every cell
     if (!device_.note.empty()) plan.notes.push_back(device_.note);
-    std::map<std::string, Place> places;  // of cells, by id
+    std::map<std::string, Ids> planned;  // by the cell's id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)
         for (const SuiteEncoding& e : suite_.encodings)
@@ -77,7 +77,7 @@ class Planner {
             c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
             if (!wanted(c.coordinates())) continue;
             if (!fill(c, e, t, m, plan)) continue;
-            const auto [twin, is_new] = places.emplace(c.id, Place{e.id, t.id, m.id});
+            const auto [twin, is_new] = planned.emplace(c.id, Ids{e.id, t.id, m.id});
             if (is_new)
               plan.cells.push_back(std::move(c));
             else
@@ -118,10 +118,10 @@ class Planner {
            std::all_of(s.only.begin(), s.only.end(), matches);
   }
 
-  struct Place {
+  struct Ids {  // in the suite
     std::string encoding, task, model;
   };
-  void refuse_twin(const Place& first, const SuiteEncoding& e, const SuiteTask& t,
+  void refuse_twin(const Ids& first, const SuiteEncoding& e, const SuiteTask& t,
                    const SuiteModel& m) {
     const auto refuse = [&](const char* kind, const std::string& where, const std::string& one,
                             const std::string& other) {
@@ -234,13 +234,13 @@ class Planner {
           if (!note.empty()) facts["note"] = note;
       }
       facts.update(ask([&]() -> Json {
-        return {{"parameters", probe(x, sums, shape_of(m, train_length, max_length))}};
+        return {{"parameters", rehearse_all(x, sums, shape_of(m, train_length, max_length))}};
       }));
     });
   }
   // Creates all encodings of an expression; returns the parameters of those that train last.
-  std::int64_t probe(const EncodingExpression& x, const std::vector<const Sum*>& sums,
-                     const ModelShape& shape) const {
+  std::int64_t rehearse_all(const EncodingExpression& x, const std::vector<const Sum*>& sums,
+                            const ModelShape& shape) const {
     std::vector<Encoding::ParameterSpec> trained;
     for (const Sum* sum : sums) {
       Composition encoding(catalog_, *sum, shape);
@@ -287,73 +287,114 @@ class Planner {
     }
   }
 
+  struct Lengths {  // tokens
+    int train = 0, longest = 0, reached = 0;
+  };
+  // What is asked of a task: its evaluations with their lengths, and how long sequences get.
+  struct Asked {
+    Lengths lengths;
+    std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
+  };
+
+  // False, and a problem of the suite, where the cell cannot be.
   bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m,
             Plan& plan) {
-    const int train_length = t.train_length > 0 ? t.train_length : m.train_length;
+    const auto asked = asked_of(t, t.train_length > 0 ? t.train_length : m.train_length);
+    if (!asked) return false;
+    const Lengths& lengths = asked->lengths;
+    const Json& task = task_facts(t, lengths.train, lengths.longest, lengths.reached);
+    if (task.is_null()) return false;
+    c.config.model = model_for(task, m.config);
+    const bool crashed = task.contains("crashed");
+    if (!crashed && !mix(c.config, t, lengths, c.config.model)) return false;
+    const Json& encoding = encoding_facts(e, c.config.model, lengths.train, lengths.longest);
+    if (encoding.is_null()) return false;
+    note(plan, t.id, task.value("note", std::string()));
+    note(plan, e.id, encoding.value("note", std::string()));
+    c.reach = lengths.reached;
+    c.config.max_length = lengths.longest;
+    identify(c, e, task, encoding);
+    if (!set_training(c, e, t, task, encoding, lengths.train, plan)) return false;
+    if (!crashed && !add_evals(c, *asked, t, task, plan)) return false;
+    c.id = cell_id(c.config);
+    c.training = cell_id(training_of(c.config));
+    c.series = series_id(c.config);
+    return true;
+  }
+
+  void note(Plan& plan, const std::string& id, const std::string& sentence) {
+    if (!sentence.empty() && noted_.insert(id + sentence).second)
+      plan.notes.push_back(fmt::format("{}: {}", id, sentence));
+  }
+
+  std::optional<Asked> asked_of(const SuiteTask& t, int train_length) {
+    Asked a;
     // of all encodings, so that those that train alike have the same trunk
-    int max_length =
-            longest_trained(train_length) * (1 + t.train.lengths.shots) + t.train.lengths.fill,
-        reached = 0;
-    std::vector<std::pair<const EvalSettings*, std::vector<int>>> evals;
+    a.lengths = {train_length,
+                 longest_trained(train_length) * (1 + t.train.lengths.shots) + t.train.lengths.fill,
+                 0};
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
       const char* key = "lengths";
       try {
-        evals.emplace_back(&s, in_tokens(s.lengths, train_length));
+        a.evals.emplace_back(&s, in_tokens(s.lengths, train_length));
         key = "axes";
-        for (const int l : evals.back().second)
-          max_length = std::max(max_length, l + fills(s, train_length).back() +
-                                                shots(s).back() * std::min(l, train_length));
+        for (const int l : a.evals.back().second)
+          a.lengths.longest =
+              std::max(a.lengths.longest, l + fills(s, train_length).back() +
+                                              shots(s).back() * std::min(l, train_length));
       } catch (const Error& error) {
         const std::string what = error.what();
         problems_.add(s.where.at(key), key == std::string_view("axes") ? what : "'lengths' " + what,
                       error.code());
-        return false;
+        return {};
       }
       EvalConfig windows;
-      windows.lengths = evals.back().second, windows.protocols = s.protocols,
+      windows.lengths = a.evals.back().second, windows.protocols = s.protocols,
       windows.train_length = train_length;
-      reached = std::max(reached, reach(windows));
+      a.lengths.reached = std::max(a.lengths.reached, reach(windows));
     }
-    const Json& task = task_facts(t, train_length, max_length, reached);
-    if (task.is_null()) return false;
-    ModelConfig model = m.config;
+    return a;
+  }
+
+  static ModelConfig model_for(const Json& task, ModelConfig model) {
     model.vocabulary = task.at("inputs");
     model.classes = task.at("outputs");
     model.positions = task.value("positions", 0);
-    const bool lm = task.at("head").get<int>() == PES_LM;
-    if (!lm) model.tied = false;  // classes are no tokens
-    if (!task.contains("crashed") && !mix(c.config, t, {train_length, max_length, reached}, model))
-      return false;
-    const Json& encoding = encoding_facts(e, model, train_length, max_length);
-    if (encoding.is_null()) return false;
-    for (const auto& [id, facts] : {std::pair{&t.id, &task}, std::pair{&e.id, &encoding}})
-      if (const std::string note = facts->value("note", std::string());
-          !note.empty() && noted_.insert(*id + note).second)
-        plan.notes.push_back(fmt::format("{}: {}", *id, note));
+    if (task.at("head").get<int>() != PES_LM) model.tied = false;  // classes are no tokens
+    return model;
+  }
 
+  // What the cell is about, by what plugins said.
+  void identify(PlannedCell& c, const SuiteEncoding& e, const Json& task, const Json& encoding) {
     CellConfig& config = c.config;
     c.expression = encoding.value("text", e.expression);
     c.encoding_text = encoding.value("written", e.expression);
-    c.reach = reached;
+    c.family = task.at("family");
     config.encoding = encoding.value("first", e.expression);
     config.evaluation = encoding.value("evaluation", std::string());
     config.encoding_identity =
         encoding.at("identity").get<std::map<std::string, std::map<std::string, std::string>>>();
-    c.family = task.at("family");
     config.task = task.at("text");
     config.task_identity = identity_of_task(task);
-    config.max_length = max_length;
-    config.model = model;
-    config.train = t.train.resolve(train_length, forward_flops(model, train_length));
+    config.seed = c.seed;
+    config.backend = device_.backend;
+    config.precision = device_.precision;
+  }
+
+  bool set_training(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const Json& task,
+                    const Json& encoding, int train_length, Plan& plan) {
+    CellConfig& config = c.config;
+    config.train = t.train.resolve(train_length, forward_flops(config.model, train_length));
     config.train.pass_tokens = usual_pass_tokens(device_.backend);
-    if (const auto chosen = suite_.rates.find({e.id, t.id, m.id}); chosen != suite_.rates.end())
+    if (const auto chosen = suite_.rates.find({c.encoding, c.task, c.model});
+        chosen != suite_.rates.end())
       config.train.optimizer.lr = chosen->second;
     config.train.validation_examples =
         available(config.train.validation_examples, task, PES_SPLIT_VALIDATION, t.id, plan);
     try {
       config.switches =
-          resolve_switches(parse_encoding(e.expression), t.train, config.train, model);
+          resolve_switches(parse_encoding(e.expression), t.train, config.train, config.model);
       for (std::size_t i = 0; i < config.switches.size(); ++i)
         config.switches[i].encoding = encoding.at("switches").at(i);
     } catch (const Error& error) {
@@ -361,41 +402,31 @@ class Planner {
         problems_.add(e.where, error.what(), error.code());
       return false;
     }
-    config.seed = c.seed;
-    config.backend = device_.backend;
-    config.precision = device_.precision;
-    c.parameters = static_cast<double>(parameter_count(model_of(config))) +
-                   encoding.at("parameters").get<double>();
     c.encoding_parameters = encoding.at("parameters").get<double>();
-    for (const auto& [settings, lengths] : evals) {
-      if (task.contains("crashed")) break;
+    c.parameters = static_cast<double>(parameter_count(model_of(config))) + c.encoding_parameters;
+    return true;
+  }
+
+  bool add_evals(PlannedCell& c, const Asked& asked, const SuiteTask& t, const Json& task,
+                 Plan& plan) {
+    for (const auto& [settings, lengths] : asked.evals) {
       const char* key = "axes";
       try {
-        EvalConfig ec = eval_config(*settings, lengths, train_length, task);
+        EvalConfig ec = eval_config(*settings, lengths, asked.lengths.train, task);
         ec.examples = available(ec.examples, task, ec.split, t.id, plan);
         key = "lengths";
-        check_documents(ec, task, t, reached);
+        check_documents(ec, task, t, c.reach);
         if (settings->probes.empty())
-          for (const int l : lengths) c.evals.push_back({l, reached, ec, {}});
-        const auto note = [&](const std::string& sentence) {
-          if (noted_.insert(t.id + sentence).second)
-            plan.notes.push_back(fmt::format("{}: {}", t.id, sentence));
-        };
-        if (ec.most(fill_axis) > 0 && t.train.lengths.fill == 0)
-          note(
-              "evaluation puts FILL before examples, which training never shows; 'train.fill = 4' "
-              "shows a little of it");
-        if (ec.most(shots_axis) > 0 && t.train.lengths.shots == 0)
-          note(
-              "evaluation puts solved examples before examples, which training never does; "
-              "'train.shots = 3' does");
+          for (const int l : lengths) c.evals.push_back({l, c.reach, ec, {}});
+        key = "axes";
+        note_what_comes_before(ec, t, plan);
         if ((ec.most(fill_axis) > 0 || ec.most(shots_axis) > 0) && !settings->probes.empty())
           fail(Exit::usage,
                "probes look at examples with nothing before them: 'axes' of the same entry names "
                "'{}'",
                ec.most(fill_axis) > 0 ? fill_axis : shots_axis);
         key = "probes";
-        add_probes(c, *settings, lengths, {0, reached, ec, {}});
+        add_probes(c, *settings, lengths, {0, c.reach, ec, {}});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what(), error.code());
         return false;
@@ -404,15 +435,19 @@ class Planner {
     // two [[eval]] entries that ask the same are one
     std::set<std::string> parts;
     std::erase_if(c.evals, [&](const CellEval& x) { return !parts.insert(part_id(x)).second; });
-    c.id = cell_id(config);
-    c.training = cell_id(training_of(config));
-    c.series = series_id(config);
     return true;
   }
+  void note_what_comes_before(const EvalConfig& ec, const SuiteTask& t, Plan& plan) {
+    if (ec.most(fill_axis) > 0 && t.train.lengths.fill == 0)
+      note(plan, t.id,
+           "evaluation puts FILL before examples, which training never shows; 'train.fill = 4' "
+           "shows a little of it");
+    if (ec.most(shots_axis) > 0 && t.train.lengths.shots == 0)
+      note(plan, t.id,
+           "evaluation puts solved examples before examples, which training never does; "
+           "'train.shots = 3' does");
+  }
 
-  struct Lengths {
-    int train, longest, reached;
-  };
   // What training reads beside the cell's task at its one length: which tasks, the alphabet of all
   // of them, and whether each has examples of every length.
   bool mix(CellConfig& config, const SuiteTask& t, const Lengths& lengths, ModelConfig& model) {

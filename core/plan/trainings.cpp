@@ -54,8 +54,9 @@ std::vector<SwitchConfig> resolve_switches(const EncodingExpression& x,
       now.schedule.warmup = s.warmup ? in_steps(*s.warmup) : 0;
       if (now.schedule.warmup > left)
         refuse(fmt::format(" warms up for {} steps, and {} are left", now.schedule.warmup, left));
-      now.schedule.decay =
-          now.schedule.kind == ScheduleKind::wsd ? std::min(left, in_steps(settings.decay)) : 0;
+      now.schedule.decay = now.schedule.kind == ScheduleKind::wsd
+                               ? std::min(left, in_steps(settings.schedule.decay))
+                               : 0;
       now.schedule_start = now.step;
     }
     out.push_back(now);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "run/stage.h"
 
 namespace pesuite {
 
@@ -71,45 +72,36 @@ class Session {
               o.cell.max_length),
         backend_(open_backend(
             o.cell.backend,
-            {.threads = o.threads, .precision = o.cell.precision, .device = group.device()})) {
+            {.threads = o.threads, .precision = o.cell.precision, .device = group.device()})),
+        stage_(catalog_, *backend_, task_, o.cell, group) {
     stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
     while (!stages_.front().switches.empty())
       stages_.insert(stages_.begin(), trunk_of(stages_.front()));
+    stage_.watch.stop = &stop;
+    stage_.watch.log = [&](const std::string& line) { log(line); };
+    stage_.watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };
     group_.wait();  // all have seen the same folder before one of them writes into it
   }
 
-  int go() {
+  // Returns the program's exit code.
+  int train() {
     open_log();
-    TrainState state;
-    std::size_t stage = 0;
-    const fs::path latest = file("latest");
-    if (fs::exists(latest)) {
-      const std::string identity = checkpoint_identity(latest);
-      while (stage + 1 < stages_.size() && cell_identity(stages_[stage]) != identity) ++stage;
-      begin(stages_[stage]);
-      load_checkpoint(latest, *model_, state, cell_identity(stages_[stage]));
-      if (state.step == o_.cell.train.steps) {
-        log(fmt::format("{} is trained already ({} steps); nothing to do", folder_.string(),
-                        state.step));
-        return 0;
-      }
-      log(fmt::format("Resuming from step {}", state.step));
-    } else {
-      begin(stages_[0]);
-    }
+    if (!take_up()) return 0;
     write_config();
+    const TrainState& state = stage_.state;
     logged_ = state.observations.size();
-    log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}", model_->count(),
-                    model_->encoding_count(), backend_->description()));
+    log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}",
+                    stage_.model().count(), stage_.model().encoding_count(),
+                    backend_->description()));
     if (task_.info().note != nullptr) log(task_.info().note);
-    TrainOutcome outcome = train_stage(stage, state);
+    TrainOutcome outcome = train_stage();
     while (outcome == TrainOutcome::paused) {
-      const CellConfig& next = stages_[stage + 1];
+      const CellConfig& next = stages_[++at_];
       const SwitchConfig& s = next.switches.back();
       log(fmt::format("step {} | switching to {}", s.step, s.encoding));
-      begin(next);
-      branch_checkpoint(latest, *model_, state, cell_identity(stages_[stage]), s.reset_optimizer);
-      outcome = train_stage(++stage, state);
+      stage_.begin(next);
+      stage_.branch_off(file("latest"), stages_[at_ - 1]);
+      outcome = train_stage();
     }
     collect_metrics(state);
     if (outcome == TrainOutcome::stopped) {
@@ -117,8 +109,41 @@ class Session {
       log("Stopped; --resume goes on from here");
       return 128 + (stopped_by != 0 ? stopped_by : SIGTERM);  // another process may have been asked
     }
-    if (!group_.leads()) return 0;
-    save_checkpoint(file("final"), *model_, state, cell_identity(stages_[stage]));
+    if (group_.leads()) finish(outcome);
+    return 0;
+  }
+
+ private:
+  // The stage that the checkpoint is of, or the first. False: all of it is trained.
+  bool take_up() {
+    const fs::path latest = file("latest");
+    if (!fs::exists(latest)) {
+      stage_.begin(stages_[0]);
+      return true;
+    }
+    const std::string identity = checkpoint_identity(latest);
+    while (at_ + 1 < stages_.size() && cell_identity(stages_[at_]) != identity) ++at_;
+    stage_.begin(stages_[at_]);
+    stage_.load(latest);
+    const std::int64_t step = stage_.state.step;
+    const bool left = step < o_.cell.train.steps;
+    log(left ? fmt::format("Resuming from step {}", step)
+             : fmt::format("{} is trained already ({} steps); nothing to do", folder_.string(),
+                           step));
+    return left;
+  }
+  // Up to the next switch, or to the end.
+  TrainOutcome train_stage() {
+    TrainPaths paths;
+    paths.last = file("latest");
+    paths.best = file("best");
+    paths.periodic = [&](std::int64_t step) { return file(fmt::format("step_{}", step)); };
+    return at_ + 1 < stages_.size() ? stage_.train(paths, first_step(stages_[at_ + 1]))
+                                    : stage_.train(paths);
+  }
+  void finish(TrainOutcome outcome) {
+    const TrainState& state = stage_.state;
+    save_checkpoint(file("final"), stage_.model(), state, cell_identity(stages_[at_]));
     link_names();
     log(fmt::format(
         "Training completed in {}{}", format_seconds(state.seconds),
@@ -126,28 +151,6 @@ class Session {
     if (state.best_step >= 0)
       log(fmt::format("Best validation loss: {:.4f} at step {}", state.best, state.best_step));
     log(fmt::format("Checkpoint: {}", file("latest").string()));
-    return 0;
-  }
-
- private:
-  void begin(const CellConfig& stage) {
-    model_.reset();
-    model_ = std::make_unique<Model>(
-        *backend_, model_of(stage), make_encoding(catalog_, encoding_of(stage), stage), stage.seed);
-  }
-  // Up to the next switch, or to the end.
-  TrainOutcome train_stage(std::size_t stage, TrainState& state) {
-    TrainPaths paths;
-    paths.last = file("latest");
-    paths.best = file("best");
-    paths.periodic = [&](std::int64_t step) { return file(fmt::format("step_{}", step)); };
-    TrainWatch watch;
-    watch.stop = &stop;
-    if (stage + 1 < stages_.size()) watch.until = first_step(stages_[stage + 1]);
-    watch.log = [&](const std::string& line) { log(line); };
-    watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };
-    return train(*model_, task_, train_of(stages_[stage]), o_.cell.seed,
-                 cell_identity(stages_[stage]), paths, watch, state, group_);
   }
   fs::path file(const std::string& name) const { return folder_ / (name + ".safetensors"); }
   fs::path log_file(const char* kind, const char* ending) const {
@@ -175,15 +178,16 @@ class Session {
   void write_config() const {
     if (!group_.leads()) return;
     write_file_atomic(folder_ / "run.json", to_json(o_.cell).dump(1) + "\n");
-    const Json config = {{"embedding_type", o_.encoding_name},
-                         {"batch_size", o_.cell.train.batch},
-                         {"max_steps", o_.cell.train.steps},
-                         {"model_config", to_json(o_.cell.model)},
-                         {"model_info",
-                          {{"total_parameters", model_->count()},
-                           {"trainable_parameters", model_->count()},
-                           {"model_size_mb", static_cast<double>(model_->count()) * 4 / 1048576}}},
-                         {"cell", to_json(o_.cell)}};
+    const Json config = {
+        {"embedding_type", o_.encoding_name},
+        {"batch_size", o_.cell.train.batch},
+        {"max_steps", o_.cell.train.steps},
+        {"model_config", to_json(o_.cell.model)},
+        {"model_info",
+         {{"total_parameters", stage_.model().count()},
+          {"trainable_parameters", stage_.model().count()},
+          {"model_size_mb", static_cast<double>(stage_.model().count()) * 4 / 1048576}}},
+        {"cell", to_json(o_.cell)}};
     write_file_atomic(log_file("config", "json"), config.dump(2) + "\n");
   }
 
@@ -221,8 +225,9 @@ class Session {
   Catalog catalog_;
   Task task_;
   std::unique_ptr<Backend> backend_;
+  Stage stage_;
   std::vector<CellConfig> stages_;  // one more switch each
-  std::unique_ptr<Model> model_;    // of the present stage
+  std::size_t at_ = 0;              // the present one
   Json metrics_ = Json::array();
   std::size_t logged_ = 0;
 };
@@ -264,7 +269,7 @@ int train_one(const OneOff& o) {
   };
   for (const int s : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
   const std::unique_ptr<Group> group = join_group(o.cell.backend);
-  return Session(o, *group).go();
+  return Session(o, *group).train();
 }
 
 }  // namespace pesuite

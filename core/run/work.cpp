@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
+#include "run/stage.h"
 
 namespace pesuite {
 
@@ -50,26 +51,27 @@ class Work {
         catalog_(open_catalog(plugin_search_path(plugin_path))),
         task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length, cell_.max_length,
               work.reach),
-        mixed_(make_mixed_tasks(catalog_, cell_)),
         backend_(open_backend(
             cell_.backend,
             {.threads = work.threads, .precision = cell_.precision, .device = group.device()})),
-        model_(make_model(encoding_of(cell_))) {
+        stage_(catalog_, *backend_, task_, training_, group) {
+    stage_.watch.stop = watch_.stop;
+    stage_.watch.log = watch_.log;
+    stage_.begin(training_);
     if (!store_.trained(training_id_))
       train_work_ = 3 * forward_flops(model_of(cell_), train_.length) *
                     train_.tokens_read(first_step(cell_), end());
     for (const CellEval& e : work_.evals)
-      eval_work_.push_back((e.probe ? passes_of(*e.probe) : 1) *
-                           tokens_read(e.config, task_, e.length) *
+      eval_work_.push_back((e.probe ? passes_of(*e.probe) : 1) * tokens_read(e.config, e.length) *
                            forward_flops(cell_.model, e.length));
     total_work_ = train_work_;
     for (const double w : eval_work_) total_work_ += w;
   }
 
-  CellOutcome go() {
+  CellOutcome run() {
     log(fmt::format("cell {}: {} on {}, seed {}; {} parameters, {} of them the encoding's; {}", id_,
-                    encoding_of(cell_), cell_.task, cell_.seed, model_->count(),
-                    model_->encoding_count(), backend_->description()));
+                    encoding_of(cell_), cell_.task, cell_.seed, model().count(),
+                    model().encoding_count(), backend_->description()));
     if (group_.size() > 1) log(group_.description());
     if (task_.info().note != nullptr) log(task_.info().note);
     const TrainOutcome trained = train_or_load();
@@ -77,9 +79,7 @@ class Work {
     const bool diverged = trained == TrainOutcome::diverged;
     if (!cell_.evaluation.empty() && !diverged) {
       log(fmt::format("swapping in {}", cell_.evaluation));
-      model_.reset();
-      model_ = make_model(cell_.evaluation);
-      load_weights(store_.checkpoint(training_id_), *model_);
+      stage_.swap_in(cell_.evaluation, store_.checkpoint(training_id_));
     }
     double done = train_work_;
     const auto rank = static_cast<std::size_t>(group_.rank());
@@ -104,33 +104,30 @@ class Work {
   void progress(CellProgress p) const {
     if (watch_.progress) watch_.progress(p);
   }
-  std::unique_ptr<Model> make_model(const std::string& encoding) {
-    return std::make_unique<Model>(*backend_, model_of(cell_),
-                                   make_encoding(catalog_, encoding, cell_), cell_.seed);
-  }
+  Model& model() const { return stage_.model(); }
   std::int64_t end() const { return work_.until > 0 ? work_.until : train_.steps; }
 
   TrainOutcome train_or_load() {
-    TrainState& state = trained_;
+    TrainState& state = stage_.state;
     const fs::path last = store_.checkpoint(training_id_);
     const bool trained = store_.trained(training_id_);
     if (const auto behind = branches_behind(last); !behind.empty()) {
       if (retrace(behind) == TrainOutcome::stopped) return TrainOutcome::stopped;
-      model_->restart(cell_.seed);
+      stage_.restart();
     }
     if (!fs::exists(last)) {
-      start(state);
+      start();
     } else {
       try {
-        load_checkpoint(last, *model_, state, cell_identity(training_));
+        stage_.load(last);
         if (!trained) log(fmt::format("going on from step {}", state.step));
       } catch (const Error& e) {
         if (trained) throw;
         log(fmt::format("starting over: {}", e.what()));
         std::error_code ignored;
         fs::remove(last, ignored);
-        model_->restart(cell_.seed);  // parts of it may have been filled
-        start(state);
+        stage_.restart();  // parts of it may have been filled
+        start();
       }
     }
     if (trained) return state.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
@@ -140,48 +137,43 @@ class Work {
     paths.periodic = [&](std::int64_t step) {
       return store_.cell(training_id_) / "ckpt" / fmt::format("step_{}.safetensors", step);
     };
-    const TrainOutcome outcome = train_on(state, paths, end());
+    const TrainOutcome outcome = train_to(end(), std::move(paths));
     if (outcome == TrainOutcome::stopped || outcome == TrainOutcome::paused) return outcome;
     add_costs(state);
     if (group_.leads())
-      write_observations(store_.training(training_id_), state.observations, *model_,
+      write_observations(store_.training(training_id_), state.observations, model(),
                          backend_->attention_route());
     return outcome;
   }
 
-  TrainOutcome train_on(TrainState& state, TrainPaths paths, std::int64_t until) {
+  TrainOutcome train_to(std::int64_t until, TrainPaths paths) {
     for (const std::int64_t step : work_.branches)
       paths.branches[step] = store_.branch(training_id_, step);
-    TrainWatch watch;
-    watch.stop = watch_.stop;
-    watch.log = watch_.log;
-    if (until < train_.steps) watch.until = until;
-    watch.progress = [&](const TrainState& s, double loss) {
+    stage_.watch.progress = [&](const TrainState& s, double loss) {
       const std::int64_t first = first_step(cell_);
       const double share = static_cast<double>(s.step - first) / static_cast<double>(end() - first);
       progress({"train", s.step, end(), loss, static_cast<double>(s.tokens) / s.seconds,
                 share * train_work_ / std::max(1.0, total_work_)});
     };
-    return train(*model_, make_mixture(task_, mixed_, cell_.mix), train_, cell_.seed,
-                 cell_identity(training_), paths, watch, state, group_);
+    return until < train_.steps ? stage_.train(paths, until) : stage_.train(paths);
   }
 
   // The start of a training: fresh, or where its trunk has left a checkpoint for it. A trunk that
   // diverged before has left none: then this training has diverged as well.
-  void start(TrainState& state) {
-    state = {};
+  void start() {
+    TrainState& state = stage_.state;
     if (training_.switches.empty()) return;
     const CellConfig trunk = trunk_of(training_);
     const std::string trunk_id = cell_id(trunk);
-    const SwitchConfig& s = training_.switches.back();
-    const fs::path file = store_.branch(trunk_id, s.step);
+    const std::int64_t step = first_step(training_);
+    const fs::path file = store_.branch(trunk_id, step);
     if (fs::exists(file)) {
-      branch_checkpoint(file, *model_, state, cell_identity(trunk), s.reset_optimizer);
+      stage_.branch_off(file, trunk);
       log(fmt::format("going on from step {} of cell {}", state.step, trunk_id));
     } else if (store_.trained(trunk_id)) {
       state = checkpoint_state(store_.checkpoint(trunk_id));
     }
-    if (state.step != s.step && !state.diverged)
+    if (state.step != step && !state.diverged)
       fail(Exit::data,
            "{}: the checkpoint that this training goes on from is missing; "
            "'--rerun all' trains the trunk again",
@@ -204,18 +196,18 @@ class Work {
   TrainOutcome retrace(const std::vector<std::int64_t>& steps) {
     const std::int64_t furthest = *std::max_element(steps.begin(), steps.end());
     log(fmt::format("training again up to step {}, where another training branches off", furthest));
-    TrainState state;
     TrainPaths paths;
-    paths.last = store_.cell(training_id_) / "ckpt" / "retrace.safetensors";
+    const fs::path passed = store_.cell(training_id_) / "ckpt" / "retrace.safetensors";
+    paths.last = passed;
     try {
-      load_checkpoint(paths.last, *model_, state, cell_identity(training_));
+      stage_.load(passed);
     } catch (const Error&) {  // there is none, or no sound one
-      model_->restart(cell_.seed);
-      start(state);
+      stage_.restart();
+      start();
     }
-    const TrainOutcome outcome = train_on(state, paths, furthest);
+    const TrainOutcome outcome = train_to(furthest, std::move(paths));
     std::error_code ignored;
-    if (outcome == TrainOutcome::paused && group_.leads()) fs::remove(paths.last, ignored);
+    if (outcome == TrainOutcome::paused && group_.leads()) fs::remove(passed, ignored);
     return outcome;
   }
 
@@ -228,8 +220,8 @@ class Work {
       o.step = state.step, o.tokens = state.tokens, o.seconds = state.seconds;
       state.observations.push_back(std::move(o));
     };
-    add("parameters", "count", "none", static_cast<double>(model_->count()));
-    add("encoding_parameters", "count", "none", static_cast<double>(model_->encoding_count()));
+    add("parameters", "count", "none", static_cast<double>(model().count()));
+    add("encoding_parameters", "count", "none", static_cast<double>(model().encoding_count()));
     add("tokens_per_s", "tokens/s", "higher", static_cast<double>(state.tokens) / state.seconds);
     add("peak_memory", "bytes", "lower", peak_memory());
   }
@@ -237,11 +229,7 @@ class Work {
   void evaluate_part(const CellEval& e, bool diverged, double done, double work) {
     const fs::path path = store_.evaluation(id_, part_id(e));
     if (fs::exists(path)) return;
-    EvalConfig config = e.config;
-    config.longest_trained = longest_trained(cell_);
-    config.fill_trained = cell_.train.lengths.fill;
-    config.shots_trained = cell_.train.lengths.shots;
-    config.pass_tokens = usual_pass_tokens(cell_.backend);
+    const EvalConfig config = eval_config_of(cell_, e.config);
     const auto heard = [&](double share) {
       progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
                 (done + share * work) / total_work_});
@@ -258,7 +246,7 @@ class Work {
       found.push_back(std::move(o));
     } else {
       try {
-        found = evaluate(*model_, task_, config, e.length, cell_.seed, trained_.step, heard);
+        found = evaluate(model(), task_, config, e.length, cell_.seed, stage_.state.step, heard);
       } catch (const Refusal& error) {
         if (config.trained_on(e.length)) throw;
         log(fmt::format("{} tokens: {}; its loss there is recorded as infinite", e.length,
@@ -267,15 +255,15 @@ class Work {
       }
     }
     for (Observation& o : found) {
-      o.step = trained_.step;
-      o.tokens = trained_.tokens;
-      o.flops = trained_.flops;
-      o.seconds = trained_.seconds;
+      o.step = stage_.state.step;
+      o.tokens = stage_.state.tokens;
+      o.flops = stage_.state.flops;
+      o.seconds = stage_.state.seconds;
     }
     for (const Observation& o : found)
       if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
-    write_observations(path, found, *model_, backend_->attention_route());
+    write_observations(path, found, model(), backend_->attention_route());
   }
 
   // A length that the encoding refuses, such as one beyond its table: an infinite loss, not a cell
@@ -299,15 +287,16 @@ class Work {
   std::vector<Observation> probe_part(const CellEval& e, const EvalConfig& config,
                                       const std::function<void(double)>& heard) {
     if (e.probe->kind != ProbeKind::maps)
-      return probe(*model_, task_, config, *e.probe, e.length, cell_.seed, trained_.step, heard);
+      return probe(model(), task_, config, *e.probe, e.length, cell_.seed, stage_.state.step,
+                   heard);
     const std::string& encoding = cell_.evaluation.empty() ? encoding_of(cell_) : cell_.evaluation;
-    write_maps(store_.maps(id_, part_id(e)), *model_, task_, config, *e.probe, e.length, cell_.seed,
-               trained_.step,
+    write_maps(store_.maps(id_, part_id(e)), model(), task_, config, *e.probe, e.length, cell_.seed,
+               stage_.state.step,
                {{"cell", id_},
                 {"encoding", encoding},
                 {"task", cell_.task},
                 {"seed", std::to_string(cell_.seed)},
-                {"step", std::to_string(trained_.step)}});
+                {"step", std::to_string(stage_.state.step)}});
     return {};
   }
 
@@ -321,10 +310,8 @@ class Work {
   std::string id_, training_id_;
   Catalog catalog_;
   Task task_;
-  std::vector<Task> mixed_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Model> model_;
-  TrainState trained_;
+  Stage stage_;
   double train_work_ = 0, total_work_ = 0;
   std::vector<double> eval_work_;
 };
@@ -334,7 +321,7 @@ class Work {
 CellOutcome run_cell(const CellWork& work, const Store& store,
                      const std::vector<std::string>& plugin_path, const CellWatch& watch,
                      Group& group) {
-  return Work(work, store, plugin_path, watch, group).go();
+  return Work(work, store, plugin_path, watch, group).run();
 }
 
 }  // namespace pesuite

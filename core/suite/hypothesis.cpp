@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/protocol.h"
 
 namespace pesuite {
 
@@ -280,11 +281,10 @@ class RuleParser {
 
   // An argument without a name says by its form what it is.
   void place(Quantity& q, const std::string& a, std::size_t at) {
-    static const std::regex length(R"(^[0-9.]+[kK]?x?$)"),
-        protocol(R"(^(non_overlapping|(sliding|last)\(.*\))$)");
+    static const std::regex length(R"(^[0-9.]+[kK]?x?$)");
     if (std::regex_match(a, length))
       set(q, "eval_len", a, at);
-    else if (std::regex_match(a, protocol))
+    else if (names_protocol(a))
       set(q, "protocol", a, at);
     else if (a == "seen" || a == "unseen" || a == "recall")
       set(q, "bucket", a, at);
@@ -307,6 +307,11 @@ class RuleParser {
       once(q.model);
     } else if (key == "protocol") {
       once(q.protocol);
+      const auto protocol = find_protocol(value);
+      if (!protocol)
+        refuse(at,
+               fmt::format("'{}' is no protocol; known are {}", value, protocol_examples(" and ")));
+      q.protocol = protocol->text();  // as records have it
     } else if (key == "bucket") {
       if (value != "seen" && value != "unseen" && value != "all" && value != "recall")
         refuse(at, fmt::format("bucket is '{}'; known are seen, unseen, recall and all", value));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "model/fields.h"
 #include "plugin/library.h"
 
 namespace pesuite {
@@ -24,8 +25,8 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
     return e.value > 0 ? std::max<std::int64_t>(1, steps_of(e)) : 0;
   };
   c.optimizer = optimizer;
-  c.schedule = {schedule, steps_of(warmup), schedule == ScheduleKind::wsd ? steps_of(decay) : 0,
-                floor};
+  c.schedule = {schedule.kind, steps_of(schedule.warmup),
+                schedule.kind == ScheduleKind::wsd ? steps_of(schedule.decay) : 0, schedule.floor};
   c.dropout_steps = dropout_steps;
   c.log_every = interval(log_every);
   c.eval_every = interval(eval_every);
@@ -55,19 +56,43 @@ Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
   return otherwise;
 }
 
-void read_optimizer(Reader& r, OptimizerConfig& o) {
-  r.choice("name", {"adamw"}, 0);
-  o.lr = r.number("lr", o.lr, 0, 100);
-  o.weight_decay = r.number("weight_decay", o.weight_decay, 0, 100);
-  const std::vector<double> betas = r.numbers("betas", {o.beta1, o.beta2});
-  if (betas.size() == 2 && betas[0] >= 0 && betas[0] < 1 && betas[1] >= 0 && betas[1] < 1) {
-    o.beta1 = betas[0], o.beta2 = betas[1];
-  } else {
-    r.problem("betas", "must be two numbers in [0, 1)");
+// Reads fields as their lists in model/fields.h have them; what a suite does not say stays.
+struct SettingReader {
+  Reader& r;
+
+  template <class T>
+  void operator()(const Field& f, T& value) {
+    if constexpr (std::is_same_v<T, bool>)
+      value = r.flag(f.name, value);
+    else if constexpr (std::is_enum_v<T>)
+      value = static_cast<T>(r.choice(f.name, value_names(value), static_cast<std::size_t>(value)));
+    else if constexpr (std::is_same_v<T, Extent>)
+      value = read_extent(r, f.name, value);
+    else if constexpr (std::is_integral_v<T>)
+      value = static_cast<T>(r.integer(f.name, value, static_cast<std::int64_t>(f.low),
+                                       static_cast<std::int64_t>(f.high)));
+    else
+      value = r.number(f.name, value, f.low, f.high);
   }
-  o.eps = r.number("eps", o.eps, 0, 1);
-  o.clip = r.number("clip", o.clip, 0, unbounded);
-}
+  void either(const Field& f, bool& value, const char* no, const char* yes) {
+    value = r.choice(f.name, {no, yes}, value ? 1 : 0) == 1;
+  }
+  void pair(const Field& f, double& a, double& b) {
+    const std::vector<double> both = r.numbers(f.name, {a, b});
+    if (both.size() == 2 && both[0] >= 0 && both[0] < 1 && both[1] >= 0 && both[1] < 1)
+      a = both[0], b = both[1];
+    else
+      r.problem(f.name, "must be two numbers in [0, 1)");
+  }
+  void constant(const Field& f, const char* text) { r.choice(f.name, {text}, 0); }
+  template <class Body>
+  void group(const Field& f, bool, Body body) {
+    r.table(f.name, [&](Reader& table) {
+      SettingReader inner{table};
+      body(inner);
+    });
+  }
+};
 
 std::vector<std::uint64_t> read_seeds(Reader& r, const std::vector<double>& otherwise) {
   std::vector<std::uint64_t> out;
@@ -96,19 +121,6 @@ void read_tuning(Reader& r, Tuning& t) {
                                           : std::vector<double>(t.seeds.begin(), t.seeds.end()));
 }
 
-void read_lengths(Reader& r, TrainSettings& t) {
-  LengthPlan& l = t.lengths;
-  t.lengths_where = r.where("min");
-  const auto otherwise = l.kind == LengthKind::fixed ? LengthKind::uniform : l.kind;
-  l.kind = static_cast<LengthKind>(
-      r.choice("kind", {"fixed", "uniform", "growing"}, static_cast<std::size_t>(otherwise)));
-  l.least = static_cast<int>(r.integer("min", l.least, 1, 1 << 24));
-  l.stride = static_cast<int>(r.integer("stride", l.stride, 1, 1 << 24));
-  l.per_step = r.choice("per", {"example", "step"}, l.per_step ? 1 : 0) == 1;
-  l.shorter = r.flag("shorter", l.shorter);
-  t.lengths_over = read_extent(r, "over", t.lengths_over);
-}
-
 void read_mix(Reader& r, SuiteMix& m) {
   m.where = r.where("task");
   try {
@@ -122,24 +134,19 @@ void read_mix(Reader& r, SuiteMix& m) {
 }
 
 void read_train(Reader& r, TrainSettings& t) {
-  r.table("optimizer", [&](Reader& o) { read_optimizer(o, t.optimizer); });
+  if (r.has("lengths") && t.lengths.kind == LengthKind::fixed)
+    t.lengths.kind = LengthKind::uniform;  // unless the table says so
+  walk_training(t, SettingReader{r});
   t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
+  if (r.has("lengths")) t.lengths_where = r.where("lengths.min");
+  t.fill_where = r.where("fill"), t.shots_where = r.where("shots");
   r.table("tune", [&](Reader& s) { read_tuning(s, t.tuning); });
-  r.table("schedule", [&](Reader& s) {
-    t.schedule = static_cast<ScheduleKind>(
-        s.choice("kind", {"constant", "linear", "cosine", "inverse_sqrt", "wsd"},
-                 static_cast<std::size_t>(t.schedule)));
-    t.warmup = read_extent(s, "warmup", t.warmup);
-    t.decay = read_extent(s, "decay", t.decay);
-    t.floor = s.number("floor", t.floor, 0, 1);
-  });
   if (const Json* batch = r.find("batch"); batch != nullptr && batch->is_object()) {
     r.table("batch", [&](Reader& b) { t.batch_tokens = b.number("tokens", 16384, 1, unbounded); });
   } else if (batch != nullptr) {
     t.batch = static_cast<int>(r.integer("batch", t.batch, 1, 1 << 20));
     t.batch_tokens = 0;
   }
-  t.micro_batch = static_cast<int>(r.integer("micro_batch", t.micro_batch, 0, 1 << 20));
   t.budget = read_extent(r, "budget", t.budget);
   if (r.find("steps") != nullptr && r.has("budget"))
     r.problem("steps", "says the same as 'budget'; leave one of them out");
@@ -147,20 +154,8 @@ void read_train(Reader& r, TrainSettings& t) {
     t.budget = {Extent::Unit::steps,
                 static_cast<double>(r.integer("steps", 1, 1, std::int64_t{1} << 40))};
   if (t.budget.unit == Extent::Unit::share) r.problem("budget", "cannot be a share of itself");
-  r.table("lengths", [&](Reader& l) { read_lengths(l, t); });
-  t.lengths.fill = static_cast<int>(r.integer("fill", t.lengths.fill, 0, 1 << 20));
-  t.fill_where = r.where("fill");
-  t.lengths.shots = static_cast<int>(r.integer("shots", t.lengths.shots, 0, 1 << 10));
-  t.shots_where = r.where("shots");
   if (r.has("mix")) t.mix.clear();  // as every list: replaced by what lies on top
   r.tables("mix", [&](Reader& m, const std::string&) { read_mix(m, t.mix.emplace_back()); });
-  t.dropout_steps = r.integer("dropout_steps", t.dropout_steps, -1, std::int64_t{1} << 40);
-  t.log_every = read_extent(r, "log_every", t.log_every);
-  t.eval_every = read_extent(r, "eval_every", t.eval_every);
-  t.checkpoint_every = read_extent(r, "checkpoint_every", t.checkpoint_every);
-  t.validation_examples =
-      static_cast<int>(r.integer("validation_examples", t.validation_examples, 1, 1 << 24));
-  t.keep_periodic = static_cast<int>(r.integer("keep_periodic", t.keep_periodic, 0, 1 << 20));
   for (const std::string& k : r.texts("keep", {"best", "last"})) {
     if (k != "best" && k != "last")
       r.problem("keep", fmt::format("names '{}'; known are best and last", k));
@@ -182,29 +177,7 @@ void read_model(Reader& r, SuiteModel& m) {
     return;
   }
   ModelConfig& c = m.config;
-  const auto positive = [&](const char* key, int value) {
-    return static_cast<int>(r.integer(key, value, 1, 1 << 20));
-  };
-  c.width = positive("width", c.width);
-  c.layers = positive("layers", c.layers);
-  c.heads = positive("heads", c.heads);
-  c.kv_heads = static_cast<int>(r.integer("kv_heads", c.kv_heads, 0, 1 << 20));
-  c.ff_width = positive("ff_width", c.ff_width);
-  c.norm = static_cast<Norm>(
-      r.choice("norm", {"layernorm", "rmsnorm"}, static_cast<std::size_t>(c.norm)));
-  c.norm_eps = r.number("norm_eps", c.norm_eps, 0, 1);
-  c.activation = static_cast<Activation>(
-      r.choice("activation", {"gelu", "swiglu"}, static_cast<std::size_t>(c.activation)));
-  c.qk_norm = static_cast<QkNorm>(
-      r.choice("qk_norm", {"off", "before", "after"}, static_cast<std::size_t>(c.qk_norm)));
-  c.tied = r.flag("tie_embedding", c.tied);
-  c.parallel = r.flag("parallel_residual", c.parallel);
-  c.attention_bias = r.flag("attention_bias", c.attention_bias);
-  c.mlp_bias = r.flag("mlp_bias", c.mlp_bias);
-  c.head_bias = r.flag("head_bias", c.head_bias);
-  c.dropout = r.number("dropout", c.dropout, 0, 0.999);
-  c.init =
-      static_cast<Init>(r.choice("init", {"normal", "fan_in"}, static_cast<std::size_t>(c.init)));
+  walk_model(c, SettingReader{r});
   try {
     ModelConfig alone = c;
     alone.classes = 0;  // the task decides how many there are
@@ -381,14 +354,11 @@ Config load_with_extends(const fs::path& file, std::vector<fs::path> chain, Prob
   return merged;
 }
 
-Suite read_suite(const Config& config, const fs::path& file, Problems& problems) {
-  Suite s;
-  s.file = file;
-  Reader r(config, config.root(), "", problems);
+void read_name(Reader& r, Suite& s) {
   const std::string schema = r.text("schema", "pesuite.suite/1");
   if (schema != "pesuite.suite/1")
     r.problem("schema", fmt::format("is '{}'; this pesuite reads pesuite.suite/1", schema));
-  s.name = r.text("name", file.stem().string());
+  s.name = r.text("name", s.file.stem().string());
   const bool plain = std::all_of(s.name.begin(), s.name.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
   });
@@ -397,11 +367,10 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
                                   "digits, '_', '-' and '.', without a leading '.'",
                                   s.name));
   s.about = r.text("about", "");
-  r.texts("extends", {});
-  if (r.has("defaults"))
-    r.table("defaults", [&](Reader& d) { read_defaults(d, s); });
-  else
-    s.seeds = {42};
+}
+
+// What is crossed.
+void read_parts(Reader& r, Suite& s) {
   TrainSettings train;
   r.table("train", [&](Reader& t) { read_train(t, train); });
   r.named_tables("model", [&](Reader& m, const std::string& name) {
@@ -424,6 +393,10 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
     read_task(t, name, task);
     s.tasks.push_back(std::move(task));
   });
+}
+
+// How it is tested, and which cells there are.
+void read_questions(Reader& r, Suite& s) {
   r.tables("eval", [&](Reader& e, const std::string&) {
     EvalSettings eval;
     read_eval(e, eval);
@@ -438,16 +411,18 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
   for (const SuiteTask& t : s.tasks) known.tasks.push_back(t.id);
   for (const SuiteModel& m : s.models) known.models.push_back(m.id);
   s.hypotheses = read_hypotheses(r, &known);
-  r.finish();
-  if (s.evals.empty()) {
-    EvalSettings e;
-    e.task = "*", e.lengths = {"1x", "2x", "4x", "8x"}, e.protocols = {Protocol{}};
-    e.where = {{"axes", file.string()}, {"lengths", file.string()}};
-    s.evals.push_back(e);
-  }
+  if (!s.evals.empty()) return;
+  EvalSettings e;
+  e.task = "*", e.lengths = {"1x", "2x", "4x", "8x"}, e.protocols = {Protocol{}};
+  e.where = {{"axes", s.file.string()}, {"lengths", s.file.string()}};
+  s.evals.push_back(e);
+}
+
+// What parts say of each other.
+void check_suite(const Suite& s, const Json& root, Problems& problems) {
   for (const char* needed : {"model", "encoding", "task"})
-    if (!config.root().contains(needed))
-      problems.add(file.string(), fmt::format("a suite needs at least one {}", needed));
+    if (!root.contains(needed))
+      problems.add(s.file.string(), fmt::format("a suite needs at least one {}", needed));
   for (const SuiteTask& t : s.tasks)
     for (const std::uint64_t seed :
          t.train.tuning.rates.empty() ? std::vector<std::uint64_t>() : t.train.tuning.seeds)
@@ -464,6 +439,22 @@ Suite read_suite(const Config& config, const fs::path& file, Problems& problems)
       problems.add(e.where.at("task"),
                    fmt::format("'eval' is for task '{}', which is not in the suite{}", e.task,
                                did_you_mean(e.task, ids)));
+}
+
+Suite read_suite(const Config& config, const fs::path& file, Problems& problems) {
+  Suite s;
+  s.file = file;
+  Reader r(config, config.root(), "", problems);
+  read_name(r, s);
+  r.texts("extends", {});
+  if (r.has("defaults"))
+    r.table("defaults", [&](Reader& d) { read_defaults(d, s); });
+  else
+    s.seeds = {42};
+  read_parts(r, s);
+  read_questions(r, s);
+  r.finish();
+  check_suite(s, config.root(), problems);
   s.resolved = config.root();
   return s;
 }

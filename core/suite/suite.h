@@ -31,12 +31,16 @@ struct SuiteMix {
   std::string where;
 };
 
+struct ScheduleSettings {
+  ScheduleKind kind = ScheduleKind::cosine;
+  Extent warmup{Extent::Unit::share, 0.03}, decay{Extent::Unit::share, 0.1};
+  double floor = 0.1;
+};
+
 struct TrainSettings {  // what a suite says, before lengths and models make steps of it
   OptimizerConfig optimizer;
   Tuning tuning;
-  ScheduleKind schedule = ScheduleKind::cosine;
-  Extent warmup{Extent::Unit::share, 0.03}, decay{Extent::Unit::share, 0.1};
-  double floor = 0.1;
+  ScheduleSettings schedule;
   int batch = 64;           // examples of a step
   double batch_tokens = 0;  // or tokens of a step, where positive
   int micro_batch = 0;

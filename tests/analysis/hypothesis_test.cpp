@@ -1,7 +1,7 @@
 // Hypotheses: the grammar with the places of its errors, and what records say of them.
+#include "suite/hypothesis.h"
 #include "analysis/judge.h"
 #include "report/hypotheses.h"
-#include "suite/hypothesis.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -45,6 +45,12 @@ TEST(HypothesisGrammar, ReadsMetricsOfEncodingsAtPlaces) {
   EXPECT_EQ(q.axes.at("depth"), "0.5");
   EXPECT_EQ(all[1].right.value, 0.95);
   EXPECT_EQ(all[1].relation, Comparison::Relation::greater_equal);
+}
+
+TEST(HypothesisGrammar, ReadsProtocolsAsRecordsHaveThem) {
+  EXPECT_EQ(parse_hypothesis("nll(a, last(1k)) < 2")[0].left.quantity.protocol, "last(1000)");
+  EXPECT_NE(problem_of("nll(a, sliding(x)) < 2").find("'sliding(x)' is no protocol; known are"),
+            std::string::npos);
 }
 
 TEST(HypothesisGrammar, BindsAsArithmeticDoes) {

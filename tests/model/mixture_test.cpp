@@ -313,7 +313,7 @@ TEST(Fill, IsAnAxisOfEvaluation) {
   c.train_length = 23, c.fill_trained = 4;
   check(c, task);
   EXPECT_EQ(c.most(fill_axis), 23);
-  EXPECT_EQ(tokens_read(c, task, 23), 8 * (23 + 27 + 46));
+  EXPECT_EQ(tokens_read(c, 23), 8 * (23 + 27 + 46));
   std::vector<int> rows;
   const Scorer right_from_29 = [&](const Batch& b, const StepInfo& s) {
     rows.push_back(b.length);

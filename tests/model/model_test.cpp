@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/interval.h"
 #include "model/evaluate.h"
 #include "model/preset.h"
 #include "model/safetensors.h"
@@ -164,14 +165,6 @@ TEST(Intervals, WilsonIsWilsons) {
   EXPECT_NEAR(i.high, 0.9448, 5e-4);
   EXPECT_EQ(wilson(0, 10).low, 0);
   EXPECT_NEAR(wilson(1, 10).high, 1, 1e-15);
-}
-
-TEST(Protocols, ReadAndWrite) {
-  for (const char* text : {"non_overlapping", "sliding(64)", "last(16)"})
-    EXPECT_EQ(parse_protocol(text).text(), text);
-  EXPECT_EQ(
-      failure([] { parse_protocol("slding(3)"); }),
-      "there is no protocol 'slding(3)'; known are non_overlapping, sliding(64) and last(64)");
 }
 
 // ------------------------------------------------------------------------- positions of tasks

@@ -92,7 +92,7 @@ TEST(Shots, AreAnAxisOfEvaluation) {
   c.examples = 8;
   c.train_length = 23, c.shots_trained = 1;
   check(c, task);
-  EXPECT_EQ(tokens_read(c, task, 23), 8 * (23 + 46 + 92));
+  EXPECT_EQ(tokens_read(c, 23), 8 * (23 + 46 + 92));
   const Scorer right = [&](const Batch& b, const StepInfo&) {
     Scores scores;
     for (int i = 0; i < b.size * b.length; ++i) {

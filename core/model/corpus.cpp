@@ -1,0 +1,79 @@
+#include "model/corpus.h"
+
+#include <algorithm>
+#include <bit>
+#include <numbers>
+
+#include "model/sums.h"
+
+namespace pesuite {
+
+namespace {
+
+// nll, regret and bits per byte of one group of targets.
+void describe(const std::vector<Sums>& documents, const std::string& split, const Json& coords,
+              bool text, std::vector<Observation>& out) {
+  Sums all;
+  for (const Sums& d : documents) all += d;
+  if (all.count == 0) return;
+  out.push_back(loss_of(documents, "nats/token", split, coords));
+  add_regret(documents, "nats/token", split, coords, out);
+  if (text && all.bytes > 0) {
+    Observation o = observation("bpb", "bits/byte", "lower", split, coords);
+    o.value = all.nats / all.bytes / std::numbers::ln2;
+    o.n = units_of(documents);
+    o.count = all.count;
+    o.settle();
+    out.push_back(std::move(o));
+  }
+}
+
+}  // namespace
+
+void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
+                     const Protocol& protocol, int length, std::uint64_t seed, std::int64_t steps,
+                     const std::function<void(double)>& progress, std::vector<Observation>& out) {
+  const std::vector<Window> windows = protocol.windows(c.window_lengths(), length);
+  const auto documents = static_cast<std::size_t>(c.examples);
+  std::vector<Task::Request> requests;
+  for (std::size_t d = 0; d < documents; ++d)
+    for (const Window& w : windows) {
+      Task::Request r;
+      r.split = c.split, r.seed = seed, r.index = d;
+      r.length = length, r.start = w.start;
+      requests.push_back(r);
+    }
+  // per document: all targets, and those with 2^b .. 2^(b+1) - 1 tokens of context
+  std::vector<Sums> all(documents);
+  std::vector<std::vector<Sums>> buckets;
+  Recalled recalled(documents);
+  const std::int32_t* bytes = task.info().token_bytes;
+  score_all(model, task, c.pass_tokens, length, seed, steps, requests, progress,
+            [&](const Scored& t) {
+              if (t.place < windows[t.request % windows.size()].first_scored) return;
+              const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0,
+                             bytes == nullptr ? 0.0 : bytes[t.target], 1};
+              const std::size_t d = t.request / windows.size();
+              all[d] += one;
+              const auto b =
+                  static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(t.place + 1))) - 1;
+              while (buckets.size() <= b) buckets.emplace_back(documents);
+              buckets[b][d] += one;
+              recalled.add(d, t.distance, one);
+            });
+  Json coords = {
+      {"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
+  const std::string split = c.trained_on(length) ? "id" : "ood";
+  describe(all, split, coords, bytes != nullptr, out);
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    coords["pos_lo"] = 1 << b;  // tokens of context
+    coords["pos_hi"] = std::min(1 << (b + 1), length + 1);
+    describe(buckets[b], split, coords, false, out);
+  }
+  coords.erase("pos_lo"), coords.erase("pos_hi");
+  recalled.each(coords, [&](const std::vector<Sums>& targets, const Json& where) {
+    describe(targets, split, where, false, out);
+  });
+}
+
+}  // namespace pesuite

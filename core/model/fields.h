@@ -1,0 +1,163 @@
+// One list each of what a model and a training are configured by: names as suites and cells write
+// them, ranges, meanings. Whoever reads, writes or describes a configuration walks these lists, so
+// that a setting is added in its struct and here.
+//
+// A walk is called with each field and the value in the struct, a number, a flag, one of several
+// names or a stretch of training, and has for the rest
+//   either(field, flag, no, yes)     a flag that is written as one of two names
+//   pair(field, first, second)       two numbers in [0, 1) as a list
+//   constant(field, text)            nothing to choose from yet
+//   group(field, there, body)        a table; body is called with the walk of its fields
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/train.h"
+
+namespace pesuite {
+
+struct Field {
+  const char* name;
+  double low = 0, high = 1e18;  // of numbers
+  const char* help = "";
+  bool optional = false;  // cells leave it out where it is 0: those of before keep their ids
+};
+
+// Names of the values, in their order.
+inline std::vector<std::string> value_names(Norm) {
+  return {"layernorm", "rmsnorm"};
+}
+inline std::vector<std::string> value_names(Activation) {
+  return {"gelu", "swiglu"};
+}
+inline std::vector<std::string> value_names(QkNorm) {
+  return {"off", "before", "after"};
+}
+inline std::vector<std::string> value_names(Init) {
+  return {"normal", "fan_in"};
+}
+inline std::vector<std::string> value_names(ScheduleKind) {
+  return schedule_names();
+}
+inline std::vector<std::string> value_names(LengthKind) {
+  return {"fixed", "uniform", "growing"};
+}
+
+inline constexpr double many = 1 << 20, long_run = 1LL << 40;
+
+// ------------------------------------------------------------------------------------- model
+
+template <class Model, class Walk>  // of ModelConfig, const or not, as all below
+void walk_model(Model& c, Walk&& w) {
+  w(Field{"width", 1, many}, c.width);
+  w(Field{"layers", 1, many}, c.layers);
+  w(Field{"heads", 1, many}, c.heads);
+  w(Field{"kv_heads", 0, many, "0: as many as heads."}, c.kv_heads);
+  w(Field{"ff_width", 1, many}, c.ff_width);
+  w(Field{"norm"}, c.norm);
+  w(Field{"norm_eps", 0, 1}, c.norm_eps);
+  w(Field{"activation"}, c.activation);
+  w(Field{.name = "qk_norm", .help = "Before or after the encoding acts."}, c.qk_norm);
+  w(Field{"tie_embedding"}, c.tied);
+  w(Field{"parallel_residual"}, c.parallel);
+  w(Field{"attention_bias"}, c.attention_bias);
+  w(Field{"mlp_bias"}, c.mlp_bias);
+  w(Field{"head_bias"}, c.head_bias);
+  w(Field{"dropout", 0, 0.999}, c.dropout);
+  w(Field{"init"}, c.init);
+}
+
+// What the task decides, in cells alone.
+template <class Model, class Walk>
+void walk_alphabet(Model& c, Walk&& w) {
+  w(Field{"vocabulary", 1}, c.vocabulary);
+  w(Field{"classes", 1}, c.classes);
+  w(Field{.name = "positions", .low = 1, .optional = true}, c.positions);
+}
+
+// ---------------------------------------------------------------------------------- training
+
+template <class Optimizer, class Walk>
+void walk_optimizer(Optimizer& o, Walk&& w) {
+  w.constant(Field{"name"}, "adamw");
+  w(Field{"lr", 0, 100, "Peak learning rate."}, o.lr);
+  w.pair(Field{"betas"}, o.beta1, o.beta2);
+  w(Field{"eps", 0, 1}, o.eps);
+  w(Field{"weight_decay", 0, 100}, o.weight_decay);
+  w(Field{.name = "clip", .help = "Largest norm of the gradient; 0: no limit."}, o.clip);
+}
+
+template <class Schedule, class Walk>
+void walk_schedule(Schedule& s, Walk&& w) {
+  w(Field{"kind"}, s.kind);
+  w(Field{"warmup"}, s.warmup);
+  w(Field{.name = "decay", .help = "Of wsd: the stretch at the end that falls."}, s.decay);
+  w(Field{"floor", 0, 1, "Share of the peak that is left at the end."}, s.floor);
+}
+
+template <class Plan, class Stretch, class Walk>
+void walk_lengths(Plan& l, Stretch& over, Walk&& w) {
+  w(Field{"kind"}, l.kind);
+  w(Field{"min", 1, longest_length, "Tokens."}, l.least);
+  w(Field{"stride", 1, longest_length, "Tokens."}, l.stride);
+  w(Field{.name = "over", .help = "Of growing: until the training length is reached."}, over);
+  w(Field{.name = "shorter",
+          .help = "Of growing: lengths below the one that is reached are drawn too."},
+    l.shorter);
+  w.either(
+      Field{.name = "per", .help = "Each example has its own length, or all of a step the same."},
+      l.per_step, "example", "step");
+}
+
+template <class Training>
+auto& growth_of(Training& t) {  // a suite's is not in steps yet
+  if constexpr (requires { t.lengths_over; })
+    return t.lengths_over;
+  else
+    return t.lengths.over;
+}
+
+template <class Training, class Walk>  // of TrainConfig or a suite's TrainSettings
+void walk_training(Training& t, Walk&& w) {
+  w(Field{"micro_batch", 0, many,
+          "Examples of a pass, the gradients of a step's passes being added; 0: as many as fit "
+          "well."},
+    t.micro_batch);
+  w.group(Field{"optimizer"}, true, [&](auto& inner) { walk_optimizer(t.optimizer, inner); });
+  w.group(Field{"schedule"}, true, [&](auto& inner) { walk_schedule(t.schedule, inner); });
+  w(Field{"dropout_steps", -1, long_run, "Steps that drop out; -1: all."}, t.dropout_steps);
+  w(Field{"log_every"}, t.log_every);
+  w(Field{"eval_every"}, t.eval_every);
+  w(Field{"checkpoint_every"}, t.checkpoint_every);
+  w(Field{"validation_examples", 1, longest_length}, t.validation_examples);
+  w(Field{"keep_periodic", 0, many, "Checkpoints on the way to keep beside the others; 0: none."},
+    t.keep_periodic);
+  w.group(Field{.name = "lengths",
+                .help = "Lengths of training examples: min, min + stride, ... up to the training "
+                        "length.",
+                .optional = true},
+          t.lengths.kind != LengthKind::fixed,
+          [&](auto& inner) { walk_lengths(t.lengths, growth_of(t), inner); });
+  w(Field{"fill", 0, many,
+          "0 to so many FILL tokens, drawn, stand before each training example, so that evaluation "
+          "can ask for more (axis fill).",
+          true},
+    t.lengths.fill);
+  w(Field{"shots", 0, 1 << 10,
+          "0 to so many solved examples, drawn, stand before each training example, so that "
+          "evaluation can show some (axis shots).",
+          true},
+    t.lengths.shots);
+}
+
+// What suites say otherwise, in cells alone.
+template <class Training, class Walk>
+void walk_steps(Training& t, Walk&& w) {
+  w(Field{"train_len", 1}, t.length);
+  w(Field{"batch", 1, 1e18, "Examples of a step."}, t.batch);
+  w(Field{"steps", 1}, t.steps);
+  w(Field{"keep_best"}, t.keep_best);
+}
+
+}  // namespace pesuite

@@ -1,0 +1,50 @@
+#include "run/stage.h"
+
+namespace pesuite {
+
+Stage::Stage(const Catalog& catalog, Backend& backend, const Task& own, const CellConfig& cell,
+             Group& group)
+    : catalog_(catalog),
+      backend_(backend),
+      group_(group),
+      mixed_(make_mixed_tasks(catalog, cell)),
+      data_(make_mixture(own, mixed_, cell.mix)) {}
+
+void Stage::make_model(const std::string& encoding) {
+  model_.reset();  // before there is memory for another
+  model_ = std::make_unique<Model>(backend_, model_of(config_),
+                                   make_encoding(catalog_, encoding, config_), config_.seed);
+}
+
+void Stage::begin(const CellConfig& stage) {
+  config_ = stage;
+  state = {};
+  make_model(encoding_of(stage));
+}
+
+void Stage::restart() {
+  state = {};
+  model_->restart(config_.seed);
+}
+
+void Stage::load(const fs::path& file) {
+  load_checkpoint(file, *model_, state, cell_identity(config_));
+}
+
+void Stage::branch_off(const fs::path& file, const CellConfig& trunk) {
+  branch_checkpoint(file, *model_, state, cell_identity(trunk),
+                    config_.switches.back().reset_optimizer);
+}
+
+TrainOutcome Stage::train(const TrainPaths& paths, std::int64_t until) {
+  watch.until = until;
+  return pesuite::train(*model_, data_, train_of(config_), config_.seed, cell_identity(config_),
+                        paths, watch, state, group_);
+}
+
+void Stage::swap_in(const std::string& encoding, const fs::path& weights) {
+  make_model(encoding);
+  load_weights(weights, *model_);
+}
+
+}  // namespace pesuite

@@ -1,0 +1,50 @@
+// Training in stages, one for each stretch between two switches of the encoding. Cells of suites
+// keep a stage each, in folders of their own; a training outside a suite passes through all of its
+// stages in one folder. What a stage is made of is the same for both.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "cell/cell.h"
+
+namespace pesuite {
+
+class Stage {
+ public:
+  // `cell` says what data there is; its task, the catalog, backend and group are on loan.
+  Stage(const Catalog&, Backend&, const Task& own, const CellConfig& cell, Group&);
+
+  TrainWatch watch;  // train() sets `until`
+  TrainState state;
+
+  // Takes up a stage, with start values.
+  void begin(const CellConfig& stage);
+  void restart();  // the same stage, from its start values
+  // Goes on from its own checkpoint, or from where its trunk left one for it. Error (data) where
+  // the file is another's, or damaged.
+  void load(const fs::path&);
+  void branch_off(const fs::path&, const CellConfig& trunk);
+  // To the stage's end, or no further than `until` steps.
+  TrainOutcome train(const TrainPaths&,
+                     std::int64_t until = std::numeric_limits<std::int64_t>::max());
+  // For evaluation: another encoding with the weights of a checkpoint.
+  void swap_in(const std::string& encoding, const fs::path& weights);
+
+  Model& model() const { return *model_; }
+  const CellConfig& config() const { return config_; }
+
+ private:
+  void make_model(const std::string& encoding);
+
+  const Catalog& catalog_;
+  Backend& backend_;
+  Group& group_;
+  std::vector<Task> mixed_;
+  Mixture data_;
+  CellConfig config_;
+  std::unique_ptr<Model> model_;
+};
+
+}  // namespace pesuite
