@@ -201,9 +201,9 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
 }
 
 // A checkpoint, and all that it takes to look at it.
-class Subject {
+class Evaluation {
  public:
-  explicit Subject(const Arguments& a)
+  explicit Evaluation(const Arguments& a)
       : catalog_(open_catalog(plugin_search_path(a.plugin_path()))),
         file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
         cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
@@ -277,18 +277,18 @@ int eval_verb(const std::vector<std::string>& words) {
   add_flags_of_eval(a);
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");
-  Subject subject(a);
-  const std::vector<ProbeConfig> probes = probes_of(a, subject.cell().train.length);
-  if (!probes.empty() && subject.is_mixed_in())
+  Evaluation evaluation(a);
+  const std::vector<ProbeConfig> probes = probes_of(a, evaluation.cell().train.length);
+  if (!probes.empty() && evaluation.is_mixed_in())
     fail(Exit::usage, "--probe looks at the cell's own task, '{}', not at one that is mixed in",
-         subject.cell().task);
+         evaluation.cell().task);
   const std::vector<Observation> all =
-      probes.empty() ? subject.evaluated() : subject.probed(probes, a.text("output"));
+      probes.empty() ? evaluation.evaluated() : evaluation.probed(probes, a.text("output"));
   if (a.flag("json")) {
     for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
     return 0;
   }
-  fmt::print("{}\n\n", subject.heading());
+  fmt::print("{}\n\n", evaluation.heading());
   if (probes.empty())
     print_table(all);
   else if (!all.empty())
