@@ -10,7 +10,7 @@
 
 namespace pesuite {
 
-// Exit codes of the program (spec: product, section 3). The order of precedence when several
+// Exit codes of the program. The order of precedence when several
 // apply is 9, 2, 4, 5, 6, 8, 3, 1, 7.
 enum class Exit {
   done = 0,
