@@ -20,8 +20,8 @@ do for [p=1:panels] {
   set tmargin at screen 1 - upper / real(height)
   set bmargin at screen 1 - (upper + cell_height) / real(height)
   if (panels > 1) { set title panel[p] offset 0,-0.6 tc rgb "#111111" }
-  if (across == 0) { eval(y_ticks) } else { unset ytics }
-  if (p + columns > panels) { eval(x_ticks) } else { unset xtics }
+  if (across == 0) { eval "set ytics scale 0 ".y_ticks." tc rgb '#222222'" } else { unset ytics }
+  if (p + columns > panels) { eval "set xtics scale 0 ".x_ticks." tc rgb '#222222'" } else { unset xtics }
   set xrange [x_low:x_high]
   set yrange [y_low:y_high]
   plot data using (of_panel(p) ? cell("x") : NaN):(cell("y")):(cell("x") - cell("half_width")):(cell("x") + cell("half_width")):(cell("y") - 0.48):(cell("y") + 0.48):(column("colour")) \
@@ -38,7 +38,7 @@ if (scale) {
   set bmargin at screen 1 - (first + (panel_height - (panels > 1 ? 26 : 0) < 220 ? panel_height - (panels > 1 ? 26 : 0) : 220)) / real(height)
   set xrange [-0.5:0.5]
   set yrange [0:64]
-  eval(scale_ticks)
+  eval "set y2tics ".scale_ticks
   set y2range [0:64]
   plot data using (of_panel(0) ? 0 : NaN):(cell("y")):(-0.5):(0.5):(cell("y") - 0.5):(cell("y") + 0.55):(column("colour")) \
          with boxxyerror lc rgb variable notitle

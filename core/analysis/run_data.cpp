@@ -407,6 +407,7 @@ RunData read_run(const fs::path& folder) {
   const Json plan = read_json(folder / "plan.json", run);
   run.environment = read_json(folder / "env.json", run);
   run.tuning = read_json(folder / "tuning.json", run);
+  run.references = fs::exists(folder / "references.bib");
   run.suite = text(suite, "name");
   run.about = text(suite, "about");
   if (const Json* h = field(suite, "hypothesis"); h != nullptr) run.hypotheses = *h;

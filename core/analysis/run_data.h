@@ -105,6 +105,7 @@ struct RunData {
   std::size_t cells = 0, planned = 0;  // with records; in the plan, 0 where there is none
   Json tuning;                         // tuning.json: learning rates tried and chosen; or null
   Json hypotheses;                     // [[hypothesis]] of the suite as JSON; null for none
+  bool references = false;             // references.bib is there
   std::vector<std::string> notes;
 
   bool several_models() const { return models.size() > 1; }

@@ -35,8 +35,8 @@ std::string pascal_case(const std::string& name) {
 }
 
 std::string replaced(std::string text, const std::string& name) {
-  const std::pair<std::string, std::string> marks[] = {{"@name@", name},
-                                                       {"@Name@", pascal_case(name)}};
+  const std::pair<std::string, std::string> marks[] = {
+      {"@name@", name}, {"@Name@", pascal_case(name)}, {"@prefix@", package_prefix().string()}};
   for (const auto& [mark, by] : marks)
     for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += by.size())
       text.replace(at, mark.size(), by);
@@ -54,6 +54,10 @@ fs::path templates_folder() {
 }
 
 }  // namespace
+
+fs::path package_prefix() {
+  return fs::weakly_canonical(program_folder().parent_path());
+}
 
 std::vector<fs::path> write_project(const std::string& kind, const std::string& name,
                                     const fs::path& folder) {

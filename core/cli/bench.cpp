@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
+#include "cli/steps.h"
 #include "run/environment.h"
 #include "run/run.h"
 
@@ -82,8 +84,8 @@ void add_flags_of_bench(Arguments& a) {
       "dtype", po::value<std::string>(), "of products: fp32 or bf16 (default bf16 on cuda)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
-      "window", po::value<double>()->default_value(0.3), "seconds of a window")(
-      "json", po::bool_switch(), "the format of Google Benchmark on stdout")(
+      "window", real_value(0.3), "seconds of a window")("json", po::bool_switch(),
+                                                        "the format of Google Benchmark on stdout")(
       "out", po::value<std::string>(), "the same into a file");
   a.positional("kind");
 }
@@ -101,8 +103,6 @@ bench::Settings settings_of(const Arguments& a, const Kind& kind, const Catalog&
   s.plan.window = a.get<double>("window");
   if (!(s.plan.window >= 0 && s.plan.window <= 3600))
     fail(Exit::usage, "--window {}: wants seconds, 0 to 3600", s.plan.window);
-  if (use_color(stderr))
-    s.plan.progress = [](const std::string& what) { fmt::print(stderr, "\r\x1b[K{}", what); };
   s.encodings = listed(a.texts("encoding"));
   if (s.encodings.empty() && kind.name == std::string_view("overhead"))
     s.encodings = catalog.encoding_names();
@@ -149,10 +149,14 @@ int bench_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
   const Kind& kind = kind_of(a.text("kind"));
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
-  const bench::Settings s = settings_of(a, kind, catalog);
+  const Catalog catalog = catalog_of(a);
+  bench::Settings s = settings_of(a, kind, catalog);
+  std::optional<Steps> steps(std::in_place, fmt::format("bench {}: preparing", kind.name));
+  s.plan.progress = [&](const std::string& what) {
+    steps->at(fmt::format("bench {}: {}", kind.name, what));
+  };
   const bench::Result r = measured(kind.name, catalog, s);
-  if (use_color(stderr)) fmt::print(stderr, "\r\x1b[K");
+  steps.reset();
   const std::string json = json_of(r, catalog, s);
   if (a.has("out")) write_file_atomic(a.text("out"), json);
   if (a.flag("json")) {

@@ -9,8 +9,11 @@
 #include "base/text.h"
 #include "cell/cell.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
 #include "cli/checkpoint.h"
+#include "cli/steps.h"
 #include "report/figures/attention.h"
+#include "report/gnuplot.h"
 #include "run/run.h"
 
 namespace pesuite::cli {
@@ -50,7 +53,7 @@ std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellC
   return to_text(x, full_terms(catalog, text));
 }
 
-// The model for who speaks the symbols of such a task.
+// The model, in the symbols of the part that is evaluated.
 Scorer scorer_of_part(const CellConfig& cell, const Catalog& catalog, std::size_t part,
                       Model& model) {
   const Task own(catalog, parse_expression(cell.task, "task"), cell.train.length, cell.max_length);
@@ -153,7 +156,8 @@ void draw_maps(Model& model, const Task& task, const EvalConfig& config, const P
   const fs::path file = folder / (name + ".safetensors");
   write_maps(file, model, task, config, p, length, seed, steps, {});
   fmt::print(stderr, "wrote {}\n", file.string());
-  const Drawn drawn = draw({attention_figure(file, name, title)}, folder, plots_folder());
+  const Figure figure = attention_figure(file, name, title);
+  const Drawn drawn = draw({&figure}, folder, plots_folder());
   for (const fs::path& f : drawn.files) fmt::print(stderr, "wrote {}\n", f.string());
   for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", note);
 }
@@ -204,7 +208,7 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
 class Evaluation {
  public:
   explicit Evaluation(const Arguments& a)
-      : catalog_(open_catalog(plugin_search_path(a.plugin_path()))),
+      : catalog_(catalog_of(a)),
         file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
         cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
         config_(asked_of(a, cell_)),
@@ -229,16 +233,17 @@ class Evaluation {
   std::vector<Observation> evaluated() {
     const Scorer mixed = is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, model_) : Scorer{};
     std::vector<Observation> all;
-    for (const int length : config_.lengths)
+    each_length([&](int length) {
       append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, steps_)
                         : evaluate(model_, task_, config_, length, seed_, steps_));
+    });
     return all;
   }
 
   // Files of maps come to lie in `folder`.
   std::vector<Observation> probed(const std::vector<ProbeConfig>& probes, const fs::path& folder) {
     std::vector<Observation> all;
-    for (const int length : config_.lengths)
+    each_length([&](int length) {
       for (const ProbeConfig& p : probes) {
         check(p, model_.config(), length);
         if (p.kind != ProbeKind::maps)
@@ -248,10 +253,21 @@ class Evaluation {
                     fmt::format("{} on {}, {} tokens", encoding_.substr(0, encoding_.find('(')),
                                 task_.text(), length));
       }
+    });
     return all;
   }
 
  private:
+  // Says meanwhile how far it is.
+  void each_length(const std::function<void(int)>& body) const {
+    Steps steps("evaluating");
+    std::size_t reached = 0;
+    for (const int length : config_.lengths) {
+      steps.at(fmt::format("evaluating at {} tokens, length {} of {}", length, ++reached,
+                           config_.lengths.size()));
+      body(length);
+    }
+  }
   static void append(std::vector<Observation>& all, std::vector<Observation> found) {
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }

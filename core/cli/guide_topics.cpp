@@ -95,20 +95,20 @@ std::string extension_text(const Catalog& catalog, const Question& q) {
       "A model trained on {0} tokens is used on {1}, {2:.3g} times as many.\n\n"
       "**Extrapolation** keeps the positions 0, 1, 2, ... {3}. Near tokens look as they did in "
       "training; positions\n"
-      "from {0} on, and distances that long, are new to the model. It works as far as what the "
-      "encoding does with large\n"
-      "distances follows from what it does with small ones. Encodings defined at any length:\n"
+      "from {0} on, and distances that long, are new to the model. It works as far as the "
+      "encoding treats large\n"
+      "distances as it treats small ones. Encodings defined at any length:\n"
       "{4}.\n\n"
       "**Interpolation** squeezes positions into the trained range: 0, {5:.3g}, {6:.3g}, ... "
       "{7:.6g}. No angle or place is\n"
-      "new, but neighbours come {2:.3g} times closer than they ever were, which blurs what "
-      "depends on exact small\n"
-      "distances; a model wants some training to get used to it. Reasonable for small factors.\n\n"
-      "**Between the two** each frequency is treated by its wavelength: those that went round "
-      "many times in training stay,\n"
-      "those that never completed a turn are squeezed. Near tokens keep their distances and far "
-      "ones stay in range. A\n"
-      "factor on the scores makes up for the larger number of keys that share the attention.\n"
+      "new, but neighbours are {2:.3g} times closer than in training. That blurs exact small "
+      "distances until the\n"
+      "model is tuned. Reasonable for small factors.\n\n"
+      "**Between the two** each frequency is treated by its wavelength: those that turned many "
+      "times in training stay,\n"
+      "those that never completed a turn are squeezed. Near tokens keep their distances, far ones "
+      "stay in range. A\n"
+      "factor on the scores offsets that more keys share the attention.\n"
       "Encodings that take over a trained model:\n"
       "{8}.\n\n"
       "Trying it costs an evaluation, not a training run: 'a => b' in a suite evaluates one "
@@ -124,14 +124,14 @@ struct Pitfall {
 };
 constexpr Pitfall pitfalls[] = {
     {"Training is short, deployment is long",
-     "perplexity at the training length says nothing about twice that length, and rows of a table "
-     "that training never reached hold their start values.",
+     "perplexity at the training length says nothing about twice that length; rows of a table that "
+     "training never reached hold their start values.",
      "choose an encoding by its curve over lengths, and read how much of a length is untrained.",
      "the record `untrained` of every evaluation and the sentence about it in the report; `pesuite "
      "plan` names evaluation lengths; test `Pitfalls.UntrainedShareIsToldPastTheTable`"},
     {"Scores that are not scaled for length",
-     "softmax over more keys is flatter: with scores of equal size the attention of a longer "
-     "sequence spreads, its entropy grows with the logarithm of the length.",
+     "softmax over more keys is flatter: with scores of equal size the entropy of attention grows "
+     "with the logarithm of the length.",
      "a factor on the scores that grows with the length (an attention factor, a temperature).",
      "vectors of kind `inv_freq` compare `attention_scaling` with public code; test "
      "`Pitfalls.AttentionSpreadsUnlessScoresGrowWithLength`"},
@@ -144,8 +144,8 @@ constexpr Pitfall pitfalls[] = {
      "sines and cosines of all positions cost more than the rotation that uses them.",
      "make a table once and extend it when a longer sequence comes (`pes::Table`).",
      "`pesuite bench` times each encoding against none; test `Pitfalls.TablesAreMadeOnce`"},
-    {"Wavelengths that are no integers",
-     "a pair whose wavelength is no whole number of tokens never repeats its phase: every longer "
+    {"Wavelengths that are not integers",
+     "a pair whose wavelength is not a whole number of tokens never repeats its phase: each longer "
      "sequence shows phases that training did not.",
      "round wavelengths to integers.",
      "vectors of kind `cossin`; test `Pitfalls.IntegerWavelengthsRepeatTheirPhases`"},

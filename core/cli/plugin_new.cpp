@@ -35,9 +35,9 @@ int plugin_new(const std::vector<std::string>& words) {
   for (const fs::path& file : checks::write_project(kind, name, a.text("folder", name)))
     fmt::print("{}\n", file.string());
   fmt::print(
-      "\nNext: cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH=PREFIX, where pesuite is "
-      "installed, and as {0}/README.md says.\n",
-      a.text("folder", name));
+      "\nNext: cmake -S {0} -B {0}/build, then as {0}/README.md says. It uses the pesuite of "
+      "{1}.\n",
+      a.text("folder", name), checks::package_prefix().string());
   return 0;
 }
 

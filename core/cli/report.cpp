@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/steps.h"
+#include "report/gnuplot.h"
 
 namespace pesuite::cli {
 
@@ -28,26 +33,40 @@ fs::path find_run(const std::string& name, const fs::path& out) {
 }  // namespace
 
 int report_verb(const std::vector<std::string>& words) {
-  Arguments a("report RUN [flags]",
-              "Writes tables (Markdown, CSV) and figures (SVG with data and script) of a run from "
-              "its records alone.");
+  Arguments a(
+      "report RUN [flags]",
+      "Writes tables (Markdown, LaTeX, CSV) and figures (with data and script) of a run from "
+      "its records alone.");
   a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results")(
       "expect", po::value<std::vector<std::string>>()->composing(),
       "a hypothesis to judge beside those of the suite, e.g. 'nll(A, 4x) < nll(B, 4x)'")(
+      "figures", po::value<std::string>()->default_value("svg"),
+      "formats of pictures, separated by commas: svg, pdf, png, tikz; report.md shows svg")(
       "json", po::bool_switch(),
       "verdicts on hypotheses as JSON on stdout, and nothing else there");
   a.positional("run");
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
   const fs::path run = find_run(a.text("run"), a.text("out"));
-  const ReportResult r = write_report(run, a.texts("expect"));
+  ReportOptions options;
+  options.expect = a.texts("expect");
+  if (const std::string formats = a.text("figures"); !formats.empty()) {
+    options.formats = split(formats, ',');
+    for (const std::string& f : options.formats)
+      if (std::count(picture_formats().begin(), picture_formats().end(), f) == 0)
+        fail(Exit::usage, "--figures {}: '{}' is no format of pictures; there are {}", formats, f,
+             join(picture_formats(), ", "));
+  }
+  std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
+  const ReportResult r = write_report(run, options);
+  steps.reset();
   for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
   if (a.flag("json")) {
     fmt::print("{}\n", r.verdicts.dump(1));
     return 0;
   }
-  fmt::print("{}\n{}\nwrote {} and {} figures beside it\n", r.headline, r.findings, r.file.string(),
-             r.figures.size());
+  fmt::print("{}wrote {} and {} beside it\n", r.screen, r.file.string(),
+             counted(r.figures.size(), "figure"));
   return 0;
 }
 

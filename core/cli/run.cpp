@@ -19,10 +19,11 @@ namespace pesuite::cli {
 namespace {
 
 void add_choices(Arguments& a) {
-  a.flags()("profile", po::value<std::string>(),
-            "ci, small or paper: settings laid over the suite (default small)")(
-      "set", po::value<std::vector<std::string>>()->composing(),
-      "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
+  a.flags()(
+      "profile", po::value<std::string>(),
+      "settings that the suite lays over its own, e.g. ci; 'info suite NAME' lists them (default "
+      "small, where there is one)")("set", po::value<std::vector<std::string>>()->composing(),
+                                    "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
       "seeds", po::value<std::string>(), "seeds instead of the suite's, e.g. 42,43,44")(
       "only", po::value<std::vector<std::string>>()->composing(),
       "cells that match, e.g. 'encoding=rope* & seed=42'")(
@@ -102,6 +103,18 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
   for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", p);
 }
 
+// Error with every problem of the file.
+void print_soundness(const fs::path& file, const Arguments& a) {
+  Problems problems;
+  const Suite suite = load_suite(file, choices(a), problems);
+  const Plan plan =
+      make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
+  fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),
+             counted(suite.encodings.size(), "encoding"), counted(suite.tasks.size(), "task"),
+             counted(suite.models.size(), "model"), counted(suite.seeds.size(), "seed"),
+             counted(plan.cells.size(), "cell"));
+}
+
 void add_flags_of_run(Arguments& a) {
   add_choices(a);
   a.flags()("fail-fast", po::bool_switch(), "stop at the first cell that fails")(
@@ -111,7 +124,8 @@ void add_flags_of_run(Arguments& a) {
       "resume", po::value<std::string>()->default_value("auto"),
       "auto: go on from checkpoints; never: begun cells start over")(
       "launch", po::value<std::string>(),
-      "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'")(
+      "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'; needs MPI "
+      "(Debian: openmpi-bin and libopenmpi-dev before the build, which ./pesuite installs for it)")(
       "dry-run", po::bool_switch(), "show the plan and stop")("no-report", po::bool_switch(),
                                                               "write records only")(
       "progress", po::value<std::string>()->default_value("auto"),
@@ -153,7 +167,7 @@ void report_on(const RunResult& r, bool quiet) {
   const ReportResult report = write_report(r.folder);
   if (quiet) return;
   fmt::print(stderr, "\n");
-  fmt::print("{}\n{}", report.headline, report.findings);
+  fmt::print("{}", report.screen);
   std::fflush(stdout);
 }
 
@@ -234,14 +248,14 @@ int plan_verb(const std::vector<std::string>& words) {
 }
 
 int validate_verb(const std::vector<std::string>& words) {
-  Arguments a("validate SUITE [flags]",
-              "Reads a suite, resolves its encodings and tasks, and reports every problem with "
+  Arguments a("validate SUITE... [flags]",
+              "Reads suites, resolves their encodings and tasks, and reports every problem with "
               "file, line and column.");
   add_choices(a);
   a.flags()("keys", po::value<std::string>()->implicit_value(""),
             "print what can be written in suites instead: all keys, or with --keys=train.lengths "
             "that one and those below it");
-  a.positional("suite");
+  a.positional("suite", -1);
   if (!a.parse(words)) return 0;
   if (a.has("keys")) {
     std::vector<std::vector<std::string>> rows = {{"key", "value", "meaning"}};
@@ -250,15 +264,15 @@ int validate_verb(const std::vector<std::string>& words) {
     return 0;
   }
   a.require("suite", "the suite");
-  const fs::path file = find_suite(a.text("suite"));
-  Problems problems;
-  const Suite suite = load_suite(file, choices(a), problems);
-  const Plan plan =
-      make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
-  fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),
-             counted(suite.encodings.size(), "encoding"), counted(suite.tasks.size(), "task"),
-             counted(suite.models.size(), "model"), counted(suite.seeds.size(), "seed"),
-             counted(plan.cells.size(), "cell"));
+  std::string wrong;
+  Exit code = Exit::done;
+  for (const std::string& name : a.texts("suite")) try {
+      print_soundness(find_suite(name), a);
+    } catch (const Error& e) {
+      wrong += (wrong.empty() ? "" : "\n") + std::string(e.what());
+      if (code == Exit::done) code = e.code();
+    }
+  if (!wrong.empty()) throw Error(code, wrong);
   return 0;
 }
 

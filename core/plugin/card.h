@@ -1,5 +1,5 @@
-// What encodings and tasks say of themselves: descriptors as JSON, and that as the tables of their
-// pages. Nothing of a plugin runs.
+// Descriptors of encodings and tasks as JSON, and as the tables of their pages. No code of a plugin
+// runs.
 #pragma once
 
 #include <pesuite/pesuite.h>

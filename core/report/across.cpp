@@ -10,8 +10,8 @@
 
 namespace pesuite {
 
-std::vector<std::string> across_findings(const RunData& run, const Across& a) {
-  std::vector<std::string> out;
+std::vector<Text> across_findings(const RunData& run, const Across& a) {
+  std::vector<Text> out;
   if (!a.tasks.empty()) {
     std::vector<std::string> names;
     for (const std::size_t e : a.groups[0]) names.push_back(run.encodings[e]);
@@ -28,9 +28,8 @@ std::vector<std::string> across_findings(const RunData& run, const Across& a) {
           join(names, ", "), test, a.critical));
     else
       out.push_back(
-          fmt::format("Over all tasks **{}** has the best mean rank ({}; critical "
-                      "difference {:.2f}).",
-                      names[0], test, a.critical));
+          rich("Over all tasks {} has the best mean rank ({}; critical difference {:.2f}).",
+               strong(names[0]), test, a.critical));
   }
   if (!a.left_out.empty())
     out.push_back("Left out of the ranks over tasks: " + join(a.left_out, "; ") + ".");
@@ -56,7 +55,7 @@ TableFile across_table(const RunData& run, const Across& a) {
                 {},
                 {{"encoding", "mean_rank", "family_rank", "mean_reciprocal_rank", "iqm", "iqm_low",
                   "iqm_high", "runs"}}};
-  Block b{"", "", {{"encoding", "mean rank", "by family", "MRR", "score (IQM)", "runs"}}, 1};
+  Table b{"", "", {{"encoding", "mean rank", "by family", "MRR", "score (IQM)", "runs"}}, 1};
   const auto shown = [](double x, int digits) {
     return std::isnan(x) ? std::string("–") : format_fixed(x, digits);
   };
@@ -74,16 +73,17 @@ TableFile across_table(const RunData& run, const Across& a) {
   }
   if (b.rows.size() < 2) return out;
   if (!a.tasks.empty())
-    b.caption = fmt::format(
-        "Out of distribution. *mean rank*: over {}, ties share ranks; critical difference {:.2f} "
-        "(Nemenyi, 0.05). *by family*: related tasks averaged first ({}). *MRR*: mean reciprocal "
-        "place by mean score, ties not counted, as papers print it. ",
-        counted(a.tasks.size(), "task"), a.critical, families_text(a.tasks));
-  b.caption +=
-      "*score*: interquartile mean of (accuracy - chance) / (1 - chance) over problems, lengths "
-      "and "
+    b.caption = rich(
+        "Out of distribution. {}: over {}, ties share ranks; critical difference {:.2f} (Nemenyi, "
+        "0.05). {}: related tasks averaged first ({}). {}: mean reciprocal place by mean score, "
+        "ties not counted, as papers print it. ",
+        emphasis("mean rank"), counted(a.tasks.size(), "task"), a.critical, emphasis("by family"),
+        families_text(a.tasks), emphasis("MRR"));
+  b.caption += rich(
+      "{}: interquartile mean of (accuracy - chance) / (1 - chance) over problems, lengths and "
       "seeds, with its 95 % bootstrap interval over seeds. Tasks are related: read p-values over "
-      "them as descriptions.";
+      "them as descriptions.",
+      emphasis("score"));
   out.blocks.push_back(std::move(b));
   return out;
 }

@@ -26,13 +26,16 @@ std::string level(const Ground& g, double x) {
   return g.metric == "acc" ? percent_text(x) + " %" : format_fixed(x, 2) + " nats";
 }
 
-// A change with its sign, as the measure itself moves.
+}  // namespace
+
 std::string change_text(const Ground& g, double loss) {
   const double x = g.lower_is_better() ? loss : -loss;
   std::string out = amount(g, x);
   if (out.find_first_of("123456789∞") == std::string::npos) return amount(g, 0);
   return x > 0 ? "+" + out : out;
 }
+
+namespace {
 
 struct Writer {
   const RunData& run;
@@ -48,6 +51,29 @@ struct Writer {
   std::string seeds() const {
     const std::size_t n = a.encodings[0].changes[0].seeds.size();
     return n == 1 ? "one seed" : fmt::format("{} seeds", n);
+  }
+
+  bool nobody_learned() const {
+    return std::all_of(a.encodings.begin(), a.encodings.end(),
+                       [](const LengthAnswer& e) { return e.learned == Learned::no; });
+  }
+  std::string unlearned() const {
+    return fmt::format(
+        "On {}, no encoding learned the task at the training length ({}; wanted: {}). What happens "
+        "beyond it answers nothing.",
+        where(), nearest(), learned_criterion(*a.task));
+  }
+  // "the nearest is rope, 21 % from the optimum"
+  std::string nearest() const {
+    const Ground start = start_ground(a);
+    const auto mean = [&](const LengthAnswer& e) {
+      return summarize(scores(start, e.encoding)).mean * (start.lower_is_better() ? 1 : -1);
+    };
+    const auto first = std::min_element(
+        a.encodings.begin(), a.encodings.end(),
+        [&](const LengthAnswer& x, const LengthAnswer& y) { return mean(x) < mean(y); });
+    return fmt::format("the nearest is {}, {}", name(*first),
+                       learned_distance(*a.task, first->encoding));
   }
 
   // Who stays where it was, by its verdict or by what was measured.
@@ -207,6 +233,10 @@ std::vector<std::string> answer_sentences(const RunData& run) {
   std::vector<std::string> out;
   for (const TaskAnswer& a : all) {
     const Writer w{run, a};
+    if (w.nobody_learned()) {
+      out.push_back(w.unlearned());
+      continue;
+    }
     std::string text = w.keepers();
     for (const std::string& more : {w.losers(), w.best()})
       if (!more.empty()) text += " " + more;
@@ -215,9 +245,24 @@ std::vector<std::string> answer_sentences(const RunData& run) {
   return out;
 }
 
-Block answer_table(const RunData& run) {
+Ground start_ground(const TaskAnswer& a) {
+  Ground out = a.ground;
+  for (const Ground& g : grounds(*a.task))
+    if (g.trained && g.protocol == a.ground.protocol && g.length == a.task->train_length) out = g;
+  return out;
+}
+
+// "0.03 above the optimum", "97.5 %".
+static std::string start_text(const TaskAnswer& a, const LengthAnswer& e) {
+  const Ground g = start_ground(a);
+  const double mean = summarize(scores(g, e.encoding)).mean;
+  if (g.metric != "regret") return level(g, mean);
+  return amount(g, mean) + " above optimum";
+}
+
+Table answer_table(const RunData& run) {
   const std::vector<TaskAnswer> all = answers(run);
-  Block b{"", "", {{"task", "encoding", "verdict", "at the training length"}}, 3};
+  Table b{"", "", {{"task", "encoding", "verdict", "at the training length"}}, 3};
   std::vector<std::string> columns;  // where all tasks have the same
   for (const TaskAnswer& a : all) {
     std::vector<std::string> own;
@@ -230,8 +275,8 @@ Block answer_table(const RunData& run) {
   for (const std::string& c : columns) b.rows[0].push_back(c);
   for (const TaskAnswer& a : all)
     for (const LengthAnswer& e : a.encodings) {
-      std::vector<std::string> row = {Writer{run, a}.where(), run.encodings[e.encoding],
-                                      verdict_text(a, e), level(a.ground, e.start)};
+      std::vector<Text> row = {Writer{run, a}.where(), run.encodings[e.encoding],
+                               verdict_text(a, e), start_text(a, e)};
       for (const LengthChange& c : e.changes)
         if (each) row.push_back(change_text(a.ground, c.mean));
       if (!each)
@@ -239,13 +284,17 @@ Block answer_table(const RunData& run) {
                                   a.task->multiple(a.lengths.back())));
       b.rows.push_back(std::move(row));
     }
-  b.caption =
-      "Columns beyond the training length: change from it, in nats or points. *holds*: the loss is "
-      "shown to stay below what matters (0.02 nats, 5 points) at every length up to that one; "
-      "*fails*: a loss of at least that is shown; *undecided*: neither, with the seeds that would "
-      "decide at this mean and spread; *not tested*: one seed. Paired t over seeds, Holm over the "
-      "task's lengths and encodings.";
+  b.caption = "Columns beyond the training length: change from it, in nats or points.";
   return b;
+}
+
+Text answer_words() {
+  return rich(
+      "{}: the loss is shown to stay below what matters (0.02 nats, 5 points of accuracy) at every "
+      "length up to that one. {}: a loss of at least that is shown. {}: neither, with the seeds "
+      "that would decide. {}: too few seeds. Paired t over seeds, Holm over the task's lengths and "
+      "encodings.",
+      emphasis("Holds"), emphasis("Fails"), emphasis("Undecided"), emphasis("Not tested"));
 }
 
 std::string answer_line(const RunData& run) {

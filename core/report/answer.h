@@ -4,15 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "analysis/answer.h"
 #include "report/tables.h"
 
 namespace pesuite {
 
 // For each task who keeps what to which length, how much the others lose, and who is best at the
-// longest length, also where that one was left out of the ranks. Markdown without emphasis.
+// longest length, also where that one was left out of the ranks. Plain words.
 std::vector<std::string> answer_sentences(const RunData&);
 // A row an encoding and task, the best verdict first; no rows but the heading where there is none.
-Block answer_table(const RunData&);
+Table answer_table(const RunData&);
+// Of a task at its training length: regret where the optimum is known.
+Ground start_ground(const TaskAnswer&);
+// A change with its sign, as the measure itself moves: "+0.76", "-12" points.
+std::string change_text(const Ground&, double loss);
+Text answer_words();  // what its verdicts mean
 // "2 seeds · trained at 64 · sliding(16) · 24 of 24 cells · trained in 7 min".
 std::string answer_line(const RunData&);
 

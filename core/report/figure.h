@@ -1,62 +1,55 @@
-// A figure is a gnuplot script that needs nothing but its data beside it: settings written here,
-// followed by the templates plots/style.gp and plots/KIND.gp as they stand.
+// A figure as values: axes, series, data and what else its kind shows. report/gnuplot.h draws it.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace pesuite {
 
-namespace fs = std::filesystem;
+using Rows = std::vector<std::vector<std::string>>;  // the first is the heading
 
-// Settings of a template, as gnuplot assignments.
-class Settings {
- public:
-  void number(std::string_view name, double value);
-  void text(std::string_view name, std::string_view value);
-  void texts(std::string_view name, const std::vector<std::string>& values);  // an array
-  void line(const std::string& command) { text_ += command + "\n"; }
-  const std::string& str() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-// `text` as a gnuplot string: in double quotes, with nothing in it that gnuplot would act on.
-std::string gnuplot_string(std::string_view text);
-
-// Colour, marker and dash of the i-th encoding of a suite, the same in every figure. The first
-// seven colours are those of Okabe and Ito, told apart by colour-blind readers.
+// Colour, marker and dash of an encoding.
 struct SeriesStyle {
   std::string colour;  // "#0072B2"
-  int marker = 0;      // gnuplot point type
-  std::string dash;    // gnuplot dash type
+  int marker = 0;      // as gnuplot counts its point types
+  std::string dash;    // as gnuplot writes dashes: "1" for none, "(12,4)"
 };
+// The i-th of the palette. The first seven colours are those of Okabe and Ito, told apart by
+// colour-blind readers.
 SeriesStyle series_style(std::size_t i);
 std::string faint(const std::string& colour);  // nearer to white
 
+using Ticks = std::vector<std::pair<double, std::string>>;  // a text may have several lines
+
+struct Series {
+  std::string id;     // in the column "encoding" of the data
+  std::string label;  // for people
+  SeriesStyle style;
+};
+
 struct Figure {
+  struct Axis {
+    std::string label;
+    double low = std::numeric_limits<double>::quiet_NaN(), high = low;  // what is shown; NaN: all
+    bool logarithmic = false;
+    Ticks ticks = {};  // empty: as the renderer chooses
+  };
+  using Value = std::variant<double, std::string, std::vector<double>, std::vector<std::string>,
+                             Ticks, std::vector<Ticks>>;
+
   std::string name;  // of its files
-  std::string kind;  // of its template
+  std::string kind;  // of its template, plots/KIND.gp
   std::string title, caption;
-  Settings settings;
-  std::vector<std::vector<std::string>> rows;  // the first is the heading
+  Axis x, y;
+  std::vector<Series> series;
+  std::map<std::string, Value> values;  // what else its kind shows, by the template's names
+  Rows rows;                            // columns of numbers ("inf", "" for none) and names
 };
-
-// Where the templates are: installed beside the program, or in the source tree; empty where
-// neither.
-fs::path plots_folder();
-
-struct Drawn {
-  std::vector<fs::path> files;     // SVG, in the order of the figures
-  std::vector<std::string> notes;  // what could not be drawn, and why
-};
-// Writes NAME.tsv and NAME.gp of each figure into `folder` and draws NAME.svg by gnuplot, where
-// that is on PATH; each drawing has `seconds`.
-Drawn draw(const std::vector<Figure>& figures, const fs::path& folder, const fs::path& templates,
-           double seconds = 20);
 
 // Ticks for a logarithmic axis from low to high, at most about eight.
 std::vector<double> log_ticks(double low, double high);

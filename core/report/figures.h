@@ -10,6 +10,15 @@
 
 namespace pesuite {
 
+// What the answer says, of one to three tasks: the value at the training length, and the change
+// from it over length, a panel a task. None where tasks are more, or nothing was asked about
+// length.
+std::vector<Figure> answer_figures(const RunData&);
+// How far each encoding keeps what it has at the training length.
+std::vector<Figure> effective_figures(const RunData&, const TaskData&);
+// What is lost or right at the longest length against tokens per second in training, a figure a
+// task.
+std::vector<Figure> cost_figures(const RunData&);
 // Perplexity, and regret where the optimum is known, against length; one of each a protocol.
 std::vector<Figure> length_figures(const RunData&, const TaskData&, const std::string& protocol);
 // Nats or regret by tokens of context at the longest length; none where the protocol gives all

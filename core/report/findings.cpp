@@ -120,9 +120,9 @@ struct Speaker {
     return out;
   }
 
-  std::string sentence() const { return ranked_sentence() + better_left_out(); }
+  Text sentence() const { return ranked_sentence() + better_left_out(); }
 
-  std::string ranked_sentence() const {
+  Text ranked_sentence() const {
     if (std::none_of(c.duels.begin(), c.duels.end(), [](const Duel& d) {
           return d.verdict == Verdict::first || d.verdict == Verdict::second;
         }))
@@ -138,13 +138,13 @@ struct Speaker {
       else
         ties.push_back(tied(*d, c.ranked[i]));
     }
-    std::vector<std::string> parts;
+    std::vector<Text> parts;
     const std::string& who = name(leader);
-    if (!wins.empty()) parts.push_back(fmt::format("**{}** beats {}", who, join_and(wins)));
+    if (!wins.empty()) parts.push_back(rich("{} beats {}", strong(who), join_and(wins)));
     if (!ties.empty())
       parts.push_back(fmt::format("no difference between {} and {}", who, join_and(ties)));
     if (!same.empty()) parts.push_back(fmt::format("{} equals {}", who, join_and(same)));
-    std::string out = join(parts, "; ") + ".";
+    Text out = join(parts, "; ") + ".";
     if (c.ranked.size() > 2) out += fmt::format(" Ranks: {}.", ranks());
     return out;
   }
@@ -160,9 +160,10 @@ std::string metric_name(const Ground& g) {
 
 }  // namespace
 
-std::vector<std::string> task_findings(const RunData& run, const TaskData& t,
-                                       const std::vector<Contest>& all) {
-  std::vector<std::string> out, unlearned;
+std::vector<Text> task_findings(const RunData& run, const TaskData& t,
+                                const std::vector<Contest>& all) {
+  std::vector<Text> out;
+  std::vector<std::string> unlearned;
   for (const std::size_t e : t.encodings)
     if (learned(t, e) == Learned::no)
       unlearned.push_back(fmt::format("{} ({})", run.encodings[e], learned_distance(t, e)));
@@ -177,9 +178,8 @@ std::vector<std::string> task_findings(const RunData& run, const TaskData& t,
     if (!c.unranked_because.empty())
       silent[c.unranked_because].push_back(c.ground.name());
     else
-      out.push_back(fmt::format("{} at {}{}: {}", metric_name(c.ground), c.ground.name(),
-                                c.ground.trained ? ", in distribution" : "",
-                                Speaker{run, c}.sentence()));
+      out.push_back(rich("{} at {}{}: {}", metric_name(c.ground), c.ground.name(),
+                         c.ground.trained ? ", in distribution" : "", Speaker{run, c}.sentence()));
   }
   for (const auto& [why, places] : silent)
     out.push_back(fmt::format("Nothing is ranked at {}: {}.", join_and(places), why));
@@ -200,10 +200,10 @@ const char* verdict_name(Verdict v) {
 }
 
 // Who beats whom at one place.
-Block standing_block(const RunData& run, const TaskData& t, const Contest& c) {
+Table standing_block(const RunData& run, const TaskData& t, const Contest& c) {
   const Ground& g = c.ground;
   const Speaker speaker{run, c};
-  Block b{
+  Table b{
       fmt::format("Who beats whom at {}{}", g.name(), g.protocol.empty() ? "" : ", " + g.protocol),
       "",
       {{"encoding", metric_name(g), "rank", "beats", "no difference from"}},
@@ -233,11 +233,11 @@ Block standing_block(const RunData& run, const TaskData& t, const Contest& c) {
     if (std::find(c.ranked.begin(), c.ranked.end(), e) == c.ranked.end())
       b.rows.push_back(
           {row_name(run, t, e), g.level(summarize(scores(g, e)).mean), "not learned", "–", "–"});
-  b.caption = fmt::format(
+  b.caption = rich(
       "A beats B where the paired test over seeds gives p < 0.05 after Holm over all pairs here, "
-      "and the difference is at least {}; else they share ranks. *resolvable*: the smallest "
-      "difference that these seeds could have called.",
-      g.effect(g.matters()));
+      "and the difference is at least {}; else they share ranks. {}: the smallest difference that "
+      "these seeds could have called.",
+      g.effect(g.matters()), emphasis("resolvable"));
   return b;
 }
 

@@ -16,12 +16,11 @@ namespace pesuite {
 std::string p_text(double p, std::size_t seeds = 10);
 
 // Of one task, a sentence each, under its main protocol.
-std::vector<std::string> task_findings(const RunData&, const TaskData&,
-                                       const std::vector<Contest>&);
+std::vector<Text> task_findings(const RunData&, const TaskData&, const std::vector<Contest>&);
 // Every pair at every length and protocol; for the page, who beats whom under the main protocol.
 TableFile duel_table(const RunData&, const TaskData&, const std::vector<Contest>&);
 
-std::vector<std::string> across_findings(const RunData&, const Across&);
+std::vector<Text> across_findings(const RunData&, const Across&);
 TableFile across_table(const RunData&, const Across&);  // no blocks where there is nothing to rank
 // What is right on problems whose tasks the suite gives a weight, in range and beyond; no blocks
 // where none has one.

@@ -21,15 +21,15 @@ std::string value_text(double x) {
 }
 
 // "0.312 against 1.522: difference -1.210 [-1.5, -0.9], p = 0.002, moderated paired t, 3 seeds"
-std::string evidence_text(const Evidence& e) {
+Text evidence_text(const Evidence& e) {
   if (e.seeds.empty())
-    return fmt::format("{}: no seed has both sides{}", e.text,
-                       e.missing.empty() ? "" : " (" + e.missing[0] + ")");
-  std::string out = fmt::format("{}: {} against {}, difference {}", e.text, value_text(e.left_mean),
-                                value_text(e.right_mean), value_text(e.difference));
+    return rich("{}: no seed has both sides{}", code(e.text),
+                e.missing.empty() ? "" : " (" + e.missing[0] + ")");
+  Text out = rich("{}: {} against {}, difference {}", code(e.text), value_text(e.left_mean),
+                  value_text(e.right_mean), value_text(e.difference));
   if (!std::isnan(e.low)) out += fmt::format(" [{}, {}]", value_text(e.low), value_text(e.high));
   out += fmt::format("; {}", counted(e.seeds.size(), "seed"));
-  if (e.test.starts_with("none")) return out + ", no test";
+  if (e.test.starts_with("none")) return out + Text(", no test");
   out += fmt::format(", {}, {}", e.test,
                      e.satisfied ? p_text(e.p_holds, e.seeds.size())
                                  : "against it " + p_text(e.p_refuted, e.seeds.size()));
@@ -67,21 +67,18 @@ Json numbers(const std::vector<double>& all) {  // infinities as text, as JSON h
 
 }  // namespace
 
-std::string sentence(const Judged& j) {
-  const Hypothesis& h = j.hypothesis;
-  std::string out = fmt::format("**{}** {}: `{}`", h.id, verdict_text(j), h.expect);
-  if (!h.says.empty()) out += fmt::format(" – {}", h.says);
-  return out;
-}
-
-std::string hypotheses_text(const std::vector<Judged>& all) {
-  std::string out;
+std::vector<Text> hypothesis_lines(const std::vector<Judged>& all) {
+  std::vector<Text> out;
   for (const Judged& j : all) {
     const Hypothesis& h = j.hypothesis;
-    out += fmt::format("{} {}{}: {}\n", h.id, verdict_text(j), h.planned ? "" : " (not planned)",
-                       h.says.empty() ? h.expect : h.says);
-    for (const Evidence& e : j.evidence) out += "   " + evidence_text(e) + "\n";
-    for (const std::string& n : j.notes) out += "   but " + n + "\n";
+    Text line = rich("{} {}: ", strong(h.id), verdict_text(j));
+    line += h.says.empty() ? Text(code(h.expect)) : Text(h.says);
+    if (!h.source.empty()) line += rich(" ({})", h.source);
+    if (!h.planned) line += rich("; {}", emphasis("not planned: made up after the run"));
+    line += ".";
+    for (const Evidence& e : j.evidence) line += rich(" {}.", evidence_text(e));
+    for (const std::string& n : j.notes) line += rich(" {}", emphasis("But " + n + "."));
+    out.push_back(std::move(line));
   }
   return out;
 }
@@ -92,10 +89,10 @@ TableFile hypotheses_table(const std::vector<Judged>& all) {
       {},
       {{"id", "verdict", "p_holds", "p_refuted", "alpha", "comparison", "left", "right",
         "difference", "low", "high", "margin", "test", "seeds", "seeds_needed", "source", "says"}}};
-  Block b{"", "", {{"hypothesis", "verdict", "evidence"}}, 3};
+  Table b{"", "", {{"hypothesis", "verdict", "evidence"}}, 3};
   for (const Judged& j : all) {
     const Hypothesis& h = j.hypothesis;
-    std::vector<std::string> evidence;
+    std::vector<Text> evidence;
     for (const Evidence& e : j.evidence) {
       evidence.push_back(evidence_text(e));
       out.csv.push_back({h.id, std::string(judgement_name(j.judgement)), csv_number(j.p_holds),
@@ -105,17 +102,18 @@ TableFile hypotheses_table(const std::vector<Judged>& all) {
                          csv_number(e.margin), e.test, std::to_string(e.seeds.size()),
                          std::to_string(e.needed), h.source, h.says});
     }
-    for (const std::string& n : j.notes) evidence.push_back("*" + n + "*");
-    std::string claim = fmt::format("**{}** {}", h.id, h.says.empty() ? "" : h.says + " ");
-    claim += fmt::format("`{}`", h.expect);
-    if (!h.source.empty()) claim += fmt::format(" ({})", h.source);
-    if (!h.planned) claim += " *not planned: made up after the run*";
+    for (const std::string& n : j.notes) evidence.emplace_back(emphasis(n));
+    Text claim = rich("{} {}{}", strong(h.id), h.says.empty() ? "" : h.says + " ", code(h.expect));
+    if (!h.source.empty()) claim += rich(" ({})", h.source);
+    if (!h.planned) claim += rich(" {}", emphasis("not planned: made up after the run"));
     b.rows.push_back({claim, verdict_text(j), join(evidence, "; ")});
   }
-  b.caption =
-      "*holds*: shown at the level, with at least the effect that matters; *refuted*: the opposite "
-      "is shown, or that the effect is smaller than what matters; else *undecided*. One-sided "
-      "paired tests over seeds; the p of verdicts after Holm over all hypotheses.";
+  b.caption = rich(
+      "{}: shown at the level, with at least the effect that matters; {}: the opposite is shown, "
+      "or "
+      "that the effect is smaller than what matters; else {}. One-sided paired tests over seeds; "
+      "the p of verdicts after Holm over all hypotheses.",
+      emphasis("holds"), emphasis("refuted"), emphasis("undecided"));
   if (b.rows.size() > 1) out.blocks.push_back(std::move(b));
   return out;
 }

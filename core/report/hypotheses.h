@@ -9,9 +9,8 @@
 
 namespace pesuite {
 
-// For a terminal: a line a hypothesis and one for each piece of its evidence.
-std::string hypotheses_text(const std::vector<Judged>&);
-std::string sentence(const Judged&);                       // the verdict with its evidence
+// A line a hypothesis: its verdict, what it says, and what was measured.
+std::vector<Text> hypothesis_lines(const std::vector<Judged>&);
 Json to_json(const RunData&, const std::vector<Judged>&);  // pesuite.hypotheses/1
 TableFile hypotheses_table(const std::vector<Judged>&);
 

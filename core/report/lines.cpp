@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "report/gnuplot.h"
+#include "report/tables.h"
 
 namespace pesuite {
 
@@ -21,8 +24,23 @@ namespace {
 
 Band band_of(const std::vector<SeedValue>& values, const Transform& f) {
   const Spread s = summarize(values);
-  const bool t = s.n >= seeds_for_t;
-  return {f(s.mean), f(t ? s.t_low : s.low), f(t ? s.t_high : s.high)};
+  if (s.of < seeds_for_t) return {f(s.mean)};
+  return {f(s.mean), f(s.t_low), f(s.t_high)};
+}
+
+constexpr std::size_t palette_size = 36;
+
+// plots/encodings.tsv: a name of an encoding and its place in the palette, a line each.
+std::map<std::string, std::size_t> read_styles() {
+  std::map<std::string, std::size_t> out;
+  const fs::path file = plots_folder() / "encodings.tsv";
+  if (!fs::exists(file)) return out;
+  for (const std::string& line : split(read_file(file), '\n')) {
+    const std::vector<std::string> cells = split(line, '\t');
+    if (cells.size() == 2 && !line.starts_with('#'))
+      out[cells[0]] = std::stoul(cells[1]) % palette_size;
+  }
+  return out;
 }
 
 // "learned", "learned (1/3 diverged)", "learned (2/3 ∞)".
@@ -61,74 +79,70 @@ void Lines::add_encoding(const std::string& id, const std::vector<double>& xs,
       if (std::isinf(v.value)) infinite[id].insert(v.seed);
       if (v.lost == "nan") undefined[id].insert(v.seed);
     }
-    add(id, "mean", "", xs[i], band_of(all.back(), f));
+    const Band b = band_of(all.back(), f);
+    add(id, "mean", "", xs[i], b);
+    if (!std::isnan(b.value)) last[id] = b.value;
   }
-  if (all.empty() || all[0].size() < 2) return;
+  if (all.empty() || all[0].size() < 2 || all[0].size() >= seeds_for_t) return;
   for (std::size_t s = 0; s < all[0].size(); ++s)
     for (std::size_t i = 0; i < xs.size(); ++i)
       add(id, "seed", std::to_string(all[i][s].seed), xs[i], {f(all[i][s].value)});
 }
 
-void add_ticks(Settings& s, const char* axis, const Ticks& ticks) {
-  std::vector<std::string> all;
-  std::size_t lines = 1;
-  for (const auto& [x, text] : ticks) {
-    all.push_back(fmt::format("{} {:.10g}", gnuplot_string(text), x));
-    lines = std::max(lines, split(text, '\n').size());
+std::vector<SeriesStyle> styles_of(const RunData& run) {
+  static const std::map<std::string, std::size_t> known = read_styles();
+  constexpr std::size_t colours = 12;
+  std::set<std::size_t> taken;
+  std::vector<SeriesStyle> out;
+  for (std::size_t e = 0; e < run.encodings.size(); ++e) {
+    std::size_t style = palette_size;
+    const std::string& expression = run.expressions[e];
+    const std::size_t change = expression.rfind("=>");
+    for (const std::string& text :
+         {run.encodings[e], change == std::string::npos ? "" : expression.substr(change + 2),
+          expression}) {
+      const std::string_view name = trim(text);
+      const auto it = known.find(std::string(name.substr(0, name.find_first_of("( =+"))));
+      if (it != known.end()) {
+        style = it->second;
+        break;
+      }
+    }
+    if (style == palette_size) {
+      std::size_t hash = 1469598103934665603U;  // FNV-1a: the same on every machine
+      for (const char c : run.encodings[e])
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+      style = hash % colours;
+    }
+    while (taken.contains(style) && taken.size() < palette_size) style = (style + 1) % palette_size;
+    taken.insert(style);
+    out.push_back(series_style(style));
   }
-  s.line(fmt::format("set {}tics ({})", axis, join(all, ", ")));
-  s.number(fmt::format("{}_lines", axis), static_cast<double>(lines));
+  return out;
 }
 
-void add_styles(Settings& s, const RunData& run, const std::vector<std::size_t>& encodings,
-                const std::vector<std::string>& given) {
-  std::vector<std::string> ids, labels = given;
-  std::size_t widest = 15;  // "training length"
-  for (std::size_t i = 0; i < encodings.size(); ++i) {
-    ids.push_back(run.encodings[encodings[i]]);
-    if (given.empty()) labels.push_back(shorten(ids.back(), 26));
-    widest = std::max(widest, display_width(labels[i]));
-  }
-  constexpr double sample = 56, character = 8.2;  // pixels
-  s.number("n", static_cast<double>(ids.size()));
-  s.texts("id", ids);
-  s.texts("label", labels);
-  s.number("legend_width", std::ceil(sample + character * static_cast<double>(widest)));
-  for (std::size_t i = 0; i < encodings.size(); ++i) {
-    const SeriesStyle style = series_style(encodings[i]);
-    const auto line = [&](std::size_t number, const std::string& colour, const char* sizes) {
-      s.line(fmt::format("set style line {} lc rgb \"{}\" pt {} dt {} {}", number, colour,
-                         style.marker, style.dash, sizes));
-    };
-    line(i + 1, style.colour, "lw 2 ps 0.8");
-    line(i + 101, faint(style.colour), "lw 1 ps 0.5");
-  }
+std::vector<Series> series_of(const RunData& run, const std::vector<std::size_t>& encodings) {
+  const std::vector<SeriesStyle> styles = styles_of(run);
+  std::vector<Series> out;
+  for (const std::size_t e : encodings)
+    out.push_back({run.encodings[e], shorten(run.encodings[e], 26), styles[e]});
+  return out;
 }
 
-void add_series(Settings& s, const RunData& run, const TaskData& t, const Lines* lines) {
-  std::vector<std::string> labels, seeds;
-  for (const std::size_t e : t.encodings) labels.push_back(legend(run, t, e, lines));
-  for (const std::uint64_t seed : t.seeds) seeds.push_back(std::to_string(seed));
-  add_styles(s, run, t.encodings, labels);
-  s.number("seeds", static_cast<double>(seeds.size()));
-  s.texts("seed", seeds);
+std::vector<Series> series_of(const RunData& run, const TaskData& t, const Lines* lines) {
+  std::vector<Series> out = series_of(run, t.encodings);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].label = legend(run, t, t.encodings[i], lines);
+  return out;
 }
 
-void add_length_axis(Settings& s, const TaskData& t, const std::vector<double>& xs,
+void set_length_axis(Figure& f, const TaskData& t, const std::vector<double>& xs,
                      const char* label) {
-  const double margin = std::pow(xs.back() / xs.front(), 0.045) * 1.02;
-  s.text("x_label", label);
-  s.number("x_low", xs.front() / margin);
-  s.number("x_high", xs.back() * margin);
-  s.number("mark", t.train_length);
-  // Encodings stand beside each other on a part of the way from one x to the next.
-  double closest = xs.back() / xs.front();
-  for (std::size_t i = 1; i < xs.size(); ++i) closest = std::min(closest, xs[i] / xs[i - 1]);
-  const double room = std::min(0.3 * std::log(closest), 0.065 * std::log(xs.back() / xs.front()));
-  s.number("dodge", room / static_cast<double>(t.encodings.size()));
+  const double margin = std::pow(xs.back() / xs.front(), 0.03) * 1.01;
+  f.x = {label, xs.front() / margin, xs.back() * margin, true, {}};
+  f.values["mark"] = static_cast<double>(t.train_length);
 }
 
-void add_y_axis(Settings& s, const Range& range, bool logarithmic) {
+void set_y_axis(Figure& f, const Range& range, bool logarithmic) {
   const auto to = [&](double y) { return logarithmic ? std::log(y) : y; };
   const auto from = [&](double y) { return logarithmic ? std::exp(y) : y; };
   const bool below = logarithmic && range.not_positive;
@@ -138,20 +152,70 @@ void add_y_axis(Settings& s, const Range& range, bool logarithmic) {
   const double span = high - low;
   const double top = high + span * (range.infinite ? 0.16 : 0.05);
   const double bottom = low - span * (below ? 0.14 : 0.05);
-  s.number("y_log", logarithmic ? 1 : 0);
-  s.number("y_low", from(bottom));
-  s.number("y_high", from(top));
-  s.number("infinite", range.infinite ? 1 : 0);
-  s.number("rise_from", from(high + span * 0.06));  // arrows at the upper edge
-  s.number("rise_to", from(high + span * 0.15));
-  s.number("below", below ? 1 : 0);
-  s.number("fall_from", from(low - span * 0.05));  // and at the lower
-  s.number("fall_to", from(low - span * 0.13));
+  f.y.low = from(bottom), f.y.high = from(top), f.y.logarithmic = logarithmic;
+  f.values["infinite"] = range.infinite ? 1.0 : 0.0;
+  f.values["rise_from"] = from(high + span * 0.06);  // arrows at the upper edge
+  f.values["rise_to"] = from(high + span * 0.15);
+  f.values["below"] = below ? 1.0 : 0.0;
+  f.values["fall_from"] = from(low - span * 0.05);  // and at the lower
+  f.values["fall_to"] = from(low - span * 0.13);
   if (!logarithmic) return;
-  Ticks ticks;
   const std::vector<double> at = log_ticks(from(bottom), from(high));
-  for (const double y : at) ticks.emplace_back(y, axis_number(y, at.empty() ? y : at.back()));
-  add_ticks(s, "y", ticks);
+  for (const double y : at) f.y.ticks.emplace_back(y, axis_number(y, at.empty() ? y : at.back()));
+}
+
+std::vector<double> spread_out(const std::vector<double>& wanted, double gap) {
+  std::vector<std::size_t> order(wanted.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
+  struct Group {  // neighbours that touch, around their mean
+    double centre;
+    std::size_t first, size;
+  };
+  const auto half = [&](const Group& g) { return gap * static_cast<double>(g.size - 1) / 2; };
+  const auto kept_in = [&](Group g) {
+    g.centre = std::max(std::min(g.centre, 1 - half(g)), half(g));
+    return g;
+  };
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    groups.push_back(kept_in({wanted[order[i]], i, 1}));
+    while (groups.size() > 1) {
+      const Group &a = groups[groups.size() - 2], &b = groups.back();
+      if (b.centre - half(b) - (a.centre + half(a)) >= gap * 0.999) break;
+      const auto na = static_cast<double>(a.size), nb = static_cast<double>(b.size);
+      const Group joined =
+          kept_in({(a.centre * na + b.centre * nb) / (na + nb), a.first, a.size + b.size});
+      groups.pop_back();
+      groups.back() = joined;
+    }
+  }
+  std::vector<double> out(wanted.size());
+  for (const Group& g : groups)
+    for (std::size_t k = 0; k < g.size; ++k)
+      out[order[g.first + k]] = g.centre - half(g) + gap * static_cast<double>(k);
+  return out;
+}
+
+void name_line_ends(Figure& f, const Lines& lines) {
+  constexpr double line = 18, least = 350;  // pixels
+  const double height = std::max(least, line * static_cast<double>(f.series.size() + 1));
+  const auto place = [&](double y) {  // share of the panel's height
+    if (std::isnan(y)) return 0.0;
+    const auto to = [&](double v) { return f.y.logarithmic ? std::log(v) : v; };
+    if (std::isinf(y)) return y > 0 ? 1.0 : 0.0;
+    if (f.y.logarithmic && y <= 0) return 0.0;
+    return std::clamp((to(y) - to(f.y.low)) / (to(f.y.high) - to(f.y.low)), 0.0, 1.0);
+  };
+  std::vector<double> ends;
+  for (const Series& s : f.series) {
+    const auto it = lines.last.find(s.id);
+    ends.push_back(place(it == lines.last.end() ? Number::none : it->second));
+  }
+  f.values["panel_height"] = height;
+  f.values["end"] = ends;
+  f.values["label_at"] = spread_out(ends, line / height);
 }
 
 std::string figure_title(const RunData& run, const TaskData& t, const std::string& what) {
@@ -161,9 +225,9 @@ std::string figure_title(const RunData& run, const TaskData& t, const std::strin
 
 std::string band_sentence(const TaskData& t) {
   if (t.seeds.size() == 1) return fmt::format("One seed ({}).", t.seeds[0]);
-  return fmt::format(
-      "Line: mean over {} seeds; band: {}; thin lines: the seeds.", t.seeds.size(),
-      t.seeds.size() >= seeds_for_t ? "95 % t interval of the mean" : "lowest to highest seed");
+  return fmt::format("Line: mean over {} seeds; {}.", t.seeds.size(),
+                     t.seeds.size() >= seeds_for_t ? "band: 95 % t interval of the mean"
+                                                   : "small dots: the seeds");
 }
 
 std::string edge_sentence(const Range& range, bool logarithmic) {

@@ -1,16 +1,15 @@
-// What the figures of a report have in common: lines with bands over seeds, axes, legends.
+// What the figures of a report have in common: lines with bands over seeds, axes, names of lines.
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/numbers.h"
 #include "report/figure.h"
-#include "report/tables.h"
 
 namespace pesuite {
 
@@ -26,8 +25,8 @@ struct Range {
   bool wide() const { return high > 20 * smallest; }
 };
 
-// A point of a line with its band over seeds: 95 % t interval of the mean from `seeds_for_t` seeds
-// on, else lowest to highest.
+// A point of a line with its 95 % t interval, which there is from `seeds_for_t` seeds on; fewer
+// seeds are shown one by one.
 inline constexpr std::size_t seeds_for_t = 5;
 struct Band {
   double value = Number::none, low = Number::none, high = Number::none;
@@ -40,32 +39,35 @@ struct Lines {
   Rows rows = {{"encoding", "kind", "seed", "x", "value", "low", "high"}};
   Range range;
   std::map<std::string, std::set<std::uint64_t>> infinite, undefined;  // seeds of an encoding
+  std::map<std::string, double> last;  // the value at the end of an encoding's line
 
   void add(const std::string& encoding, const std::string& kind, const std::string& seed, double x,
            const Band&);
-  // An encoding's mean with its band, then each seed; at(i) are the seeds' values at xs[i].
+  // An encoding's mean with its band, then each seed where there are too few for a band; at(i) are
+  // the seeds' values at xs[i].
   void add_encoding(const std::string& id, const std::vector<double>& xs,
                     const std::function<std::vector<SeedValue>(std::size_t)>& at, const Transform&);
   bool empty() const { return rows.size() < 2; }
 };
 
-using Ticks = std::vector<std::pair<double, std::string>>;  // a text may have several lines
-void add_ticks(Settings&, const char* axis, const Ticks&);
+// Colour, marker and dash of each encoding of a run: those of its name, the same in every run;
+// where two share a colour, the later one takes the next that is free.
+std::vector<SeriesStyle> styles_of(const RunData&);
+std::vector<Series> series_of(const RunData&, const std::vector<std::size_t>& encodings);
+// For the encodings of a task; labels count seeds that have no line, or none that ends where it
+// should.
+std::vector<Series> series_of(const RunData&, const TaskData&, const Lines* = nullptr);
 
-// Ids, labels and line styles of encodings; style i belongs to the i-th of them.
-void add_styles(Settings&, const RunData&, const std::vector<std::size_t>& encodings,
-                const std::vector<std::string>& labels = {});
-// The same, and the seeds, for the encodings of a task. Style i belongs to its i-th encoding and
-// looks as series_style() of that encoding's place in the suite; style 100 + i is the same, faint.
-// The labels count seeds that have no line, or none that ends where it should.
-void add_series(Settings&, const RunData&, const TaskData&, const Lines* = nullptr);
+// Sets the x axis of lengths or distances, ascending, with a mark at the training length.
+void set_length_axis(Figure&, const TaskData&, const std::vector<double>& xs, const char* label);
+// Sets the y axis, with room at its edges for arrows towards what lies beyond them.
+void set_y_axis(Figure&, const Range&, bool logarithmic);
+// Places in [0, 1] as near to the wanted ones as a gap between any two lets them be.
+std::vector<double> spread_out(const std::vector<double>& wanted, double gap);
+// Names the lines at their right ends, apart from each other; the y axis and the series are set.
+void name_line_ends(Figure&, const Lines&);
 
-// The x axis of lengths or distances, ascending, with a mark at the training length.
-void add_length_axis(Settings&, const TaskData&, const std::vector<double>& xs, const char* label);
-// The y axis, with room at its edges for arrows towards what lies beyond them.
-void add_y_axis(Settings&, const Range&, bool logarithmic);
-
-// "corpus · rope ..." and "Line: mean over 3 seeds; band: ...".
+// "corpus · rope ..." and "Line: mean over 3 seeds; dots: the seeds."
 std::string figure_title(const RunData&, const TaskData&, const std::string& what);
 std::string band_sentence(const TaskData&);
 // What the arrows at the edges mean, where there are any.

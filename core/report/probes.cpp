@@ -40,7 +40,7 @@ class ProbeTable {
   // Columns: the places of a metric, one a heading, the first of equal headings.
   void add(const std::string& metric, const std::string& title, const std::string& caption,
            const Format& text, const std::function<std::string(const Place&)>& heading) {
-    Block b{title, caption + " " + seed_phrase(t_), {{"encoding"}}};
+    Table b{title, caption + " " + seed_phrase(t_), {{"encoding"}}};
     std::vector<Place> columns;
     for (const Place& p : places_) {
       if (p.metric != metric) continue;
@@ -49,7 +49,7 @@ class ProbeTable {
     }
     if (columns.empty()) return;
     for (const std::size_t e : t_.encodings) {
-      std::vector<std::string> row = {row_name(run_, t_, e)};
+      std::vector<Text> row = {row_name(run_, t_, e)};
       bool any = false;
       for (const Place& p : columns) {
         const Spread s = in_row(t_, e, values(e, p));
@@ -63,13 +63,13 @@ class ProbeTable {
 
   // Bands of frequencies, whose wavelengths differ between encodings.
   void add_bands(const char* unit) {
-    Block b{"Bands of frequencies",
+    Table b{"Bands of frequencies",
             fmt::format("What it costs, in {}, when the pairs of features with the wavelengths in "
                         "brackets (tokens a turn) stand still. {}",
                         unit, seed_phrase(t_)),
             {{"encoding", "length"}},
             2};
-    std::map<std::pair<std::size_t, std::string>, std::vector<std::string>> rows;
+    std::map<std::pair<std::size_t, std::string>, std::vector<Text>> rows;
     for (const std::size_t e : t_.encodings)
       for (const Place& p : places_) {
         if (p.metric != "band_cost") continue;
@@ -92,7 +92,7 @@ class ProbeTable {
   // Statistics of heads, a row an encoding, length and layer: the mean over heads and seeds, the
   // least and the most of any.
   void add_heads() {
-    Block b{"Attention",
+    Table b{"Attention",
             "Means over the heads of a layer and over seeds [least, most head]: distance to the "
             "tokens looked at, entropy, mass on the first token.",
             {{"encoding", "length", "layer", "distance (tokens)", "entropy (nats)", "sink (%)"}},
@@ -102,8 +102,8 @@ class ProbeTable {
       if (p.metric == "attention_distance") where.emplace(p.length, axis(p, "layer"));
     for (const std::size_t e : t_.encodings)
       for (const auto& [length, layer] : where) {
-        std::vector<std::string> row = {row_name(run_, t_, e), std::to_string(length),
-                                        format_number(layer)};
+        std::vector<Text> row = {row_name(run_, t_, e), std::to_string(length),
+                                 format_number(layer)};
         for (const char* metric : {"attention_distance", "attention_entropy", "attention_sink"}) {
           std::vector<SeedValue> all;
           for (const Place& p : places_)
@@ -115,7 +115,7 @@ class ProbeTable {
             return share ? format_fixed(100 * x, 1) : format_fixed(x, 2);
           }));
         }
-        if (row[3] != "–") b.rows.push_back(std::move(row));
+        if (row[3].plain() != "–") b.rows.push_back(std::move(row));
       }
     if (b.rows.size() > 1) blocks.push_back(std::move(b));
   }
@@ -144,7 +144,7 @@ class ProbeTable {
     return fmt::format("{} ({}){}{}", p.length, t_.multiple(p.length),
                        p.protocol.empty() ? "" : ", " + p.protocol, setting_of(t_, p));
   }
-  std::vector<Block> blocks;
+  std::vector<Table> blocks;
 
  private:
   std::vector<SeedValue> values(std::size_t e, const Place& p) const {

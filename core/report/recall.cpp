@@ -82,10 +82,10 @@ std::vector<SeedValue> shown(const TaskData& t, std::size_t encoding, const Plac
   return out;
 }
 
-Block recall_block(const RunData& run, const TaskData& t, const std::vector<Recall>& all) {
+Table recall_block(const RunData& run, const TaskData& t, const std::vector<Recall>& all) {
   std::set<std::pair<int, int>> columns;
   for (const Recall& r : all) columns.insert(r.distances.begin(), r.distances.end());
-  Block b{fmt::format("What must be recalled: {} by distance", words_of(t).title),
+  Table b{fmt::format("What must be recalled: {} by distance", words_of(t).title),
           "",
           {{t.problem ? "setting" : "length", "encoding", "all"}},
           2};
@@ -101,11 +101,13 @@ Block recall_block(const RunData& run, const TaskData& t, const std::vector<Reca
         b.rows.back().push_back(there ? mean_text(in_row(t, e, shown(t, e, r.at(d))), text) : "–");
       }
     }
-  b.caption = fmt::format(
+  b.caption = rich(
       "{} of the targets that hang on one place before them{}, by the tokens from there to the "
       "target{}. {}",
       words_of(t).sentence, t.problem ? ", in percent" : ", in nats per token",
-      t.corpus ? "; *not in sight*: the window does not hold that place" : "", seed_phrase(t));
+      t.corpus ? rich("; {}: the window does not hold that place", emphasis("not in sight"))
+               : Text(),
+      seed_phrase(t));
   return b;
 }
 
@@ -144,23 +146,23 @@ Figure recall_figure(const RunData& run, const TaskData& t, const Recall& r,
         run.encodings[e], xs, [&](std::size_t i) { return shown(t, e, r.at(in_sight[i])); },
         [](double v) { return v; });
   const bool logarithmic = lines.range.wide();
+  if (!logarithmic) lines.range.include(0);  // else differences that mean nothing fill the panel
   Figure f;
   f.name = file_name(run, t, "recall", what);
   f.kind = "length";
   f.title = figure_title(run, t, fmt::format("{} by distance at {}", words_of(t).title, r.name));
   f.caption = fmt::format(
       "{} of targets that must be recalled, by the tokens back to what they hang on, in buckets "
-      "from each power of two to the next. {} Grey vertical line: training length.",
+      "from each power of two to the next. {} Tinted: longer than any training sequence.",
       words_of(t).sentence, band_sentence(t));
   f.caption += edge_sentence(lines.range, logarithmic);
-  add_series(f.settings, run, t, &lines);
-  add_length_axis(f.settings, t, xs, "tokens back");
-  Ticks ticks;
-  for (const auto& [from, to] : in_sight) ticks.emplace_back(from, std::to_string(from));
-  add_ticks(f.settings, "x", ticks);
-  f.settings.text("y_label", words_of(t).unit);
-  f.settings.number("optimum", 0);
-  add_y_axis(f.settings, lines.range, logarithmic);
+  f.series = series_of(run, t, &lines);
+  set_length_axis(f, t, xs, "tokens back");
+  for (const auto& [from, to] : in_sight) f.x.ticks.emplace_back(from, std::to_string(from));
+  f.y.label = words_of(t).unit;
+  f.values["optimum"] = 0.0;
+  set_y_axis(f, lines.range, logarithmic);
+  name_line_ends(f, lines);
   f.rows = std::move(lines.rows);
   return f;
 }

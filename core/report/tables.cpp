@@ -9,26 +9,6 @@
 
 namespace pesuite {
 
-std::string markdown(const Block& b) {
-  std::string out;
-  if (!b.title.empty()) out += fmt::format("**{}**\n\n", b.title);
-  for (std::size_t r = 0; r < b.rows.size(); ++r) {
-    out += "|";
-    for (const std::string& cell : b.rows[r]) {
-      out += ' ';
-      for (const char c : cell) out += c == '|' ? std::string("\\|") : std::string(1, c);
-      out += " |";
-    }
-    out += "\n";
-    if (r > 0) continue;
-    out += "|";
-    for (std::size_t i = 0; i < b.rows[0].size(); ++i) out += i < b.text_columns ? "---|" : "---:|";
-    out += "\n";
-  }
-  if (!b.caption.empty()) out += "\n" + b.caption + "\n";
-  return out;
-}
-
 std::string file_name(const RunData& run, const TaskData& t, const std::string& kind,
                       const std::string& what) {
   std::string name = kind + "_" + t.task;
@@ -90,18 +70,42 @@ std::string csv_number(double x) {
   return std::isnan(x) ? "" : format_number(x);
 }
 
+namespace {
+
+std::vector<std::string> cost_row(const RunData& run, const TaskData& t, std::size_t e,
+                                  std::uint64_t seed, const CellData& c) {
+  const auto cost = [&](const char* m) {
+    return c.costs.contains(m) ? csv_number(c.costs.at(m)) : "";
+  };
+  return {run.encodings[e],
+          t.task,
+          t.model,
+          std::to_string(t.train_length),
+          std::to_string(seed),
+          c.status,
+          cost("parameters"),
+          cost("encoding_parameters"),
+          cost("tokens_per_s"),
+          csv_number(c.train_seconds),
+          cost("peak_memory"),
+          std::to_string(c.steps),
+          std::to_string(c.tokens),
+          c.path};
+}
+
+}  // namespace
+
 TableFile cost_table(const RunData& run) {
   TableFile out{"cost",
                 {},
                 {{"encoding", "task", "model", "train_len", "seed", "status", "parameters",
                   "encoding_parameters", "tokens_per_s", "train_seconds", "peak_memory", "steps",
                   "tokens", "path"}}};
-  Block b{"",
-          "",
-          {{"task", "encoding", "parameters", "of the encoding", "tokens/s", "training time",
-            "peak memory", "attention"}},
-          2};
-  if (run.several_models()) b.rows[0].insert(b.rows[0].begin() + 1, "model"), b.text_columns = 3;
+  Table b{"", "", {{"task", "encoding", "parameters", "of the encoding", "training time"}}, 2};
+  Table speed{"", "", {{"task", "encoding", "tokens/s", "peak memory", "attention"}}, 2};
+  if (run.several_models())
+    for (Table* table : {&b, &speed})
+      table->rows[0].insert(table->rows[0].begin() + 1, "model"), table->text_columns = 3;
   for (const TaskData& t : run.tasks)
     for (const std::size_t e : t.encodings) {
       std::map<std::string, std::vector<double>> all;
@@ -112,36 +116,28 @@ TableFile cost_table(const RunData& run) {
         for (const auto& [metric, value] : c->costs) all[metric].push_back(value);
         all["seconds"].push_back(c->train_seconds);
         paths.insert(c->path);
-        const auto cost = [&](const char* m) {
-          return c->costs.contains(m) ? csv_number(c->costs.at(m)) : "";
-        };
-        out.csv.push_back({run.encodings[e], t.task, t.model, std::to_string(t.train_length),
-                           std::to_string(seed), c->status, cost("parameters"),
-                           cost("encoding_parameters"), cost("tokens_per_s"),
-                           csv_number(c->train_seconds), cost("peak_memory"),
-                           std::to_string(c->steps), std::to_string(c->tokens), c->path});
+        out.csv.push_back(cost_row(run, t, e, seed, *c));
       }
       if (all.empty()) continue;
       const auto shown = [&](const char* m, const Format& f) {
         const double x = median(all[m]);
         return std::isnan(x) ? std::string("–") : f(x);
       };
-      std::vector<std::string> row = {
-          t.task,
-          run.encodings[e],
-          shown("parameters", format_count),
-          shown("encoding_parameters", format_count),
-          shown("tokens_per_s", format_count),
-          shown("seconds", format_seconds),
-          shown("peak_memory", format_bytes),
-          join(std::vector<std::string>(paths.begin(), paths.end()), ", ")};
-      if (run.several_models()) row.insert(row.begin() + 1, t.model);
-      b.rows.push_back(std::move(row));
+      std::vector<Text> names = {t.task, run.encodings[e]};
+      if (run.several_models()) names.insert(names.begin() + 1, t.model);
+      const auto add = [&](Table& table, const std::vector<std::string>& cells) {
+        table.rows.push_back(names);
+        table.rows.back().insert(table.rows.back().end(), cells.begin(), cells.end());
+      };
+      add(b, {shown("parameters", format_count), shown("encoding_parameters", format_count),
+              shown("seconds", format_seconds)});
+      add(speed, {shown("tokens_per_s", format_count), shown("peak_memory", format_bytes),
+                  join(std::vector<std::string>(paths.begin(), paths.end()), ", ")});
     }
+  if (b.rows.size() < 2) return out;
   b.caption =
-      "Medians over seeds. Cells may have run side by side and shared the machine: this is what "
-      "the run cost, not a benchmark of speed.";
-  if (b.rows.size() > 1) out.blocks.push_back(std::move(b));
+      rich("Medians over seeds. Cells shared the machine. For speed: {}.", code("pesuite bench"));
+  out.blocks = {std::move(b), std::move(speed)};
   return out;
 }
 
@@ -149,7 +145,7 @@ TableFile failure_table(const RunData& run) {
   TableFile out{"failures",
                 {},
                 {{"encoding", "task", "model", "train_len", "seed", "cell", "status", "reason"}}};
-  Block b{"", "", {{"encoding", "task", "model", "seed", "status", "reason"}}, 6};
+  Table b{"", "", {{"encoding", "task", "model", "seed", "status", "reason"}}, 6};
   for (const TaskData& t : run.tasks)
     for (const auto& [key, c] : t.cells) {
       if (c.status == "ok") continue;

@@ -1,30 +1,22 @@
-// The tables of a report: what people read as Markdown, and every value in full as CSV.
+// The tables of a report: what people read, and every value in full as CSV.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "analysis/contest.h"
 #include "analysis/numbers.h"
 #include "analysis/places.h"
 #include "analysis/run_data.h"
+#include "report/document.h"
 
 namespace pesuite {
 
-using Rows = std::vector<std::vector<std::string>>;  // the first is the heading
-
-struct Block {  // one table for people
-  std::string title, caption;
-  Rows rows;
-  std::size_t text_columns = 1;  // the first columns, written at the left
-  std::string figure = {};       // name of the one that shows the same, which stands above
-};
-
-struct TableFile {  // tables/NAME.md and tables/NAME.csv
+struct TableFile {  // tables/NAME.md, tables/NAME.tex and tables/NAME.csv
   std::string name;
-  std::vector<Block> blocks;
+  std::vector<Table> blocks;
   Rows csv;
 };
-std::string markdown(const Block&);
 
 // Name for files of a task: "KIND_task", with model and training length where several exist.
 std::string file_name(const RunData&, const TaskData&, const std::string& kind,
@@ -37,6 +29,9 @@ std::string row_name(const RunData&, const TaskData&, std::size_t encoding);
 // Summary for a cell of that row: what the row's name says already is left out.
 Spread in_row(const TaskData&, std::size_t encoding, const std::vector<SeedValue>&);
 
+// What a reader looks at first: perplexity by length under the main protocol, or accuracy by
+// setting. No rows where nothing was evaluated.
+Table main_table(const RunData&, const TaskData&, const std::vector<Contest>&);
 // Corpora: perplexity, ratio to the training length, regret, nats and bits per byte by length.
 TableFile length_table(const RunData&, const TaskData&, const std::string& protocol);
 // Problems: accuracy with chance and interval, loss and their change, by setting.
@@ -48,6 +43,9 @@ TableFile generalisation_table(const RunData&, const TaskData&);
 TableFile recall_table(const RunData&, const TaskData&);
 // What probes found; no blocks where nothing was probed.
 TableFile probe_table(const RunData&, const TaskData&);
+// Of each training: when it learned, what it reached, how steadily; no blocks without a curve.
+TableFile learning_table(const RunData&, const TaskData&);
+// The first block: parameters and time; the second: speed and memory.
 TableFile cost_table(const RunData&);
 TableFile failure_table(const RunData&);  // no blocks where nothing failed
 

@@ -89,10 +89,10 @@ std::string seeds_sentence(const RunData& run) {
       run.seeds.size());
 }
 
-std::string task_sentence(const RunData& run, const TaskData& t) {
-  std::string out = fmt::format("Task `{}`", t.expression.empty() ? t.task : t.expression);
+Text task_sentence(const RunData& run, const TaskData& t) {
+  Text out = rich("Task {}", code(t.expression.empty() ? t.task : t.expression));
   if (!t.version.empty()) out += fmt::format(" (version {})", t.version);
-  if (run.several_models()) out += fmt::format(", model `{}`", t.model);
+  if (run.several_models()) out += rich(", model {}", code(t.model));
   out += fmt::format(", trained at {} tokens", t.train_length);
   if (!t.training.empty()) out += ": " + t.training;
   std::set<std::int64_t> units;
@@ -105,24 +105,20 @@ std::string task_sentence(const RunData& run, const TaskData& t) {
   return out + ".";
 }
 
-std::string trained_sentence(const RunData& run, const TaskData& t) {
-  if (!t.corpus && !t.problem) return "";
+Text trained_sentence(const RunData& run, const TaskData& t) {
+  if (!t.corpus && !t.problem) return {};
   std::vector<std::string> not_learned;
   for (const std::size_t e : t.encodings)
     if (learned(t, e) == Learned::no)
       not_learned.push_back(fmt::format("{} ({})", run.encodings[e], learned_distance(t, e)));
-  if (not_learned.empty()) return "";
+  if (not_learned.empty()) return {};
   const std::string criterion = learned_criterion(t);
   if (not_learned.size() == t.encodings.size())
-    return fmt::format(
-        "**No encoding learned the task at the training length** (wanted: {} in 80 % of the "
-        "seeds). "
-        "Nothing below says anything about length.",
-        criterion);
-  return fmt::format(
-      "**Not learned at the training length** (wanted: {} in 80 % of the seeds): {}. What these do "
-      "elsewhere says little about length.",
-      criterion, join(not_learned, ", "));
+    return rich("{} (wanted: {} in 80 % of the seeds). Nothing below says anything about length.",
+                strong("No encoding learned the task at the training length"), criterion);
+  return rich(
+      "{} (wanted: {} in 80 % of the seeds): {}. What these do elsewhere says little about length.",
+      strong("Not learned at the training length"), criterion, join(not_learned, ", "));
 }
 
 // " behind 64 FILL and 3 solved examples", or nothing.

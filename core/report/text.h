@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/run_data.h"
+#include "report/document.h"
 
 namespace pesuite {
 
@@ -17,15 +18,12 @@ std::string context_sentence(const RunData&);
 // What one seed or several can say about differences.
 std::string seeds_sentence(const RunData&);
 // How a task was set up and trained.
-std::string task_sentence(const RunData&, const TaskData&);
+Text task_sentence(const RunData&, const TaskData&);
 // Encodings that did not learn the task where they were trained; "" where all did.
-std::string trained_sentence(const RunData&, const TaskData&);
+Text trained_sentence(const RunData&, const TaskData&);
 // Shares of parameters that training never reached; "" where there are none.
 std::string untrained_sentence(const RunData&, const TaskData&);
 // What the protocol of an evaluation does, as the end of a sentence.
 std::string explain_protocol(const std::string& protocol);
-
-// The main table for a terminal, at most about 100 columns wide.
-std::string headline(const RunData&);
 
 }  // namespace pesuite

@@ -235,8 +235,10 @@ class Session {
 }  // namespace
 
 fs::path versioned_folder(const OneOff& o) {
-  const fs::path base = o.out / "by-name" /
-                        fmt::format("{}_{}_{}_s{}", o.size, o.encoding_name, o.budget, o.cell.seed);
+  fs::path base = o.out / "by-name" / o.name;
+  if (const fs::path old = o.out / "by-name" / o.study_name;
+      o.resume && !fs::exists(base) && fs::exists(old))
+    base = old;
   const Json wanted = critical(o.cell);
   for (int version = 0; version <= 100; ++version) {
     const fs::path folder =

@@ -199,16 +199,18 @@ Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& pr
   std::vector<std::string> names;
   for (const auto& [name, value] : profiles.root().items()) names.push_back(name);
   const std::string wanted = choices.profile.empty() ? "small" : choices.profile;
-  if (profiles.root().contains(wanted)) {
+  const bool chosen = profiles.root().contains(wanted);
+  if (chosen) {
     config.merge(profiles.extract(wanted), problems);
   } else if (!choices.profile.empty() && choices.profile != "small") {
-    problems.add("--profile " + wanted,
-                 fmt::format("the suite has no such profile{}",
-                             names.empty() ? "; it has none"
-                                           : fmt::format("; it has {}", join(names, ", "))));
+    problems.add("--profile " + wanted, fmt::format("the suite has no such profile{}; it has {}",
+                                                    did_you_mean(wanted, names),
+                                                    names.empty() ? "none" : join(names, ", ")));
   }
   for (const std::string& s : choices.set) config.set(s, problems);
   Suite suite = read_suite(config, file, problems);
+  if (chosen) suite.profile = wanted;
+  suite.profiles = std::move(names);
   if (!choices.seeds.empty()) suite.seeds = choices.seeds;
   for (const std::string& f : choices.only) suite.only.emplace_back(f);
   return suite;

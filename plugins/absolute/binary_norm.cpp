@@ -15,7 +15,7 @@ struct BinaryNorm : Digits {
            "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
        .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
        .cost = "none",
-       .use_if = "bits are to weigh the same whether they are 0 or 1"});
+       .use_if = "bits 0 and 1 should weigh the same"});
   BinaryNorm(const pes_model& m, const pes::Values& v) : Digits(m, v, 2, true) {}
 };
 

@@ -15,7 +15,7 @@ struct DecimalNorm : Digits {
            "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
        .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
        .cost = "none",
-       .use_if = "digits are to be of the size of embeddings"});
+       .use_if = "digits should be as large as embeddings"});
   DecimalNorm(const pes_model& m, const pes::Values& v) : Digits(m, v, 10, true) {}
 };
 

@@ -26,7 +26,7 @@ struct Learned : pes::Encoding {
        .cost = "none",
        .rating = "poor (Nexus guide)",
        .extension = "none",
-       .use_if = "an architecture such as GPT-2 or BERT is followed|deployment is exactly as long "
+       .use_if = "the model follows GPT-2 or BERT|deployment is exactly as long "
                  "as training|a vector for each position is affordable",
        .uses = PES_PLACED});
 

@@ -30,7 +30,7 @@ struct Sinusoidal : pes::Encoding {
        .cost = "none",
        .rating = "good (Nexus guide)",
        .extension = "limited",
-       .use_if = "an encoder-decoder in the manner of the first Transformer is built|positions "
+       .use_if = "the model is an encoder-decoder like the first Transformer|positions "
                  "should be given by a formula that can be read|deployment is no longer than "
                  "training|no parameters may be added"});
 

@@ -33,7 +33,7 @@ struct Alibi : pes::Encoding {
        .cost = "minimal",
        .rating = "excellent (Press et al. 2021)",
        .extension = "unlimited (Nexus guide)",
-       .use_if = "deployment is longer than training and nothing is trained for it|nothing may be "
+       .use_if = "deployment is longer than training, without further training|nothing may be "
                  "learned|what is near matters most"});
 
   std::vector<double> slopes;

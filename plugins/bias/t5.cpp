@@ -34,7 +34,7 @@ struct T5 : pes::Encoding {
        .rating = "good (Nexus guide)",
        .extension = "moderate (Nexus guide)",
        .use_if = "biases by distance should be learned, head by head|training shows many "
-                 "lengths|an encoder-decoder in the manner of T5 is built"});
+                 "lengths|the model is an encoder-decoder like T5"});
 
   int buckets, max_distance, train_length, heads, one_way;
   bool scale_one, bidirectional;

@@ -30,7 +30,7 @@ struct PathAttention : pes::Encoding {
        .claims = PES_RELATIVE | PES_UNBOUNDED,
        .cost = "high",
        .rating = "good (Yang et al. 2025)",
-       .use_if = "the task tracks a state along the sequence|speed is not what counts"});
+       .use_if = "the task tracks a state along the sequence|speed does not matter"});
   static constexpr std::int64_t C = 32;  // tokens of a chunk
 
   std::int64_t heads, groups, head_dim;

@@ -18,9 +18,8 @@ struct None : pes::Encoding {
        .cost = "none",
        .rating = "good (Kazemnejad et al. 2023, algorithmic tasks)",
        .extension = "limited",
-       .use_if =
-           "the mask is causal, which alone gives order|nothing may be added, neither parameters "
-           "nor work|layers without an encoding are to alternate with layers that have one"});
+       .use_if = "the causal mask gives order enough|nothing may be added, neither parameters "
+                 "nor work|layers without an encoding alternate with layers that have one"});
   None(const pes_model&, const pes::Values&) {}
 };
 

@@ -31,8 +31,8 @@ struct Pope : pes::Encoding {
        .claims = PES_RELATIVE | PES_UNBOUNDED,
        .cost = "minimal",
        .rating = "excellent (Gopalakrishnan et al. 2025)",
-       .use_if = "a decoder is trained from the start|where a token stands must not mix with what "
-                 "it says|deployment is longer than training"});
+       .use_if = "a decoder is trained from the start|position and content must not mix|deployment "
+                 "is longer than training"});
 
   std::int64_t features, heads;
   double base;

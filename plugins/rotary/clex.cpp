@@ -35,8 +35,8 @@ struct Clex : rotary::Rotary<Clex> {
        .rating = "excellent (Nexus guide)",
        .extension = "2-16x",
        .extends = "rope",
-       .use_if = "the scaling of frequencies should be learned, for all lengths at once|the extra "
-                 "cost of training can be paid|contexts differ much in length"});
+       .use_if = "the scaling of frequencies should be learned, for all lengths at once|extra "
+                 "training cost is affordable|contexts differ much in length"});
 
   double base, original, max_factor, time;
   bool silu, log_scale;

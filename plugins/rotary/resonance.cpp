@@ -21,8 +21,8 @@ struct Resonance : rotary::Rotary<Resonance> {
        .cost = "minimal",
        .rating = "excellent (Nexus guide)",
        .extension = "limited",
-       .use_if = "RoPE or YaRN gets worse over long contexts|angles should repeat exactly|it is to "
-                 "be combined with ntk, yarn or longrope, as their option"});
+       .use_if = "RoPE or YaRN gets worse over long contexts|angles should repeat exactly|ntk, "
+                 "yarn or longrope should get whole wavelengths, by their option"});
 
   double base;
   Resonance(const pes_model& m, const pes::Values& v) : Rotary(m, v), base(v.real("base")) {}

@@ -30,7 +30,7 @@ struct Drope : pes::Encoding {
        .cost = "none",
        .rating = "good (Gelberg et al. 2025)",
        .extends = "rope|pope|yarn",
-       .use_if = "a trained model has to reach further and a short training can be paid"});
+       .use_if = "a trained model must reach further, and a short training is affordable"});
 
   double c, extension, eps;
   int heads, kv_heads, head_dim, train_length;

@@ -290,14 +290,20 @@ TEST(Words, OfTypesAreNotLentToOthers) {
 
 // ------------------------------------------------------------------------------------- files
 
-// What docs/plugins.md tells authors of encodings to copy is what is built and loaded by other
-// tests.
-TEST(Files, PluginDocsShowTheExampleThatIsTested) {
-  const auto example = read_sources({"tests/house/sdk"}, "cpp");
+// The classes that docs/plugins.md shows to authors are built, checked and loaded by other tests.
+TEST(Files, PluginDocsShowTheExamplesThatAreTested) {
   std::ostringstream page;
   page << std::ifstream(root / "docs" / "plugins.md").rdbuf();
-  EXPECT_NE(page.str().find("```cpp\n" + example.at(0).text + "```\n"), std::string::npos)
-      << "copy " << example[0].path << " into docs/plugins.md";
+  const std::string text = page.str();
+  int found = 0;
+  for (const Source& s : read_sources({"tests/house/sdk"}, "cpp")) {
+    const std::size_t from = s.text.find("struct "), to = s.text.find("\n};", from);
+    ASSERT_NE(to, std::string::npos) << s.path;
+    EXPECT_NE(text.find(s.text.substr(from, to + 4 - from)), std::string::npos)
+        << "copy the class of " << s.path << " into docs/plugins.md";
+    ++found;
+  }
+  EXPECT_EQ(found, 3);
 }
 
 TEST(Files, OfTestsLieInFoldersOfTheirOwn) {

@@ -80,7 +80,7 @@ TEST_F(ReportFigures, MapsShowWhatATaskIsJudgedBy) {
   task_ = "needle";
   retrieval({"em", "acc", "candidate_acc"});
   const ReportResult r = write_report(written());
-  const std::string page = read_file(r.file);
+  const std::string page = read_file(r.file) + read_file(folder_ / "details.md");
   std::size_t last = 0;
   for (const auto& [figure, title] :
        {std::pair{"map_needle_depth_em",
@@ -120,7 +120,7 @@ TEST_F(ReportFigures, TablesHaveTheRankingOfCandidatesWhereItIsRecorded) {
   retrieval({"acc"});
   EXPECT_THAT(page(), Not(HasSubstr("first of candidates")));
   retrieval({"candidate_acc", "mrr"});
-  const std::string p = page(), table = "In distribution (ID) and out of distribution (OOD)";
+  const std::string p = page(), table = "In range and beyond";
   EXPECT_THAT(
       row(p, table, "setting"),
       ElementsAre("setting", "range", "encoding", "accuracy %, mean", "chance %", "seeds ≥ 95 %",

@@ -63,7 +63,11 @@ class Report : public ::testing::Test {
     std::ofstream(folder_ / "records.jsonl") << lines_;
     return folder_;
   }
-  std::string page() { return read_file(write_report(written()).file); }
+  // The page with its evidence behind it.
+  std::string page() {
+    const fs::path page = write_report(written()).file;
+    return read_file(page) + read_file(page.parent_path() / "details.md");
+  }
   // The cells of the first row of any table of the page that starts with `name`.
   static std::vector<std::string> row(const std::string& page, const std::string& table,
                                       const std::string& name) {

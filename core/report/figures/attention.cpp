@@ -75,15 +75,19 @@ Figure attention_figure(const fs::path& maps, const std::string& name, const std
       heads.size() <= 8 ? std::min(count, static_cast<double>(heads.size())) : std::min(count, 8.0);
   const double rows = std::ceil(count / columns), side = columns > 4 ? 120 : 170;
   constexpr double gap_x = 26, gap_y = 40;
-  Settings& s = figure.settings;
-  s.texts("panel", panels);
-  s.number("n", 0), s.number("legend_width", 70), s.number("left", 74);
-  s.number("panels", count), s.number("columns", columns), s.number("side", side);
-  s.number("gap_x", gap_x), s.number("gap_y", gap_y);
-  s.number("panel_width", columns * side + (columns - 1) * gap_x);
-  s.number("panel_height", rows * side + (rows - 1) * gap_y + 26);
-  s.number("points", static_cast<double>(m)), s.number("last", static_cast<double>(n - 1));
-  s.text("x_label", "key"), s.text("y_label", "query");
+  figure.values = {{"panel", panels},
+                   {"legend_width", 70.0},
+                   {"left", 74.0},
+                   {"panels", count},
+                   {"columns", columns},
+                   {"side", side},
+                   {"gap_x", gap_x},
+                   {"gap_y", gap_y},
+                   {"panel_width", columns * side + (columns - 1) * gap_x},
+                   {"panel_height", rows * side + (rows - 1) * gap_y + 26},
+                   {"points", static_cast<double>(m)},
+                   {"last", static_cast<double>(n - 1)}};
+  figure.x.label = "key", figure.y.label = "query";
   return figure;
 }
 

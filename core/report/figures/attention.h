@@ -8,6 +8,8 @@
 
 namespace pesuite {
 
+namespace fs = std::filesystem;
+
 // A figure called `name`. Long sequences are drawn coarser, each point the largest of those it
 // stands for; of many heads the first ones are drawn, and the caption says so. Error (data) when
 // the file holds no maps.

@@ -98,56 +98,40 @@ class Cells {
               double cell_width, const Ticks& x, const Ticks& y, double wanted_columns) {
     const auto count = static_cast<double>(panels.size());
     const double columns = std::min(count, wanted_columns), rows = std::ceil(count / columns);
-    Settings& s = f.settings;
     constexpr double cell_height = 27, gap_x = 16, gap_y = 34, title = 26;
     const double width = std::max(nx * cell_width, 90.0);
-    s.number("n", 0);
-    s.number("legend_width", 96);
     std::size_t widest = 4;
     for (const auto& [at, label] : y) widest = std::max(widest, display_width(label));
     const double left = 50 + 8.2 * static_cast<double>(widest);
     const double title_width = 7.8 * static_cast<double>(display_width(f.title));
-    s.number("left", left);
-    s.number("panel_width", std::max({columns * width + (columns - 1) * gap_x, 200.0,
-                                      title_width - 2 * left}));  // the title above is centred
-    s.number("panel_height", rows * static_cast<double>(ny) * cell_height + (rows - 1) * gap_y +
-                                 (count > 1 ? title : 0));
-    s.texts("panel", panels);
-    s.number("panels", count), s.number("columns", columns), s.number("rows", rows);
-    s.number("x_low", 0.5), s.number("x_high", nx + 0.5);
-    s.number("y_low", 0.5), s.number("y_high", static_cast<double>(ny) + 0.5);
-    add_command(s, "x_ticks", "x", x);
-    add_command(s, "y_ticks", "y", y);
-    add_scale(s, rows * static_cast<double>(ny) * cell_height < 110 ? 2 : 4);
+    f.x.low = 0.5, f.x.high = nx + 0.5, f.x.ticks = x;
+    f.y.low = 0.5, f.y.high = static_cast<double>(ny) + 0.5, f.y.ticks = y;
+    f.values = {{"legend_width", 96.0},
+                {"left", left},
+                {"panel_width", std::max({columns * width + (columns - 1) * gap_x, 200.0,
+                                          title_width - 2 * left})},  // the title is centred
+                {"panel_height", rows * static_cast<double>(ny) * cell_height + (rows - 1) * gap_y +
+                                     (count > 1 ? title : 0)},
+                {"panel", panels},
+                {"panels", count},
+                {"columns", columns},
+                {"rows", rows}};
+    add_scale(f, rows * static_cast<double>(ny) * cell_height < 110 ? 2 : 4);
     f.rows = std::move(rows_);
   }
 
  private:
-  static void add_command(Settings& s, const char* name, const char* axis, const Ticks& ticks) {
-    std::vector<std::string> all;
-    std::size_t lines = 1;
-    for (const auto& [at, text] : ticks) {
-      all.push_back(fmt::format("{} {:.10g}", gnuplot_string(text), at));
-      lines = std::max(lines, split(text, '\n').size());
-    }
-    std::string command =
-        fmt::format("set {}tics scale 0 ({}) tc rgb '#222222'", axis, join(all, ", "));
-    s.text(name, command);
-    if (std::string_view(axis) == "x") s.number("x_lines", static_cast<double>(lines));
-  }
-
-  void add_scale(Settings& s, int parts) {
+  void add_scale(Figure& f, int parts) {
     constexpr int steps = 64;
     for (int i = 0; i < steps; ++i)
       add(0, 0, i + 0.5, Number::none, viridis((i + 0.5) / steps), "", 0.5, ink);
-    std::vector<std::string> ticks;
+    Ticks ticks;
     for (int i = 0; i <= parts; ++i) {
       const double share = static_cast<double>(i) / parts;
-      ticks.push_back(
-          fmt::format("{} {}", gnuplot_string(scale_.text(scale_.value(share))), share * steps));
+      ticks.emplace_back(share * steps, scale_.text(scale_.value(share)));
     }
-    s.number("scale", 1);
-    s.text("scale_ticks", "set y2tics (" + join(ticks, ", ") + ")");
+    f.values["scale"] = 1.0;
+    f.values["scale_ticks"] = ticks;
   }
 
   void add(std::size_t panel, double x, double y, double v, const Colour& c,
@@ -239,8 +223,8 @@ Figure axis_map(const RunData& run, const TaskData& t, const std::string& axis,
       "{} (%) by {} and evaluation length, mean over {}; trained at {}. Bright is better; grey: "
       "not evaluated.",
       m.says, axis, counted(t.seeds.size(), "seed"), t.train_length);
-  f.settings.text("x_label", "evaluation length (tokens)");
-  f.settings.text("y_label", axis);
+  f.x.label = "evaluation length (tokens)";
+  f.y.label = axis;
   cells.finish(f, names_of(run, t.encodings), static_cast<double>(t.lengths.size()), values.size(),
                48, x, y, t.lengths.size() > 5 ? 2 : 3);
   return f;
@@ -273,8 +257,8 @@ std::vector<Figure> strip_figures(const RunData& run, const TaskData& t) {
     const Ground& g = all[i];
     x.emplace_back(from + seeds * part / 2,
                    fmt::format("{} ({})\n{}", g.length, t.multiple(g.length),
-                               g.trained          ? "ID"
-                               : g.bucket.empty() ? "OOD"
+                               g.trained          ? "in range"
+                               : g.bucket.empty() ? "beyond"
                                                   : g.bucket));
     for (std::size_t k = 0; k < t.encodings.size(); ++k) {
       const auto row = static_cast<double>(t.encodings.size() - k);
@@ -300,8 +284,8 @@ std::vector<Figure> strip_figures(const RunData& run, const TaskData& t) {
       "A cell a seed, the best first, coloured by accuracy; the number: seeds that solve it "
       "(accuracy of at least 99 %). A seed that diverged counts as 0; one without a record has no "
       "cell.";
-  f.settings.text("x_label", "evaluation length (tokens)");
-  f.settings.text("y_label", "");
+  f.x.label = "evaluation length (tokens)";
+  f.y.label = "";
   cells.finish(f, {""}, static_cast<double>(all.size()) * width, t.encodings.size(), 22, x, y, 1);
   return {f};
 }
@@ -371,12 +355,12 @@ std::vector<Figure> ladder_figures(const RunData& run) {
     f.kind = "cells";
     f.title = fmt::format("{} · {} by training and evaluation length", name, what);
     f.caption = fmt::format(
-        "{} of `{}` by training length and evaluation length{}. Means over seeds. Bright is "
+        "{} of {} by training length and evaluation length{}. Means over seeds. Bright is "
         "better; "
         "black with ∞: infinite or diverged; grey: not evaluated.",
         what, t.expression, corpus ? ", protocol " + main_protocol(t) : "");
-    f.settings.text("x_label", "evaluation length (tokens)");
-    f.settings.text("y_label", "training length");
+    f.x.label = "evaluation length (tokens)";
+    f.y.label = "training length";
     cells.finish(f, names_of(run, {encodings.begin(), encodings.end()}),
                  static_cast<double>(lengths.size()), tasks.size(), 48, x, y,
                  lengths.size() > 5 ? 2 : 3);

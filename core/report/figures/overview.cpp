@@ -13,12 +13,6 @@ namespace pesuite {
 
 namespace {
 
-std::string number_array(const char* name, const std::vector<double>& all) {
-  std::vector<std::string> texts;
-  for (const double x : all) texts.push_back(fmt::format("{:.10g}", x));
-  return fmt::format("array {}[{}] = [{}]", name, all.size(), join(texts, ", "));
-}
-
 Figure rank_figure(const RunData& run, const Across& a) {
   std::vector<std::size_t> encodings;
   std::vector<double> ranks, from, to;
@@ -47,20 +41,18 @@ Figure rank_figure(const RunData& run, const Across& a) {
                       : fmt::format("Friedman: chi-square {:.3g}, {}", a.chi_square, p_text(a.p)));
   if (!a.left_out.empty())
     f.caption += " Left out, and perhaps better: " + join(a.left_out, "; ") + ".";
-  Settings& s = f.settings;
-  add_styles(s, run, encodings);
-  s.number("legend_width", 30);
-  s.number("left", 30);
-  s.number("panel_width", 680);
-  s.number("panel_height", 130 + 26 * static_cast<double>((encodings.size() + 1) / 2) +
-                               9 * static_cast<double>(from.size()));
-  s.number("legend_height", 0);
-  s.text("x_label", "");
-  s.text("y_label", "");
-  s.number("critical", a.critical);
-  s.number("groups", static_cast<double>(from.size()));
-  s.line(number_array("rank", ranks));
-  if (!from.empty()) s.line(number_array("group_from", from) + "\n" + number_array("group_to", to));
+  f.series = series_of(run, encodings);
+  f.values = {{"legend_width", 30.0},
+              {"left", 30.0},
+              {"panel_width", 680.0},
+              {"panel_height", 130 + 26 * static_cast<double>((encodings.size() + 1) / 2) +
+                                   9 * static_cast<double>(from.size())},
+              {"legend_height", 0.0},
+              {"critical", a.critical},
+              {"groups", static_cast<double>(from.size())},
+              {"rank", ranks},
+              {"group_from", from},
+              {"group_to", to}};
   return f;
 }
 
@@ -94,9 +86,9 @@ Figure profile_figure(const RunData& run, const Across& a) {
       "scaled so that 0 is chance and 1 is perfect, reaches a value. Higher is better; where lines "
       "cross, no encoding is better throughout.",
       runs);
-  add_styles(f.settings, run, encodings);
-  f.settings.text("x_label", "score (0: chance, 1: perfect)");
-  f.settings.text("y_label", "share of runs that reach it");
+  f.series = series_of(run, encodings);
+  f.x.label = "score (0: chance, 1: perfect)";
+  f.y.label = "share of runs that reach it";
   return f;
 }
 

@@ -31,7 +31,7 @@ struct Generalisation {
   }
 
   void context(const std::string& protocol) {
-    Block b{fmt::format("Use of context, {}", protocol), "", {{"encoding"}}, 1};
+    Table b{fmt::format("Use of context, {}", protocol), "", {{"encoding"}}, 1};
     std::vector<int> longer;
     for (const int l : lengths_of(t, protocol)) {
       const bool known = std::any_of(t.cells.begin(), t.cells.end(), [&](const auto& c) {
@@ -82,7 +82,7 @@ struct Generalisation {
 
   void over_length(const std::string& protocol) {
     const bool problem = protocol.empty();
-    Block b{problem ? "Over length" : "Over length, " + protocol,
+    Table b{problem ? "Over length" : "Over length, " + protocol,
             "",
             {{"encoding", "effective length", problem ? "half-life" : "", "area under the curve"}},
             1};
@@ -111,29 +111,29 @@ struct Generalisation {
       b.rows.back().push_back(
           spread_text(in_row(t, e, area), problem ? Format(percent_text) : Format(nats_text)));
     }
-    b.caption = problem
-                    ? "*effective length*: the longest up to which accuracy stays at 95 % or "
-                      "more; *half-life*: the first length at which accuracy above the chance of "
-                      "that length is below half of that at the training length, in training "
-                      "lengths (*beyond*: at none); middle seed [lowest, highest]. "
-                    : fmt::format(
-                          "*effective length*: the longest up to which {} stays within "
-                          "0.02 of that at the training length; middle seed [lowest, "
-                          "highest]. ",
-                          t.has("regret") ? "regret" : "nats per token");
-    b.caption += fmt::format(
-        "*area under the curve*: mean {} over log2(length), from the training "
-        "length to the longest. {}",
-        problem           ? "accuracy (%)"
-        : t.has("regret") ? "regret"
-                          : "nats per token",
-        seed_phrase(t));
+    b.caption =
+        problem ? rich(
+                      "{}: the longest up to which accuracy stays at 95 % or more; {}: the first "
+                      "length at which accuracy above the chance of that length is below half of "
+                      "that at the training length, in training lengths ({}: at none); middle seed "
+                      "[lowest, highest]. ",
+                      emphasis("effective length"), emphasis("half-life"), emphasis("beyond"))
+                : rich(
+                      "{}: the longest up to which {} stays within 0.02 of that at the training "
+                      "length; middle seed [lowest, highest]. ",
+                      emphasis("effective length"), t.has("regret") ? "regret" : "nats per token");
+    b.caption += rich("{}: mean {} over log2(length), from the training length to the longest. {}",
+                      emphasis("area under the curve"),
+                      problem           ? "accuracy (%)"
+                      : t.has("regret") ? "regret"
+                                        : "nats per token",
+                      seed_phrase(t));
     out.blocks.push_back(std::move(b));
   }
 
   // How seeds spread: accuracy out of distribution is often all or nothing.
   void seeds() {
-    Block b{"Seeds",
+    Table b{"Seeds",
             "",
             {{"setting", "encoding", "median %", "IQM %", "lowest", "highest", "seeds ≥ 95 %",
               "solved (≥ 99 %)"}},
@@ -170,7 +170,7 @@ struct Generalisation {
         if (name == axis) values.insert(value);
     if (values.size() < 2 || t.settings.size() < 2 * values.size()) return;
     const std::string what = metric == "em" ? "Exact match" : "Accuracy";
-    Block b{fmt::format("{} by {}", what, axis), "", {{"length", "encoding"}}, 2};
+    Table b{fmt::format("{} by {}", what, axis), "", {{"length", "encoding"}}, 2};
     for (const double v : values) b.rows[0].push_back(t.label(axis, v));
     for (const int l : t.lengths)
       for (const std::size_t e : t.encodings) {

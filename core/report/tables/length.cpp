@@ -14,8 +14,8 @@ namespace {
 
 // Rows of encodings against columns of lengths; `cell` writes one.
 template <class F>
-Rows by_length(const RunData& run, const TaskData& t, const std::vector<int>& lengths, F cell) {
-  Rows rows = {{"encoding"}};
+TextRows by_length(const RunData& run, const TaskData& t, const std::vector<int>& lengths, F cell) {
+  TextRows rows = {{"encoding"}};
   for (const int l : lengths) rows[0].push_back(fmt::format("{} ({})", l, t.multiple(l)));
   for (const std::size_t e : t.encodings) {
     rows.push_back({row_name(run, t, e)});
@@ -51,30 +51,31 @@ struct LengthTable {
         if (cell.find(whole(metric, protocol, l)) != nullptr) return true;
     return false;
   }
-  void add_optimum(Rows& rows, const std::vector<int>& columns,
+  void add_optimum(TextRows& rows, const std::vector<int>& columns,
                    const std::function<std::string(int)>& cell) const {
     if (!has("optimum")) return;
-    rows.push_back({"*optimum*"});
+    rows.push_back({emphasis("optimum")});
     for (const int l : columns) rows.back().push_back(cell(l));
   }
 
-  Block perplexity() const {
-    Block b{"Perplexity", "", {}, 1};
+  Table perplexity() const {
+    Table b{"Perplexity", "", {}, 1};
     b.rows = by_length(run, t, lengths, [&](std::size_t e, int l) {
       return spread_text(in_row(t, e, values("nll", e, l)), perplexity_text);
     });
     add_optimum(b.rows, lengths,
                 [&](int l) { return spread_text(summarize(optimum(l)), perplexity_text); });
-    b.caption = fmt::format("exp(mean nats per token). {} Protocol `{}`: {}.", seed_phrase(t),
-                            protocol, explain_protocol(protocol));
+    b.caption = rich("exp(mean nats per token). {} Protocol {}: {}.", seed_phrase(t),
+                     code(protocol), explain_protocol(protocol));
     b.figure = file_name(run, t, "perplexity", protocol);
     if (has("optimum"))
-      b.caption += " *optimum*: the exact best that any model could reach on these tokens.";
+      b.caption += rich(" {}: the exact best that any model could reach on these tokens.",
+                        emphasis("optimum"));
     return b;
   }
 
-  Block ratio() const {
-    Block b{
+  Table ratio() const {
+    Table b{
         fmt::format("Perplexity relative to the training length ({})", t.train_length), "", {}, 1};
     const auto text = [](double nats) { return format_fixed(std::exp(nats), 3); };
     std::vector<int> others = lengths;  // the training length itself has ratio 1
@@ -95,8 +96,8 @@ struct LengthTable {
     return b;
   }
 
-  Block regret() const {
-    Block b{"Regret, nats per token", "", {}, 1};
+  Table regret() const {
+    Table b{"Regret, nats per token", "", {}, 1};
     b.rows = by_length(run, t, lengths, [&](std::size_t e, int l) {
       return spread_text(in_row(t, e, values("regret", e, l)), nats_text);
     });
@@ -106,8 +107,8 @@ struct LengthTable {
     return b;
   }
 
-  Block nats() const {
-    Block b{"Nats per token", "", {}, 1};
+  Table nats() const {
+    Table b{"Nats per token", "", {}, 1};
     const bool alone = t.seeds.size() == 1;
     b.rows = by_length(run, t, lengths, [&](std::size_t e, int l) {
       std::string out = spread_text(in_row(t, e, values("nll", e, l)), nats_text);
@@ -127,8 +128,8 @@ struct LengthTable {
     return b;
   }
 
-  Block bits() const {
-    Block b{"Bits per byte", "", {}, 1};
+  Table bits() const {
+    Table b{"Bits per byte", "", {}, 1};
     b.rows = by_length(run, t, lengths, [&](std::size_t e, int l) {
       return spread_text(in_row(t, e, values("bpb", e, l)), nats_text);
     });

@@ -111,8 +111,8 @@ struct ProblemTable {
 
   std::vector<std::string> row(std::size_t e, const SettingPart& p) const {
     const double chance = chance_of(t, p);
-    std::vector<std::string> r = {p.name, p.setting->trained ? "ID" : "OOD", row_name(run, t, e),
-                                  accuracy_text(e, p),
+    std::vector<std::string> r = {p.name, p.setting->trained ? "in range" : "beyond",
+                                  row_name(run, t, e), accuracy_text(e, p),
                                   std::isnan(chance) ? "–" : percent_text(chance)};
     if (!alone) r.push_back(solved(e, p));
     if (p.bucket.empty()) {
@@ -133,12 +133,12 @@ struct ProblemTable {
                        [](double v) { return format_fixed(v, 3); });
   }
 
-  std::string candidates_sentence() const {
-    if (!t.has("candidate_acc")) return "";
-    std::string out =
-        " *first of candidates*: targets whose likeliest candidate is the right one; *MRR*: mean "
-        "of "
-        "one over the rank of the right one.";
+  Text candidates_sentence() const {
+    if (!t.has("candidate_acc")) return {};
+    Text out = rich(
+        " {}: targets whose likeliest candidate is the right one; {}: mean of one over the rank of "
+        "the right one.",
+        emphasis("first of candidates"), emphasis("MRR"));
     const SettingPart any{&t.settings[0], "", ""};  // a task has as many candidates everywhere
     const double first = chance_of(t, any, "candidate_acc"), mrr = chance_of(t, any, "mrr");
     if (!std::isnan(first) && !std::isnan(mrr))
@@ -147,24 +147,32 @@ struct ProblemTable {
     return out;
   }
 
-  Block block() const {
-    Block b{"In distribution (ID) and out of distribution (OOD)", "", {heading()}, 3};
+  Table block() const {
+    Table b{"In range and beyond", "", {}, 3};
+    const std::vector<std::string> names = heading();
+    b.rows.emplace_back(names.begin(), names.end());
     for (const SettingPart& p : parts)
-      for (const std::size_t e : t.encodings) b.rows.push_back(row(e, p));
+      for (const std::size_t e : t.encodings) {
+        const std::vector<std::string> cells = row(e, p);
+        b.rows.emplace_back(cells.begin(), cells.end());
+      }
     b.caption =
         alone ? fmt::format("One seed ({}); [95 % interval over examples, Wilson].", t.seeds[0])
               : fmt::format("Mean over {} seeds [lowest, highest seed].", t.seeds.size());
     b.caption +=
-        " ID: training length and axis values that training drew from; OOD: everything else. "
-        "Loss in nats per target; Δ = setting minus ID at the training length, accuracy in "
-        "points. ";
-    b.caption += alone ? "*at chance*: the interval holds the chance level."
-                       : "*at chance*: every seed's 95 % interval holds the chance level.";
+        " In range: training length and axis values that training drew from; beyond: everything "
+        "else. Loss in nats per target; Δ = setting minus in range at the training length, "
+        "accuracy "
+        "in points. ";
+    b.caption += rich(alone ? "{}: the interval holds the chance level."
+                            : "{}: every seed's 95 % interval holds the chance level.",
+                      emphasis("at chance"));
     if (std::any_of(t.settings.begin(), t.settings.end(),
                     [](const Setting& x) { return x.seen || x.unseen; }))
-      b.caption +=
-          " *seen* positions lie within the training length, *unseen* beyond it; an accuracy over "
-          "all positions mixes both and is no measure of generalisation.";
+      b.caption += rich(
+          " {} positions lie within the training length, {} beyond it; an accuracy over all "
+          "positions mixes both and is no measure of generalisation.",
+          emphasis("seen"), emphasis("unseen"));
     b.caption += candidates_sentence();
     return b;
   }

@@ -67,7 +67,7 @@ TableFile weighted_table(const RunData& run) {
   TableFile out{
       "weighted", {}, {{"model", "encoding", "range", "task", "weight", "seed", "value"}}};
   for (const Weighted& w : weighted_models(run)) {
-    Block b{run.several_models() ? "Weighted score, model " + w.model : "Weighted score",
+    Table b{run.several_models() ? "Weighted score, model " + w.model : "Weighted score",
             "",
             {{"encoding", "in range", "beyond"}},
             1};

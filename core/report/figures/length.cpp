@@ -56,23 +56,24 @@ Figure against_length(const RunData& run, const TaskData& t, const std::string& 
         regret ? same : exponential);
   const bool optimum = !regret && add_optimum(lines, t, protocol);
   const bool logarithmic = !regret || lines.range.wide();
+  if (!logarithmic) lines.range.include(0);
   Figure f;
   f.name = file_name(run, t, regret ? "regret" : "perplexity", protocol);
   f.kind = "length";
   f.title = figure_title(run, t, fmt::format("{}, {}", regret ? "regret" : "perplexity", protocol));
   f.caption = fmt::format(
-      "{} against evaluation length, protocol {}. {} Grey vertical line: training length.",
+      "{} against evaluation length, protocol {}. {} Tinted: longer than any training sequence.",
       regret ? "Regret (nats per token above the optimum)" : "Perplexity", protocol,
       band_sentence(t));
   if (optimum) f.caption += " Dashed black line: the optimum.";
   f.caption += edge_sentence(lines.range, logarithmic);
-  add_series(f.settings, run, t, &lines);
-  add_length_axis(f.settings, t, xs,
-                  "evaluation length (tokens, multiples of the training length)");
-  add_ticks(f.settings, "x", length_ticks(t, lengths));
-  f.settings.text("y_label", regret ? "regret (nats per token)" : "perplexity");
-  f.settings.number("optimum", optimum ? 1 : 0);
-  add_y_axis(f.settings, lines.range, logarithmic);
+  f.series = series_of(run, t, &lines);
+  set_length_axis(f, t, xs, "evaluation length (tokens, multiples of the training length)");
+  f.x.ticks = length_ticks(t, lengths);
+  f.y.label = regret ? "regret (nats per token)" : "perplexity";
+  f.values["optimum"] = optimum ? 1.0 : 0.0;
+  set_y_axis(f, lines.range, logarithmic);
+  name_line_ends(f, lines);
   f.rows = std::move(lines.rows);
   return f;
 }
@@ -119,6 +120,7 @@ std::vector<Figure> position_figures(const RunData& run, const TaskData& t,
         },
         same);
   const bool logarithmic = lines.range.wide();
+  if (!logarithmic && regret) lines.range.include(0);
   Figure f;
   f.name = file_name(run, t, "positions", protocol);
   f.kind = "length";
@@ -128,19 +130,18 @@ std::vector<Figure> position_figures(const RunData& run, const TaskData& t,
   f.caption = fmt::format(
       "{} of tokens by the context they have, at evaluation length {} ({} the training length), "
       "protocol {}, in "
-      "buckets from each power of two to the next. {} Grey vertical line: training length.",
+      "buckets from each power of two to the next. {} Tinted: longer than any training sequence.",
       regret ? "Regret" : "Nats", longest, t.multiple(longest), protocol, band_sentence(t));
   f.caption += edge_sentence(lines.range, logarithmic);
-  add_series(f.settings, run, t, &lines);
-  add_length_axis(f.settings, t, xs, "context (tokens before the scored one)");
-  Ticks ticks;
+  f.series = series_of(run, t, &lines);
+  set_length_axis(f, t, xs, "context (tokens before the scored one)");
   const std::size_t stride = (buckets.size() + 10) / 11;
   for (std::size_t i = 0; i < buckets.size(); i += stride)
-    ticks.emplace_back(buckets[i].first, std::to_string(buckets[i].first));
-  add_ticks(f.settings, "x", ticks);
-  f.settings.text("y_label", regret ? "regret (nats per token)" : "nats per token");
-  f.settings.number("optimum", 0);
-  add_y_axis(f.settings, lines.range, logarithmic);
+    f.x.ticks.emplace_back(buckets[i].first, std::to_string(buckets[i].first));
+  f.y.label = regret ? "regret (nats per token)" : "nats per token";
+  f.values["optimum"] = 0.0;
+  set_y_axis(f, lines.range, logarithmic);
+  name_line_ends(f, lines);
   f.rows = std::move(lines.rows);
   return {f};
 }

@@ -1,4 +1,4 @@
-// Learning curves, and accuracy of problems by setting.
+// Accuracy of problems by setting.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,85 +7,9 @@
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/lines.h"
+#include "report/tables.h"
 
 namespace pesuite {
-
-namespace {
-
-// Values of a curve of each seed at a step.
-std::vector<SeedValue> curve_at(const TaskData& t, std::size_t e, const std::string& curve,
-                                std::int64_t step) {
-  return values_of(t, e, [&](const CellData& c) {
-    const auto found = c.curves.find(curve);
-    if (found == c.curves.end()) return Number::none;
-    const auto at = found->second.find(step);
-    return at == found->second.end() ? Number::none : at->second;
-  });
-}
-
-std::vector<std::int64_t> steps_of(const TaskData& t, std::size_t e, const std::string& curve) {
-  std::set<std::int64_t> steps;
-  for (const std::uint64_t seed : t.seeds)
-    if (const CellData* c = t.cell(e, seed))
-      if (const auto found = c->curves.find(curve); found != c->curves.end())
-        for (const auto& [step, value] : found->second) steps.insert(step);
-  return {steps.begin(), steps.end()};
-}
-
-// Chance of a problem where it is trained, as a share.
-double trained_chance(const TaskData& t) {
-  for (const SettingPart& p : setting_parts(t))
-    if (p.setting->trained) return chance_of(t, p);
-  return Number::none;
-}
-
-}  // namespace
-
-std::vector<Figure> curve_figures(const RunData& run, const TaskData& t) {
-  const bool accuracy = t.problem;
-  const std::string metric = accuracy ? "acc" : "nll";
-  const Transform scaled = [&](double x) { return accuracy ? 100 * x : x; };
-  Lines lines;
-  for (const std::size_t e : t.encodings) {
-    const auto steps = steps_of(t, e, "val " + metric);
-    lines.add_encoding(
-        run.encodings[e], {steps.begin(), steps.end()},
-        [&](std::size_t i) { return curve_at(t, e, "val " + metric, steps[i]); }, scaled);
-  }
-  if (lines.empty()) return {};
-  Range range = lines.range;
-  std::int64_t last = 1;
-  for (const std::size_t e : t.encodings)
-    for (const std::int64_t step : steps_of(t, e, "train " + metric)) {
-      last = std::max(last, step);
-      const double mean = summarize(curve_at(t, e, "train " + metric, step)).mean;
-      lines.add(run.encodings[e], "train", "", static_cast<double>(step), {scaled(mean)});
-    }
-  range.low =
-      std::min(range.low, lines.range.low);  // losses fall from far above: only their end matters
-  if (accuracy) range.include(0), range.include(100);
-  const double chance = trained_chance(t);
-  Figure f;
-  f.name = file_name(run, t, "learning");
-  f.kind = "curves";
-  f.title = figure_title(run, t, accuracy ? "validation accuracy" : "validation loss");
-  f.caption = fmt::format(
-      "{} at the training length against training steps. {} Faint lines without markers: {}.",
-      accuracy ? "Validation accuracy" : "Validation loss", band_sentence(t),
-      accuracy ? "training accuracy" : "training loss (its start may lie above the panel)");
-  if (!std::isnan(chance)) f.caption += " Dashed grey line: chance.";
-  f.caption += edge_sentence(range, false);
-  add_series(f.settings, run, t, &lines);
-  f.settings.text("x_label", "training step");
-  f.settings.text("y_label", accuracy ? "accuracy (%)" : "nats per token");
-  f.settings.number("x_high", static_cast<double>(last));
-  f.settings.number("chance", 100 * chance);
-  add_y_axis(f.settings, range, false);
-  f.rows = std::move(lines.rows);
-  return {f};
-}
-
-// ---------------------------------------------------------------------- accuracy by setting
 
 namespace {
 
@@ -197,14 +121,14 @@ Figure accuracy_figure(const RunData& run, const TaskData& t, const std::vector<
   if (!common.bucket.empty()) title += fmt::format(", {} positions", common.bucket);
   f.title = figure_title(run, t, title);
   f.caption = accuracy_caption(t, parts, rows.chance);
-  add_series(f.settings, run, t);
-  f.settings.text("x_label", one_length ? join(names, ", ") : "evaluation length (tokens)");
-  f.settings.text("y_label", "accuracy (%)");
-  f.settings.number("settings", static_cast<double>(parts.size()));
-  f.settings.number("connected",
-                    one_length && axes.size() == 1 && !t.labels.contains(axes[0].first) ? 1 : 0);
-  f.settings.number("chance", rows.chance ? 1 : 0);
-  add_ticks(f.settings, "x", setting_ticks(t, parts, common));
+  f.series = series_of(run, t);
+  f.x.label = one_length ? join(names, ", ") : "evaluation length (tokens)";
+  f.y.label = "accuracy (%)";
+  f.values["settings"] = static_cast<double>(parts.size());
+  const bool ordered = one_length && axes.size() == 1 && !t.labels.contains(axes[0].first);
+  f.values["connected"] = ordered ? 1.0 : 0.0;
+  f.values["chance"] = rows.chance ? 1.0 : 0.0;
+  f.x.ticks = setting_ticks(t, parts, common);
   f.rows = std::move(rows.rows);
   return f;
 }

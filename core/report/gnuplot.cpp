@@ -1,0 +1,318 @@
+#include "report/gnuplot.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "plugin/library.h"
+
+namespace pesuite {
+
+std::string gnuplot_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '`')
+      out += '\'';  // gnuplot runs what stands in backquotes
+    else
+      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+namespace {
+
+std::string number(double x) {
+  return std::isnan(x) ? "NaN" : fmt::format("{:.10g}", x);
+}
+
+// Ticks as one string, for `eval "set xtics ".x_ticks`.
+std::string ticks_text(const Ticks& ticks) {
+  std::vector<std::string> all;
+  for (const auto& [at, text] : ticks)
+    all.push_back(fmt::format("{} {:.10g}", gnuplot_string(text), at));
+  return "(" + join(all, ", ") + ")";
+}
+
+std::size_t lines_of(const Ticks& ticks) {
+  std::size_t lines = 1;
+  for (const auto& [at, text] : ticks) lines = std::max(lines, split(text, '\n').size());
+  return lines;
+}
+
+// Assignments to variables that templates read.
+class Assignments {
+ public:
+  void add(const std::string& name, double value) {
+    text_ += fmt::format("{} = {}\n", name, number(value));
+  }
+  void add(const std::string& name, const std::string& value) {
+    text_ += fmt::format("{} = {}\n", name, gnuplot_string(value));
+  }
+  void add(const std::string& name, const Ticks& ticks) { add(name, ticks_text(ticks)); }
+  void add(const std::string& name, const std::vector<std::string>& values) {
+    add_array(name, values, [](const std::string& v) { return gnuplot_string(v); });
+  }
+  void add(const std::string& name, const std::vector<double>& values) {
+    add_array(name, values, number);
+  }
+  void add(const std::string& name, const std::vector<Ticks>& values) {
+    add_array(name, values, [](const Ticks& t) { return gnuplot_string(ticks_text(t)); });
+  }
+  void add(const char* axis, const Figure::Axis& a) {
+    const std::string prefix = std::string(axis) + "_";
+    add(prefix + "label", a.label);
+    add(prefix + "low", a.low), add(prefix + "high", a.high);
+    add(prefix + "log", a.logarithmic ? 1 : 0);
+    if (!a.ticks.empty()) add(prefix + "ticks", a.ticks);
+    add(prefix + "lines", static_cast<double>(lines_of(a.ticks)));
+  }
+  // Names and labels of the series, and line style i for the i-th, 100 + i for the same, faint.
+  void add(const std::vector<Series>& series) {
+    std::vector<std::string> ids, labels;
+    std::size_t widest = 15;  // "training length"
+    for (const Series& s : series) {
+      ids.push_back(s.id), labels.push_back(s.label);
+      widest = std::max(widest, display_width(s.label));
+    }
+    constexpr double sample = 56, character = 8.2;  // pixels
+    add("n", static_cast<double>(series.size()));
+    add("legend_width", std::ceil(sample + character * static_cast<double>(widest)));
+    if (series.empty()) return;
+    add("id", ids), add("label", labels);
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      const SeriesStyle& style = series[i].style;
+      const auto line = [&](std::size_t number, const std::string& colour, const char* sizes) {
+        text_ += fmt::format("set style line {} lc rgb \"{}\" pt {} dt {} {}\n", number, colour,
+                             style.marker, style.dash, sizes);
+      };
+      line(i + 1, style.colour, "lw 2 ps 0.8");
+      line(i + 101, faint(style.colour), "lw 1 ps 0.5");
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  template <class T, class F>
+  void add_array(const std::string& name, const std::vector<T>& values, F written) {
+    if (values.empty()) return;  // gnuplot has none
+    std::vector<std::string> all;
+    for (const T& v : values) all.push_back(written(v));
+    text_ += fmt::format("array {}[{}] = [{}]\n", name, values.size(), join(all, ", "));
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+// ----------------------------------------------------------------------------------- drawing
+
+fs::path plots_folder() {
+  std::error_code error;
+  for (const fs::path& p :
+       {program_folder() / PESUITE_PLOTS_DIR, fs::path(PESUITE_PLOTS_SOURCE_DIR)})
+    if (fs::exists(p / "style.gp", error)) return p;
+  return {};
+}
+
+namespace {
+
+// What is not there is empty, but NaN at the end of a line: gnuplot 5.4 takes what it finds behind
+// a separator that ends a line, which is left of the line before.
+std::string data_of(const Figure& f) {
+  std::string out;
+  for (const auto& row : f.rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == row.size();
+      for (const char c : row[i]) out += c == '\t' || c == '\n' ? ' ' : c;
+      if (last && row[i].empty()) out += "NaN";
+      out += last ? '\n' : '\t';
+    }
+  return out;
+}
+
+std::string script_of(const Figure& f, const fs::path& templates) {
+  std::string caption = f.caption;
+  std::replace(caption.begin(), caption.end(), '\n', ' ');
+  Assignments a;
+  a.add("name", f.name);
+  a.add("figure_title", f.title);
+  a.add("x", f.x), a.add("y", f.y);
+  a.add(f.series);
+  for (const auto& [name, value] : f.values)
+    std::visit([&](const auto& v) { a.add(name, v); }, value);
+  return fmt::format(
+      "# {}\n# Redraw in this folder with: gnuplot {}.gp   (data: {}.tsv)\n"
+      "# Other formats: gnuplot -e 'format=\"pdf\"' {}.gp   (svg, pdf, png, tikz)\n\n{}\n{}\n{}",
+      caption, f.name, f.name, f.name, a.text(), read_file(templates / "style.gp"),
+      read_file(templates / (f.kind + ".gp")));
+}
+
+fs::path find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  if (path == nullptr) return {};
+  for (const std::string& folder : split(path, ':')) {
+    const fs::path p = fs::path(folder) / name;
+    if (!folder.empty() && ::access(p.c_str(), X_OK) == 0 && !fs::is_directory(p)) return p;
+  }
+  return {};
+}
+
+// A gnuplot at work on one picture.
+class Drawing {
+ public:
+  Drawing(const fs::path& gnuplot, const fs::path& folder, const Figure& figure,
+          const std::string& format)
+      : figure_(figure),
+        format_(format),
+        errors_(std::tmpfile()),
+        start_(std::chrono::steady_clock::now()) {
+    const std::string program = gnuplot.string(), script = figure.name + ".gp",
+                      where = folder.string(), set = fmt::format("format = \"{}\"", format);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    const int nothing = ::open("/dev/null", O_RDWR);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(nothing, STDOUT_FILENO);
+    if (errors_ != nullptr) ::dup2(::fileno(errors_), STDERR_FILENO);
+    if (::chdir(where.c_str()) == 0)
+      ::execl(program.c_str(), "gnuplot", "-e", set.c_str(), script.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ~Drawing() {
+    if (errors_ != nullptr) std::fclose(errors_);
+  }
+  Drawing(const Drawing&) = delete;
+  Drawing& operator=(const Drawing&) = delete;
+
+  // "" when it went well, else why not.
+  std::string wait(double seconds) {
+    if (pid_ < 0) return "no process could be started";
+    int status = 0;
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() - start_ > std::chrono::duration<double>(seconds)) {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, &status, 0);
+        return fmt::format("took longer than {} s", format_number(seconds));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    const std::string said = errors();
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return said;
+    return said.empty() ? fmt::format("gnuplot ended with status {}", status) : said;
+  }
+  const Figure& figure() const { return figure_; }
+  fs::path file() const { return figure_.name + (format_ == "tikz" ? ".tex" : "." + format_); }
+
+ private:
+  std::string errors() {
+    if (errors_ == nullptr) return "";
+    std::rewind(errors_);
+    std::string text(2000, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), errors_));
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return trim(text);
+  }
+
+  const Figure& figure_;
+  std::string format_;
+  std::FILE* errors_;
+  std::chrono::steady_clock::time_point start_;
+  pid_t pid_;
+};
+
+std::string xml(const std::string& text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      default: out += c;
+    }
+  return out;
+}
+
+// gnuplot titles every picture "Gnuplot"; readers of screens want to hear what it shows.
+void describe(const fs::path& svg, const Figure& f) {
+  std::string text = read_file(svg);
+  const std::size_t from = text.find("<title>"), desc = text.find("<desc>"),
+                    to = text.find("</desc>");
+  if (from == std::string::npos || desc == std::string::npos || to == std::string::npos ||
+      !(from < desc && desc < to))
+    return;
+  text.replace(from, to - from,
+               fmt::format("<title>{}</title>\n<desc>{}", xml(f.title), xml(f.caption)));
+  write_file_atomic(svg, text);
+}
+
+}  // namespace
+
+const std::vector<std::string>& picture_formats() {
+  static const std::vector<std::string> all = {"svg", "pdf", "png", "tikz"};
+  return all;
+}
+
+Drawn draw(const std::vector<const Figure*>& figures, const fs::path& folder,
+           const fs::path& templates, const std::vector<std::string>& formats, double seconds) {
+  Drawn out;
+  if (figures.empty()) return out;
+  for (const Figure* f : figures) {
+    write_file_atomic(folder / (f->name + ".tsv"), data_of(*f));
+    if (!templates.empty()) write_file_atomic(folder / (f->name + ".gp"), script_of(*f, templates));
+    std::error_code ignored;
+    for (const char* format : {".svg", ".pdf", ".png", ".tex"})  // no older drawing of other data
+      fs::remove(folder / (f->name + format), ignored);
+  }
+  if (templates.empty()) {
+    out.notes.push_back(
+        "the figures' templates (plots/*.gp) were not found: only their data is written");
+    return out;
+  }
+  const fs::path gnuplot = find_program("gnuplot");
+  if (gnuplot.empty()) {
+    out.notes.push_back(
+        fmt::format("gnuplot is not on PATH, so no figure is drawn; 'gnuplot NAME.gp' in {} "
+                    "draws one later (Debian: gnuplot-nox)",
+                    folder.string()));
+    return out;
+  }
+  std::vector<std::pair<const Figure*, std::string>> wanted;
+  for (const std::string& format : formats)
+    for (const Figure* f : figures) wanted.emplace_back(f, format);
+  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+  for (std::size_t i = 0; i < wanted.size(); i += at_once) {
+    std::vector<std::unique_ptr<Drawing>> running;
+    for (std::size_t k = i; k < std::min(i + at_once, wanted.size()); ++k)
+      running.push_back(
+          std::make_unique<Drawing>(gnuplot, folder, *wanted[k].first, wanted[k].second));
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      Drawing& d = *running[k];
+      const std::string trouble = d.wait(seconds);
+      if (!trouble.empty())
+        out.notes.push_back(fmt::format("figure {}: {}", d.figure().name, trouble));
+      const fs::path file = folder / d.file();
+      std::error_code error;
+      if (!fs::exists(file, error) || fs::file_size(file, error) == 0) continue;
+      if (file.extension() == ".svg") describe(file, d.figure());
+      if (wanted[i + k].second == formats.front()) out.files.push_back(file);
+    }
+  }
+  return out;
+}
+
+}  // namespace pesuite

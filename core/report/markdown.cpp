@@ -1,0 +1,146 @@
+#include "report/markdown.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace pesuite {
+
+namespace {
+
+// What Markdown would act on, in names that anybody may choose.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ';
+    const bool tag =
+        c == '<' && (std::isalpha(static_cast<unsigned char>(next)) || next == '/' || next == '!');
+    if (tag || c == '*' || c == '`' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+std::string in_code(const std::string& text) {
+  const std::string fence = text.find('`') == std::string::npos ? "`" : "``";
+  return fence + text + fence;
+}
+
+std::string markdown(const Span& s) {
+  switch (s.style) {
+    case Span::Style::plain: break;
+    case Span::Style::strong: return "**" + escaped(s.text) + "**";
+    case Span::Style::emphasis: return "*" + escaped(s.text) + "*";
+    case Span::Style::code: return in_code(s.text);
+    case Span::Style::link: return fmt::format("[{}]({})", escaped(s.text), s.target);
+  }
+  return escaped(s.text);
+}
+
+std::string markdown(const Figure& f, bool drawn) {
+  const Text data = rich(" Data: {}; {} in {} redraws it.",
+                         link(f.name + ".tsv", fmt::format("figures/{}.tsv", f.name)),
+                         code(fmt::format("gnuplot {}.gp", f.name)), code("figures/"));
+  return fmt::format(
+      "{}*{}{}*{}\n\n",
+      drawn ? fmt::format("![{}](figures/{}.svg)\n\n", escaped(f.title), f.name) : "",
+      drawn ? "" : "(Not drawn.) ", escaped(f.caption), markdown(data));
+}
+
+std::string markdown(const Paragraph& p) {
+  switch (p.kind) {
+    case Paragraph::Kind::plain: break;
+    case Paragraph::Kind::quote: return "> " + markdown(p.text) + "\n\n";
+    case Paragraph::Kind::note: return "*" + markdown(p.text) + "*\n\n";
+  }
+  return markdown(p.text) + "\n\n";
+}
+
+std::string markdown(const Part& p, const std::set<std::string>& drawn) {
+  if (const auto* h = std::get_if<Heading>(&p))
+    return fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(h->level), '#'),
+                       escaped(h->title));
+  if (const auto* t = std::get_if<Table>(&p)) return markdown(*t) + "\n";
+  if (const auto* f = std::get_if<Figure>(&p)) return markdown(*f, drawn.contains(f->name));
+  if (const auto* text = std::get_if<Paragraph>(&p)) return markdown(*text);
+  std::string out;
+  for (const Text& item : std::get<List>(p).items) out += "- " + markdown(item) + "\n";
+  return out + "\n";
+}
+
+// Where GitHub puts a heading: in lower case, blanks as dashes, nothing else.
+std::string anchor(const std::string& title) {
+  std::string out;
+  for (const char c : title) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (c == ' ')
+      out += '-';
+    else if (static_cast<unsigned char>(c) >= 0x80)
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string markdown(const Text& t) {
+  std::string out;
+  for (const Span& s : t.spans()) out += markdown(s);
+  return out;
+}
+
+std::string markdown(const Table& t) {
+  std::string out;
+  if (!t.title.empty()) out += "**" + markdown(t.title) + "**\n\n";
+  for (std::size_t r = 0; r < t.rows.size(); ++r) {
+    out += "|";
+    for (const Text& cell : t.rows[r]) {
+      out += ' ';
+      for (const char c : markdown(cell)) out += c == '|' ? std::string("\\|") : std::string(1, c);
+      out += " |";
+    }
+    out += "\n";
+    if (r > 0) continue;
+    out += "|";
+    for (std::size_t i = 0; i < t.rows[0].size(); ++i) out += i < t.text_columns ? "---|" : "---:|";
+    out += "\n";
+  }
+  if (!t.caption.empty()) out += "\n" + markdown(t.caption) + "\n";
+  return out;
+}
+
+std::string markdown(const Document& d, const std::set<std::string>& drawn) {
+  std::string out;
+  for (const Part& p : d.parts()) out += markdown(p, drawn);
+  return out;
+}
+
+MarkdownPages markdown_pages(const Document& d, const std::set<std::string>& drawn,
+                             const std::string& evidence_file) {
+  const Document page = d.at(Depth::page), evidence = d.at(Depth::evidence);
+  std::set<std::string> more;  // sections with evidence
+  for (const Part& p : evidence.parts())
+    if (const auto* h = std::get_if<Heading>(&p); h != nullptr && h->level == 2)
+      more.insert(h->title);
+  MarkdownPages out;
+  std::string section;
+  const auto close = [&] {
+    if (more.contains(section))
+      out.page += fmt::format("More: [{0}]({0}#{1}).\n\n", evidence_file, anchor(section));
+    section.clear();
+  };
+  for (const Part& p : page.parts()) {
+    const auto* h = std::get_if<Heading>(&p);
+    if (h != nullptr && h->level <= 2) close();
+    if (h != nullptr && h->level == 2) section = h->title;
+    out.page += markdown(p, drawn);
+  }
+  close();
+  if (!evidence.parts().empty()) out.evidence = markdown(evidence, drawn);
+  return out;
+}
+
+}  // namespace pesuite
