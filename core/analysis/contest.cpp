@@ -8,6 +8,7 @@
 
 #include "analysis/places.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "model/protocol.h"
 
 namespace pesuite {
@@ -100,6 +101,13 @@ std::string Ground::name() const {
   std::string out = fmt::format("{} ({})", length, task->multiple(length));
   if (!trained && length <= task->train_length) out += ", axis values not trained";
   return bucket.empty() ? out : fmt::format("{}, {} positions", out, bucket);
+}
+
+bool Ground::lower_is_better() const {
+  return pesuite::metric(metric).better == Metric::Better::lower;
+}
+double Ground::matters() const {
+  return pesuite::metric(metric).matters;
 }
 
 std::string Ground::effect(double difference) const {

@@ -28,9 +28,9 @@ struct Ground {
   std::string bucket;    // of problems: "unseen" where such positions are scored apart
   bool trained = false;  // in distribution
 
-  bool lower_is_better() const { return metric != "acc"; }
+  bool lower_is_better() const;
   // Smallest effect that matters: 0.02 nats (2 % of perplexity), 5 points of accuracy.
-  double matters() const { return metric == "acc" ? 0.05 : 0.02; }
+  double matters() const;
   std::string name() const;                     // "64 (1x)", "256 (4x), unseen positions"
   std::string effect(double difference) const;  // "0.31 nats", "12.4 points"
   std::string level(double value) const;        // "0.312", "51.1 %"

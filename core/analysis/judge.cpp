@@ -13,6 +13,7 @@
 #include "analysis/statistics.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "model/metrics.h"
 
 namespace pesuite {
 
@@ -28,12 +29,11 @@ std::string_view judgement_name(Judgement j) {
 namespace {
 
 // Metrics of problems that lie between 0 and 1, the most.
-bool is_share(const std::string& metric) {
-  return metric == "acc" || metric == "em" || metric == "score" || metric == "candidate_acc" ||
-         metric == "candidate_em" || metric == "mrr";
+bool is_share(const std::string& name) {
+  return metric(name).bounded;
 }
-bool higher_is_better(const std::string& metric) {
-  return is_share(metric) || metric == "context_use";
+bool higher_is_better(const std::string& name) {
+  return metric(name).better == Metric::Better::higher;
 }
 
 // ----------------------------------------------------------------- a quantity of each seed
@@ -216,9 +216,7 @@ struct Subject {
 // The effect that matters between two plain values; where numbers stand in the text, they say it.
 double margin_of(const Subject& s) {
   if (!s.plain || s.metrics.size() != 1) return 0;
-  const std::string& m = *s.metrics.begin();
-  if (m == "nll" || m == "regret" || m == "optimum") return 0.02;
-  return is_share(m) ? 0.05 : 0;
+  return metric(*s.metrics.begin()).matters;
 }
 
 struct Sides {

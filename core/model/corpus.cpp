@@ -19,7 +19,7 @@ void describe(const std::vector<Sums>& documents, const std::string& split, cons
   out.push_back(loss_of(documents, "nats/token", split, coords));
   add_regret(documents, "nats/token", split, coords, out);
   if (text && all.bytes > 0) {
-    Observation o = observation("bpb", "bits/byte", "lower", split, coords);
+    Observation o = observation("bpb", split, coords);
     o.value = all.nats / all.bytes / std::numbers::ln2;
     o.n = units_of(documents);
     o.count = all.count;

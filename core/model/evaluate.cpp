@@ -150,7 +150,7 @@ std::vector<Observation> evaluate(Model& model, const Task& task, const EvalConf
   std::vector<Observation> out = evaluate(score, task, c, length, seed, steps, progress);
   const auto add_untrained = [&](const Task::Request& r) {
     const Condition at = condition_of(task, c, r);
-    Observation o = observation("untrained", "share", "none", at.trained ? "id" : "ood",
+    Observation o = observation("untrained", at.trained ? "id" : "ood",
                                 {{"train_len", c.train_length}, {"eval_len", length}});
     if (r.fill > 0) o.coords[fill_axis] = r.fill;
     if (r.shots > 0) o.coords[shots_axis] = r.shots;

@@ -35,7 +35,7 @@ struct Ranks {
     out.push_back(accuracy(first, "candidate_acc", split, coords, 1.0 / candidates));
     if (count > std::ssize(first))
       out.push_back(accuracy(total(first), "candidate_em", split, coords, Observation::none));
-    Observation o = observation("mrr", "reciprocal rank", "higher", split, coords);
+    Observation o = observation("mrr", split, coords);
     const Clustered m = mean(reciprocal, [](const Sums& s) { return s.correct; });
     o.value = m.value, o.standard_error = m.standard_error;
     o.n = units_of(first), o.count = count, o.sum = m.value * static_cast<double>(count);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/interval.h"
+#include "model/metrics.h"
 
 namespace pesuite {
 
@@ -81,10 +82,12 @@ void Recalled::each(Json coords,
   }
 }
 
-Observation observation(const char* metric, const char* unit, const char* direction,
-                        const std::string& split, const Json& coords) {
+Observation observation(const char* name, const std::string& split, const Json& coords,
+                        const char* unit) {
+  const Metric& m = metric(name);
   Observation o;
-  o.metric = metric, o.unit = unit, o.direction = direction, o.split = split, o.coords = coords;
+  o.metric = name, o.unit = unit != nullptr ? unit : std::string(m.unit);
+  o.direction = m.direction(), o.split = split, o.coords = coords;
   return o;
 }
 
@@ -92,7 +95,7 @@ Observation loss_of(const std::vector<Sums>& units, const char* unit, const std:
                     const Json& coords) {
   Sums all;
   for (const Sums& u : units) all += u;
-  Observation o = observation("nll", unit, "lower", split, coords);
+  Observation o = observation("nll", split, coords, unit);
   const Clustered m = mean(units, [](const Sums& s) { return s.nats; });
   o.value = m.value, o.standard_error = m.standard_error;
   o.n = units_of(units);
@@ -106,14 +109,14 @@ void add_regret(const std::vector<Sums>& units, const char* unit, const std::str
   Sums all;
   for (const Sums& u : units) all += u;
   if (!std::isfinite(all.optimum)) return;
-  Observation o = observation("regret", unit, "lower", split, coords);
+  Observation o = observation("regret", split, coords, unit);
   const Clustered m = mean(units, [](const Sums& s) { return s.nats - s.optimum; });
   o.value = m.value, o.standard_error = m.standard_error;
   o.n = units_of(units);
   o.sum = all.nats - all.optimum, o.count = all.count;
   o.settle();
   out.push_back(o);
-  o = observation("optimum", unit, "none", split, coords);
+  o = observation("optimum", split, coords, unit);
   o.value = all.optimum / static_cast<double>(all.count);
   o.n = units_of(units);
   o.sum = all.optimum, o.count = all.count;
@@ -122,7 +125,7 @@ void add_regret(const std::vector<Sums>& units, const char* unit, const std::str
 
 Observation accuracy(const std::vector<Sums>& examples, const char* metric,
                      const std::string& split, const Json& coords, double chance) {
-  Observation o = observation(metric, "share", "higher", split, coords);
+  Observation o = observation(metric, split, coords);
   const Clustered m = mean(examples, [](const Sums& s) { return s.correct; });
   o.count = targets_of(examples);
   o.n = units_of(examples);

@@ -59,8 +59,8 @@ class Recalled {
   std::vector<std::vector<Sums>> buckets_;
 };
 
-Observation observation(const char* metric, const char* unit, const char* direction,
-                        const std::string& split, const Json& coords);
+Observation observation(const char* metric, const std::string& split, const Json& coords,
+                        const char* unit = nullptr);
 // Nats of a group of targets; `unit` is that of their mean.
 Observation loss_of(const std::vector<Sums>&, const char* unit, const std::string& split,
                     const Json& coords);

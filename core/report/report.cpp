@@ -13,8 +13,7 @@
 #include "report/findings.h"
 #include "report/gnuplot.h"
 #include "report/hypotheses.h"
-#include "report/latex.h"
-#include "report/markdown.h"
+#include "report/renderer.h"
 #include "report/tables.h"
 #include "report/terminal.h"
 #include "report/text.h"
@@ -311,19 +310,16 @@ ReportResult write_report(const fs::path& folder, const ReportOptions& options) 
       draw(document.all_figures(), folder / "figures", plots_folder(), options.formats);
   result.figures = drawn.files;
   result.notes.insert(result.notes.end(), drawn.notes.begin(), drawn.notes.end());
-  for (const TableFile& t : page.tables()) {
-    std::string text;
-    for (const Table& b : t.blocks) text += markdown(b) + "\n";
-    write_file_atomic(folder / "tables" / (t.name + ".md"), text);
-    write_file_atomic(folder / "tables" / (t.name + ".tex"), latex(t.blocks, t.name));
-    write_file_atomic(folder / "tables" / (t.name + ".csv"), csv_table(t.csv));
-  }
   std::set<std::string> pictures;
   for (const fs::path& file : drawn.files)
     if (file.extension() == ".svg") pictures.insert(file.stem().string());
-  const MarkdownPages pages = markdown_pages(document, pictures, "details.md");
-  write_file_atomic(folder / "details.md", pages.evidence);
-  write_file_atomic(result.file, pages.page);
+  for (const Renderer& r : renderers()) {
+    for (const TableFile& t : page.tables())
+      write_file_atomic(folder / "tables" / fmt::format("{}.{}", t.name, r.extension), r.table(t));
+    if (!r.pages) continue;
+    for (const auto& [name, text] : r.pages(document, pictures))
+      write_file_atomic(folder / name, text);
+  }
   return result;
 }
 

@@ -8,14 +8,17 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "model/protocol.h"
 
 namespace pesuite {
 
 const std::vector<std::string>& quantity_metrics() {
-  static const std::vector<std::string> all = {
-      "nll",           "ppl",          "regret", "optimum", "bpb",       "acc",        "em",
-      "candidate_acc", "candidate_em", "mrr",    "score",   "untrained", "context_use"};
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names;
+    for (const Metric& m : metrics()) names.emplace_back(m.name);
+    return names;
+  }();
   return all;
 }
 

@@ -86,7 +86,7 @@ TEST_F(ReportFigures, MapsShowWhatATaskIsJudgedBy) {
        {std::pair{"map_needle_depth_em",
                   "needle · exact match (%) by depth and length; chance below 0.01 %"},
         std::pair{"map_needle_depth", "needle · accuracy (%) by depth and length; chance 10 %"},
-        std::pair{"map_needle_depth_candidates",
+        std::pair{"map_needle_depth_candidate_acc",
                   "needle · first of candidates (%) by depth and length; chance 0.391 %"}}) {
     EXPECT_THAT(script(figure), HasSubstr(fmt::format("figure_title = \"{}\"", title)));
     EXPECT_TRUE(drawn(r, figure)) << figure;
@@ -112,7 +112,7 @@ TEST_F(ReportFigures, MapsCountADivergedSeedAsNothingRight) {
   write_report(written());
   EXPECT_EQ(cell("map_needle_depth", "1", "1", "5")["text"], "75");
   EXPECT_FALSE(fs::exists(folder_ / "figures/map_needle_depth_em.tsv")) << "nothing to show";
-  EXPECT_FALSE(fs::exists(folder_ / "figures/map_needle_depth_candidates.tsv"));
+  EXPECT_FALSE(fs::exists(folder_ / "figures/map_needle_depth_candidate_acc.tsv"));
 }
 
 TEST_F(ReportFigures, TablesHaveTheRankingOfCandidatesWhereItIsRecorded) {

@@ -8,6 +8,7 @@
 
 #include "analysis/contest.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "report/figures.h"
 #include "report/lines.h"
 #include "report/tables.h"
@@ -151,20 +152,11 @@ std::vector<std::string> names_of(const RunData& run, const std::vector<std::siz
   return out;
 }
 
-// What a map shows: a share of the targets or of the examples.
-struct Measure {
-  const char *metric, *name, *file, *says;
-};
-constexpr Measure measures[] = {{"em", "exact match", "em", "Examples with every target right"},
-                                {"acc", "accuracy", "", "Targets that are right"},
-                                {"candidate_acc", "first of candidates", "candidates",
-                                 "Targets whose likeliest candidate is the right one"}};
-
 // "chance 1 %", "chance 0.5 to 25 %" over the settings of a task; "" where it is not known.
-std::string chance_text(const TaskData& t, const Measure& m) {
+std::string chance_text(const TaskData& t, const Metric& m) {
   double low = Number::infinite, high = -low;
   for (const Setting& s : t.settings)
-    if (const double x = chance_of(t, {&s, "", ""}, m.metric); !std::isnan(x))
+    if (const double x = chance_of(t, {&s, "", ""}, std::string(m.name)); !std::isnan(x))
       low = std::min(low, x), high = std::max(high, x);
   if (low > high) return "";
   const auto percent = [](double x) { return fmt::format("{:.3g}", 100 * x); };
@@ -192,7 +184,7 @@ std::vector<double> values_of_axis(const TaskData& t, const std::string& axis) {
 }
 
 Figure axis_map(const RunData& run, const TaskData& t, const std::string& axis,
-                const std::vector<double>& values, const Measure& m) {
+                const std::vector<double>& values, const Metric& m) {
   Cells cells{Scale{}};
   Ticks x, y;
   for (std::size_t i = 0; i < t.lengths.size(); ++i)
@@ -208,18 +200,19 @@ Figure axis_map(const RunData& run, const TaskData& t, const std::string& axis,
             return a.first == axis && a.second == values[j];
           });
           if (s.length != t.lengths[i] || !here) continue;
-          sum += mean_share(t, t.encodings[k], problem_place(m.metric, {&s, "", ""})), ++n;
+          sum += mean_share(t, t.encodings[k], problem_place(std::string(m.name), {&s, "", ""})),
+              ++n;
         }
         cells.value(k + 1, static_cast<double>(i + 1), static_cast<double>(values.size() - j),
                     n == 0 ? Number::none : sum / n, true);
       }
   Figure f;
-  f.name = file_name(run, t, "map", *m.file == '\0' ? axis : axis + "_" + m.file);
+  f.name = file_name(run, t, "map", m.name == "acc" ? axis : fmt::format("{}_{}", axis, m.name));
   f.kind = "cells";
   const std::string chance = chance_text(t, m);
-  f.title = figure_title(
-      run, t,
-      fmt::format("{} (%) by {} and length{}", m.name, axis, chance.empty() ? "" : "; " + chance));
+  f.title = figure_title(run, t,
+                         fmt::format("{} (%) by {} and length{}", m.heading, axis,
+                                     chance.empty() ? "" : "; " + chance));
   f.caption = fmt::format(
       "{} (%) by {} and evaluation length, mean over {}; trained at {}. Bright is better; grey: "
       "not evaluated.",
@@ -239,8 +232,8 @@ static std::vector<Figure> draw_maps_of_axes(const RunData& run, const TaskData&
   for (const auto& [axis, value] : t.settings[0].axes) {
     const auto values = values_of_axis(t, axis);
     if (values.size() < 3) continue;
-    for (const Measure& m : measures)
-      if (t.has(m.metric)) out.push_back(axis_map(run, t, axis, values, m));
+    for (const Metric& m : metrics())
+      if (m.map && t.has(std::string(m.name))) out.push_back(axis_map(run, t, axis, values, m));
   }
   return out;
 }

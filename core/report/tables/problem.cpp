@@ -5,35 +5,30 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "model/evaluate.h"
+#include "model/metrics.h"
 #include "report/tables.h"
 
 namespace pesuite {
 
 namespace {
 
-// Metrics of whole examples and of candidates, columns of the table where they are recorded.
-struct Extra {
-  const char* metric;
-  const char* heading;
-  bool share;  // else a number from 0 to 1
-};
-constexpr Extra extras[] = {{"em", "exact match %", true},
-                            {"candidate_acc", "first of candidates %", true},
-                            {"candidate_em", "all first of candidates %", true},
-                            {"mrr", "MRR", false}};
+std::string lower_case(std::string_view sentence) {
+  std::string out(sentence);
+  if (!out.empty()) out[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(out[0])));
+  return out;
+}
 
 struct ProblemTable {
   const RunData& run;
   const TaskData& t;
   std::vector<SettingPart> parts = setting_parts(t);
-  std::vector<Extra> extra = recorded(t);
+  std::vector<Metric> extra = recorded(t);  // beside accuracy and loss
   bool alone = t.seeds.size() == 1;
 
-  static std::vector<Extra> recorded(const TaskData& t) {
-    std::vector<Extra> out;
-    for (const Extra& x : extras)
-      if (t.has(x.metric)) out.push_back(x);
+  static std::vector<Metric> recorded(const TaskData& t) {
+    std::vector<Metric> out;
+    for (const Metric& m : metrics())
+      if (m.column && t.has(std::string(m.name))) out.push_back(m);
     return out;
   }
 
@@ -105,7 +100,8 @@ struct ProblemTable {
                                   alone ? "accuracy %" : "accuracy %, mean", "chance %"};
     if (!alone) h.push_back("seeds ≥ 95 %");
     for (const char* name : {"loss", "Δ accuracy", "Δ loss"}) h.emplace_back(name);
-    for (const Extra& x : extra) h.emplace_back(x.heading);
+    for (const Metric& m : extra)
+      h.push_back(std::string(m.heading) + (m.written == Metric::Written::share ? " %" : ""));
     return h;
   }
 
@@ -119,7 +115,8 @@ struct ProblemTable {
       r.push_back(spread_text(in_row(t, e, values_at(t, e, problem_place("nll", p))), nats_text));
       r.push_back(change_text(e, "acc", p, signed_percent_text));
       r.push_back(change_text(e, "nll", p, signed_nats_text));
-      for (const Extra& x : extra) r.push_back(extra_text(e, x, problem_place(x.metric, p)));
+      for (const Metric& m : extra)
+        r.push_back(extra_text(e, m, problem_place(std::string(m.name), p)));
     } else {
       r.insert(r.end(), {"", change_text(e, "acc", p, signed_percent_text), ""});
       r.insert(r.end(), extra.size(), "");
@@ -127,18 +124,15 @@ struct ProblemTable {
     return r;
   }
 
-  std::string extra_text(std::size_t e, const Extra& x, const Place& p) const {
-    if (x.share) return interval_text(e, p, nullptr);
+  std::string extra_text(std::size_t e, const Metric& m, const Place& p) const {
+    if (m.written == Metric::Written::share) return interval_text(e, p, nullptr);
     return spread_text(in_row(t, e, values_at(t, e, p)),
                        [](double v) { return format_fixed(v, 3); });
   }
 
   Text candidates_sentence() const {
     if (!t.has("candidate_acc")) return {};
-    Text out = rich(
-        " {}: targets whose likeliest candidate is the right one; {}: mean of one over the rank of "
-        "the right one.",
-        emphasis("first of candidates"), emphasis("MRR"));
+    Text out;
     const SettingPart any{&t.settings[0], "", ""};  // a task has as many candidates everywhere
     const double first = chance_of(t, any, "candidate_acc"), mrr = chance_of(t, any, "mrr");
     if (!std::isnan(first) && !std::isnan(mrr))
@@ -173,6 +167,8 @@ struct ProblemTable {
           " {} positions lie within the training length, {} beyond it; an accuracy over all "
           "positions mixes both and is no measure of generalisation.",
           emphasis("seen"), emphasis("unseen"));
+    for (const Metric& m : extra)
+      b.caption += rich(" {}: {}.", emphasis(std::string(m.heading)), lower_case(m.says));
     b.caption += candidates_sentence();
     return b;
   }
@@ -182,9 +178,9 @@ struct ProblemTable {
                   "multiple",  "setting",    "split",    "bucket",   "seed",      "status",
                   "chance",    "acc",        "acc_low",  "acc_high", "at_chance", "nll",
                   "delta_acc", "delta_nll",  "examples", "targets"}};
-    for (const Extra& x : extra)
+    for (const Metric& m : extra)
       for (const char* end : {"", "_low", "_high", "_chance"})
-        rows[0].push_back(fmt::format("{}{}", x.metric, end));
+        rows[0].push_back(fmt::format("{}{}", m.name, end));
     std::set<std::string> axes;
     for (const Setting& s : t.settings)
       for (const auto& [axis, value] : s.axes) axes.insert(axis);
@@ -244,8 +240,8 @@ struct ProblemTable {
         p.bucket.empty() ? delta("nll") : "",
         std::to_string(acc.n),
         std::to_string(acc.count)};
-    for (const Extra& x : extra) {
-      const Number n = find(x.metric);
+    for (const Metric& m : extra) {
+      const Number n = find(std::string(m.name).c_str());
       for (const double v : {n.value, n.low, n.high, n.chance}) row.push_back(csv_number(v));
     }
     return row;

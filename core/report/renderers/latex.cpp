@@ -1,4 +1,4 @@
-#include "report/latex.h"
+#include "report/renderers/latex.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "report/renderer.h"
 
 namespace pesuite {
 
@@ -101,6 +102,10 @@ std::string latex(const std::vector<Table>& all, const std::string& label) {
     out += "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
   }
   return out;
+}
+
+Renderer latex_renderer() {
+  return {"tex", [](const TableFile& t) { return latex(t.blocks, t.name); }};
 }
 
 }  // namespace pesuite

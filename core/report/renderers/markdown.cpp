@@ -1,10 +1,11 @@
-#include "report/markdown.h"
+#include "report/renderers/markdown.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/renderer.h"
 
 namespace pesuite {
 
@@ -118,29 +119,39 @@ std::string markdown(const Document& d, const std::set<std::string>& drawn) {
   return out;
 }
 
-MarkdownPages markdown_pages(const Document& d, const std::set<std::string>& drawn,
-                             const std::string& evidence_file) {
+// report.md, and what it folds in details.md.
+static std::map<std::string, std::string> pages_of(const Document& d,
+                                                   const std::set<std::string>& drawn) {
+  static const std::string evidence_file = "details.md";
   const Document page = d.at(Depth::page), evidence = d.at(Depth::evidence);
   std::set<std::string> more;  // sections with evidence
   for (const Part& p : evidence.parts())
     if (const auto* h = std::get_if<Heading>(&p); h != nullptr && h->level == 2)
       more.insert(h->title);
-  MarkdownPages out;
+  std::string written;
   std::string section;
   const auto close = [&] {
     if (more.contains(section))
-      out.page += fmt::format("More: [{0}]({0}#{1}).\n\n", evidence_file, anchor(section));
+      written += fmt::format("More: [{0}]({0}#{1}).\n\n", evidence_file, anchor(section));
     section.clear();
   };
   for (const Part& p : page.parts()) {
     const auto* h = std::get_if<Heading>(&p);
     if (h != nullptr && h->level <= 2) close();
     if (h != nullptr && h->level == 2) section = h->title;
-    out.page += markdown(p, drawn);
+    written += markdown(p, drawn);
   }
   close();
-  if (!evidence.parts().empty()) out.evidence = markdown(evidence, drawn);
-  return out;
+  return {{"report.md", written}, {evidence_file, markdown(evidence, drawn)}};
+}
+
+Renderer markdown_renderer() {
+  const auto table = [](const TableFile& t) {
+    std::string text;
+    for (const Table& b : t.blocks) text += markdown(b) + "\n";
+    return text;
+  };
+  return {"md", table, pages_of};
 }
 
 }  // namespace pesuite
