@@ -133,7 +133,7 @@ std::vector<Advice> advise(const Catalog& catalog, const Question& q) {
     weigh_length(q, c, a);
     weigh_pretrained(q, c, a);
     weigh_wishes(q, *found.descriptor, a);
-    // what is claimed of length counts where length is asked for; then the cheaper comes first
+    // claims about length count where length is asked for; then the cheaper comes first
     if (q.stretch() > 1) a.score += 10 * rating_rank(rating_of(c));
     const int cost = cost_rank(cost_of(c));
     a.score -= cost < 0 ? static_cast<double>(std::size(costs)) : cost;

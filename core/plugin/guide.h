@@ -36,8 +36,8 @@ struct Advice {
 int cost_rank(std::string_view cost);
 // Of a card's rating: poor 0 .. excellent 3, -1 where nothing is claimed.
 int rating_rank(std::string_view rating);
-// Of a card's extension: how many times the training length it is said to reach: 1 none, 2 limited,
-// 4 moderate, 8 "2-8x", infinity for "unlimited"; NaN where nothing is said.
+// The claimed reach on a card, in training lengths: 1 none, 2 limited, 4 moderate, 8 "2-8x",
+// infinity for "unlimited"; NaN where nothing is claimed.
 double extension_reach(std::string_view extension);
 
 // Every encoding of the catalog: those that fit, best first; those that nobody rated; the others.

@@ -1,6 +1,7 @@
 // Training one model outside a suite, with the file names of the source studies.
 //
 //   OUT/by-name/NAME[_vN]/{latest,best,final,step_N}.safetensors, run.json
+//   OUT/by-name/.../records.jsonl         the training, for `pesuite report`
 //   OUT/checkpoints/ENCODING_{best,final,step_N}.safetensors            links to the above
 //   OUT/logs/{training_ENCODING_TIME.log,metrics_ENCODING_TIME.json,config_ENCODING_TIME.json}
 #pragma once

@@ -48,7 +48,7 @@ class Config {
   void merge(const Config& over, Problems&);
   // The subtree at a key of the root, as a config of its own; empty when there is none.
   Config extract(const std::string& key);
-  // "a.b=v" from the command line. v is TOML, or text where it is no TOML value.
+  // "a.b=v" from the command line. v is a TOML value, else plain text.
   void set(const std::string& assignment, Problems&);
 
  private:
@@ -58,7 +58,7 @@ class Config {
   std::map<std::string, std::string> origins_;
 };
 
-// Reads one table of a Config key by key; what nobody asked for is reported as unknown when the
+// Reads one table of a Config key by key; keys that were not read are reported as unknown when the
 // reader is finished.
 class Reader {
  public:
@@ -91,7 +91,7 @@ class Reader {
   std::string where(const std::string& key) const;
   const Json& json() const { return table_; }
   const std::string& path() const { return path_; }
-  // Reports keys that nobody asked for, each with the nearest known name.
+  // Reports keys that were not read, each with the nearest known name.
   void finish();
 
  private:

@@ -23,7 +23,7 @@ struct Tuning {  // learning rates to choose from, and the seeds to try them wit
   std::vector<std::uint64_t> seeds;
 };
 
-// A task that models are trained on beside the one that a cell is about.
+// A task to train on beside the cell's own.
 struct SuiteMix {
   Expression expression;
   double share = 0;  // of the examples
@@ -37,7 +37,7 @@ struct ScheduleSettings {
   double floor = 0.1;
 };
 
-struct TrainSettings {  // what a suite says, before lengths and models make steps of it
+struct TrainSettings {  // as the suite says, before lengths and models turn it into steps
   OptimizerConfig optimizer;
   Tuning tuning;
   ScheduleSettings schedule;
@@ -123,8 +123,8 @@ struct SuiteChoices {            // from the command line
 // Reads a suite with all it extends. Error (usage) with every problem of the file, one a line, each
 // with file:line:column.
 Suite load_suite(const fs::path& file, const SuiteChoices& = {});
-// The same, with what is wrong collected, for make_plan() to add what plugins find wrong. Error
-// when the file cannot be read at all.
+// The same, with problems collected, to which make_plan() adds those that plugins find. Error when
+// the file cannot be read at all.
 Suite load_suite(const fs::path& file, const SuiteChoices&, Problems&);
 
 // Where suites are looked for when a name is no file: the current folder's suites/, the program's.
