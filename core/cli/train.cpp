@@ -180,6 +180,7 @@ int train_verb(const std::vector<std::string>& words) {
     for (SwitchConfig& s : o.cell.switches)
       if (s.schedule_start == 0) limit(s.schedule);
   }
+  o.size = size;
   o.encoding_name = file_name(name);
   const std::string budget =
       format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));
