@@ -14,6 +14,7 @@ struct OneOff {
   CellConfig cell;
   std::string name;           // of the run's folder
   std::string study_name;     // SIZE_ENCODING_BUDGET_sSEED; a run of it is gone on with
+  std::string size;           // preset of the model
   std::string encoding_name;  // in the names of files
   fs::path out;
   bool resume = false;

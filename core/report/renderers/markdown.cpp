@@ -12,7 +12,7 @@ namespace pesuite {
 namespace {
 
 // What Markdown would act on, in names that anybody may choose.
-std::string escaped(const std::string& text) {
+std::string markdown_escaped(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ';
@@ -32,12 +32,12 @@ std::string in_code(const std::string& text) {
 std::string markdown(const Span& s) {
   switch (s.style) {
     case Span::Style::plain: break;
-    case Span::Style::strong: return "**" + escaped(s.text) + "**";
-    case Span::Style::emphasis: return "*" + escaped(s.text) + "*";
+    case Span::Style::strong: return "**" + markdown_escaped(s.text) + "**";
+    case Span::Style::emphasis: return "*" + markdown_escaped(s.text) + "*";
     case Span::Style::code: return in_code(s.text);
-    case Span::Style::link: return fmt::format("[{}]({})", escaped(s.text), s.target);
+    case Span::Style::link: return fmt::format("[{}]({})", markdown_escaped(s.text), s.target);
   }
-  return escaped(s.text);
+  return markdown_escaped(s.text);
 }
 
 std::string markdown(const Figure& f, bool drawn) {
@@ -46,8 +46,8 @@ std::string markdown(const Figure& f, bool drawn) {
                          code(fmt::format("gnuplot {}.gp", f.name)), code("figures/"));
   return fmt::format(
       "{}*{}{}*{}\n\n",
-      drawn ? fmt::format("![{}](figures/{}.svg)\n\n", escaped(f.title), f.name) : "",
-      drawn ? "" : "(Not drawn.) ", escaped(f.caption), markdown(data));
+      drawn ? fmt::format("![{}](figures/{}.svg)\n\n", markdown_escaped(f.title), f.name) : "",
+      drawn ? "" : "(Not drawn.) ", markdown_escaped(f.caption), markdown(data));
 }
 
 std::string markdown(const Paragraph& p) {
@@ -62,7 +62,7 @@ std::string markdown(const Paragraph& p) {
 std::string markdown(const Part& p, const std::set<std::string>& drawn) {
   if (const auto* h = std::get_if<Heading>(&p))
     return fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(h->level), '#'),
-                       escaped(h->title));
+                       markdown_escaped(h->title));
   if (const auto* t = std::get_if<Table>(&p)) return markdown(*t) + "\n";
   if (const auto* f = std::get_if<Figure>(&p)) return markdown(*f, drawn.contains(f->name));
   if (const auto* text = std::get_if<Paragraph>(&p)) return markdown(*text);
