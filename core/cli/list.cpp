@@ -41,6 +41,8 @@ void print_card(const Json& card, const std::vector<std::vector<std::string>>& e
     fmt::print("\nno options\n");
   else
     fmt::print("\n{}", plain_table(options));
+  if (const std::string entry = text("bibtex"); !entry.empty())
+    fmt::print("\n{}\n", bibtex_text(entry));
 }
 
 Json model_json(const Preset& p) {

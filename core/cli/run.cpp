@@ -213,6 +213,8 @@ int run_verb(const std::vector<std::string>& words) {
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);
+  write_file_atomic(r.folder / "references.bib",
+                    bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   if (!chosen.empty())
     write_file_atomic(r.folder / "tuning.json", to_json(suite, chosen).dump(1) + "\n");
   const bool wants_report = !a.flag("no-report");
