@@ -53,7 +53,7 @@ std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellC
   return to_text(x, full_terms(catalog, text));
 }
 
-// The model for who speaks the symbols of such a task.
+// The model, in the symbols of the part that is evaluated.
 Scorer scorer_of_part(const CellConfig& cell, const Catalog& catalog, std::size_t part,
                       Model& model) {
   const Task own(catalog, parse_expression(cell.task, "task"), cell.train.length, cell.max_length);
@@ -233,22 +233,18 @@ class Evaluation {
   std::vector<Observation> evaluated() {
     const Scorer mixed = is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, model_) : Scorer{};
     std::vector<Observation> all;
-    Steps steps("evaluating");
-    for (const int length : config_.lengths) {
-      steps.at(reached(length));
+    each_length([&](int length) {
       append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, steps_)
                         : evaluate(model_, task_, config_, length, seed_, steps_));
-    }
+    });
     return all;
   }
 
   // Files of maps come to lie in `folder`.
   std::vector<Observation> probed(const std::vector<ProbeConfig>& probes, const fs::path& folder) {
     std::vector<Observation> all;
-    Steps steps("looking");
-    for (const int length : config_.lengths)
+    each_length([&](int length) {
       for (const ProbeConfig& p : probes) {
-        steps.at(reached(length));
         check(p, model_.config(), length);
         if (p.kind != ProbeKind::maps)
           append(all, probe(model_, task_, config_, p, length, seed_, steps_));
@@ -257,18 +253,23 @@ class Evaluation {
                     fmt::format("{} on {}, {} tokens", encoding_.substr(0, encoding_.find('(')),
                                 task_.text(), length));
       }
+    });
     return all;
   }
 
  private:
+  // Says meanwhile how far it is.
+  void each_length(const std::function<void(int)>& body) const {
+    Steps steps("evaluating");
+    std::size_t reached = 0;
+    for (const int length : config_.lengths) {
+      steps.at(fmt::format("evaluating at {} tokens, length {} of {}", length, ++reached,
+                           config_.lengths.size()));
+      body(length);
+    }
+  }
   static void append(std::vector<Observation>& all, std::vector<Observation> found) {
     std::move(found.begin(), found.end(), std::back_inserter(all));
-  }
-  // "evaluating at 128 tokens, length 2 of 4"
-  std::string reached(int length) const {
-    const auto at = std::find(config_.lengths.begin(), config_.lengths.end(), length);
-    return fmt::format("evaluating at {} tokens, length {} of {}", length,
-                       at - config_.lengths.begin() + 1, config_.lengths.size());
   }
 
   Catalog catalog_;

@@ -374,6 +374,12 @@ std::vector<Function> functions_of(const Source& s) {
     } else if (c == '}' && !open.empty()) {
       const Open closed = open.back();
       open.pop_back();
+      const std::size_t next = text.find_first_not_of(" \n", i + 1);
+      if (closed.block == Block::function && next != std::string::npos &&
+          (text[next] == '{' || text[next] == ',')) {  // an initializer such as a{1}
+        since = closed.from;
+        continue;
+      }
       if (closed.block == Block::function)
         out.push_back(
             {static_cast<std::size_t>(std::count(text.begin(), text.begin() + closed.from, '\n')),
@@ -408,7 +414,9 @@ TEST(Functions, CanBeReadAtASight) {
       {"core/model/model.cpp: Model::Model", "the parameters in the order of a forward pass"},
       {"core/model/probe_attention.cpp: std::vector<Observation> probe_attention",
        "one pass and the sums that it fills"},
-      {"core/check/phases.cpp: std::string check_phases", "one law with its four cases"}};
+      {"core/check/phases.cpp: std::string check_phases", "one law with its four cases"},
+      {"core/report/figures/attention.cpp: Figure attention_figure", "one picture, part by part"},
+      {"core/report/figures/cost.cpp: std::vector<Figure> cost_figures", "one picture, likewise"}};
   std::set<std::string> met;
   for (const Source& s : read_sources({"core"}, cpp)) {
     if (s.path.starts_with("core/backend/") || s.path == "core/bench/timed_backend.h") continue;
