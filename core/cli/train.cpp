@@ -202,7 +202,6 @@ int train_verb(const std::vector<std::string>& words) {
   o.cell = plan.cells.at(0).config;
   if (suite.tasks[0].train.schedule.kind == ScheduleKind::wsd)
     limit_warmup(o.cell.train, o.cell.switches);
-  o.size = size;
   o.encoding_name = file_name(name);
   set_names(o, a, size);
   o.resume = a.flag("resume");

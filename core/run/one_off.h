@@ -15,7 +15,6 @@ struct OneOff {
   std::string name;           // of the run's folder
   std::string study_name;     // SIZE_ENCODING_BUDGET_sSEED; a run of it is gone on with
   std::string encoding_name;  // in the names of files
-  std::string size;           // the model's preset
   fs::path out;
   bool resume = false;
   int threads = 1;
