@@ -89,7 +89,7 @@ Score score(std::span<const Examples> sets, double expected, Share share, Guess 
 }
 
 // Guesses the target that was most often seen in the same context.
-class Table {
+class Tally {
  public:
   void learn(std::uint64_t context, std::int32_t target) {
     seen_.push_back(context << 32 | static_cast<std::uint32_t>(target));
@@ -123,7 +123,7 @@ class Table {
 
 template <class Context>
 Score score_table(std::span<const Examples> sets, double expected, Share share, Context context) {
-  Table table;
+  Tally table;
   visit_first_halves(sets, [&](const Asked& p) { table.learn(context(p), p.target()); });
   table.finish();
   return score(sets, expected, share, [&](const Asked& p) { return table.guess(context(p)); });

@@ -41,9 +41,9 @@ class TurnedPairs {
  public:
   TurnedPairs(Rig& p, std::int64_t length, std::int64_t pairs) : p_(p), T_(length), n_(pairs) {
     // feature 0 of position 1 alone: its partner is where a part of it goes
-    Values probe = zeros();
-    for (std::int64_t h = 0; h < p_.heads(); ++h) probe.data[at(h, 1, 0)] = 1;
-    const Values turned = p_({probe}, build()).outputs[0];
+    Values ones = zeros();
+    for (std::int64_t h = 0; h < p_.heads(); ++h) ones.data[at(h, 1, 0)] = 1;
+    const Values turned = p_({ones}, build()).outputs[0];
     interleaved_ =
         std::fabs(turned.data[at(0, 1, 1)]) > std::fabs(turned.data[at(0, 1, n_)]) || n_ == 1;
     units_ = zeros();
