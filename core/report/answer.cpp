@@ -154,11 +154,13 @@ std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
     case LengthVerdict::fails: out = "fails from " + to; break;
     case LengthVerdict::undecided:
       out = "undecided";
-      if (e.needed > e.changes[0].seeds.size()) out += fmt::format(" ({} seeds)", e.needed);
+      if (e.needed > e.changes[0].seeds.size())
+        out += fmt::format(" ({} seeds for 80 % power)", e.needed);
       break;
+    case LengthVerdict::inapplicable: out = "not applicable (not learned)"; break;
     case LengthVerdict::untested: out = "not tested"; break;
   }
-  return e.learned == Learned::no ? out + ", not learned" : out;
+  return out;
 }
 
 // Over many tasks: who keeps how many of them.
@@ -243,8 +245,9 @@ Block answer_table(const RunData& run) {
       "Columns beyond the training length: change from it, in nats or points. *holds*: the loss is "
       "shown to stay below what matters (0.02 nats, 5 points) at every length up to that one; "
       "*fails*: a loss of at least that is shown; *undecided*: neither, with the seeds that would "
-      "decide at this mean and spread; *not tested*: one seed. Paired t over seeds, Holm over the "
-      "task's lengths and encodings.";
+      "decide with 80 % power at this mean and spread; *not applicable*: not learned at the "
+      "training length; *not tested*: too few seeds, or seeds that do not differ. Paired t over "
+      "seeds, Holm over the task's lengths and encodings.";
   return b;
 }
 
