@@ -74,6 +74,7 @@ int report_verb(const std::vector<std::string>&);
 int task_verb(const std::vector<std::string>&);
 int search_verb(const std::vector<std::string>&);
 int bench_verb(const std::vector<std::string>&);
+int calibrate_verb(const std::vector<std::string>&);
 int docs_verb(const std::vector<std::string>&);
 int guide_verb(const std::vector<std::string>&);
 int plugin_verb(const std::vector<std::string>&);

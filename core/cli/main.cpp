@@ -53,6 +53,7 @@ constexpr Verb verbs[] = {
     {"plugin", "tools for plugins: encodings against golden vectors", cli::plugin_verb},
     {"bench", "time training, evaluation, attention and encodings on this machine",
      cli::bench_verb},
+    {"calibrate", "error rates of the verdicts, by simulation", cli::calibrate_verb},
     {"docs", "bring the documentation up to date with the libraries", cli::docs_verb},
     {"version", "version and build; --abi: of the plugin interface", version_verb},
     {"test", "run the tests (from a build tree)", test_verb},

@@ -77,7 +77,7 @@ TEST(Contest, PrintsBesideATieWhatCouldHaveBeenSeen) {
 TEST(Contest, CallsNothingFromOneSeed) {
   const MadeUp m = three(1, 5);
   const Contest c = at(contests(m.run.tasks[0]), 256);
-  EXPECT_EQ(c.unranked_because, "one seed is no test");
+  EXPECT_EQ(c.unranked_because, "not tested, too few seeds");
 }
 
 TEST(Contest, RanksOnlyWhatLearnedItsTask) {
@@ -163,24 +163,53 @@ TEST(Contest, CountsDivergedSeedsAsWorstAndCrashedOnesNotAtAll) {
     t.cells[{2, s}].evals[whole("regret", "last(32)", 256)].value = INFINITY;
     t.cells[{2, s}].evals[whole("nll", "last(32)", 256)].value = INFINITY;
   }
-  Contest c = hold(at(contests(t), 256).ground);
+  Contest c = at(contests(t), 256);
   EXPECT_EQ(c.duel(0, 2)->infinite, 6u);
   EXPECT_STREQ(c.duel(0, 2)->test, "sign test");
   EXPECT_NEAR(c.duel(0, 2)->p, 2 / 64.0, 1e-12);
   t.cells[{0, 5}] = {};
   m.diverge(t, 0, 5, "crash");
-  c = hold(c.ground);
+  c = at(contests(t), 256);
   EXPECT_EQ(c.duel(0, 2)->seeds, 5u) << "a crash says nothing about the encoding";
   t.cells[{0, 5}].status = "diverged";
   const auto values = scores(c.ground, 0);
   EXPECT_TRUE(std::isinf(values[5].value));
 }
 
-TEST(Contest, UsesTheBootstrapFromTenSeedsOn) {
-  const MadeUp m = three(10, 0.3);
-  const Contest c = at(contests(m.run.tasks[0]), 256);
-  EXPECT_STREQ(c.duel(0, 2)->test, "paired bootstrap");
-  EXPECT_EQ(c.duel(0, 2)->verdict, Verdict::first);
+// What is called in an answer pays for all its lengths.
+TEST(Contest, CorrectsOverAllLengthsOfATask) {
+  MadeUp one({"a", "b"}), three({"a", "b"});
+  one.corpus("corpus", {64, 256}), three.corpus("corpus", {64, 256, 512, 1024});
+  for (std::uint64_t s = 0; s < 5; ++s)
+    for (std::size_t e = 0; e < 2; ++e)
+      for (MadeUp* m : {&one, &three}) {
+        TaskData& t = m->run.tasks[0];
+        for (const int length : t.lengths) {
+          const double own = length == 64 ? 0 : 0.002 * static_cast<double>((3 * s + e) % 5);
+          m->nats(t, e, s, length, 0.02 + own + (e == 1 && length == 256 ? 0.01 : 0));
+        }
+      }
+  const Contest alone = at(contests(one.run.tasks[0]), 256),
+                company = at(contests(three.run.tasks[0]), 256);
+  EXPECT_NEAR(alone.duels[0].adjusted, alone.duels[0].p, 1e-12);
+  EXPECT_NEAR(company.duels[0].adjusted, 3 * company.duels[0].p, 1e-12);
+}
+
+TEST(Across, TestsNoOrderBelowFiveTasks) {
+  MadeUp m({"a", "b"});
+  for (int i = 0; i < 4; ++i) m.problem("t" + std::to_string(i), {64, 128});
+  for (TaskData& t : m.run.tasks)
+    for (std::uint64_t s = 0; s < 3; ++s)
+      for (std::size_t e = 0; e < 2; ++e) {
+        m.accuracy(t, e, s, 64, 1);
+        m.accuracy(t, e, s, 128, (e == 0 ? 0.9 : 0.4) + 0.004 * static_cast<double>(s % 2));
+      }
+  std::vector<std::vector<Contest>> all;
+  for (const TaskData& t : m.run.tasks) all.push_back(contests(t));
+  const Across a = across_tasks(m.run, all);
+  EXPECT_TRUE(std::isnan(a.critical));
+  EXPECT_TRUE(std::isnan(a.p));
+  EXPECT_THAT(across_findings(m.run, a)[0], HasSubstr("Over 4 tasks no order is tested"));
 }
 
 TEST(Across, RanksOverTasksWithTheCriticalDifference) {
