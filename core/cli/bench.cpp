@@ -137,6 +137,8 @@ int bench_verb(const std::vector<std::string>& words) {
   Json context = environment(catalog);
   context["date"] = utc_timestamp();
   context["executable"] = "pesuite";
+  context["backend"] =
+      open_backend(s.backend, {.threads = s.threads, .precision = s.precision})->description();
   context["threads"] = s.threads;
   context["peak_flops_per_second"] = r.peak;
   context["peak_memory"] = r.memory;

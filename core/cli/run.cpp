@@ -10,8 +10,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/suite_flags.h"
 #include "report/report.h"
 #include "run/tune.h"
+#include "run/verify.h"
 #include "suite/keys.h"
 
 namespace pesuite::cli {
@@ -19,33 +21,9 @@ namespace pesuite::cli {
 namespace {
 
 void add_choices(Arguments& a) {
-  a.flags()("profile", po::value<std::string>(),
-            "ci, small or paper: settings laid over the suite (default small)")(
-      "set", po::value<std::vector<std::string>>()->composing(),
-      "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
-      "seeds", po::value<std::string>(), "seeds instead of the suite's, e.g. 42,43,44")(
-      "only", po::value<std::vector<std::string>>()->composing(),
-      "cells that match, e.g. 'encoding=rope* & seed=42'")(
-      "out", po::value<std::string>()->default_value("results"), "folder of the results")(
+  add_suite_flags(a);
+  a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results")(
       "jobs,j", po::value<int>()->default_value(0), "cells at a time; 0: one a core");
-}
-
-SuiteChoices choices(const Arguments& a) {
-  SuiteChoices c;
-  c.profile = a.text("profile");
-  c.set = a.texts("set");
-  c.only = a.texts("only");
-  if (a.has("seeds"))
-    for (const std::string& s : split(a.text("seeds"), ',')) {
-      double x = 0;
-      if (!parse_count(trim(s), x) || x < 0 || x != std::floor(x) || x > 9e15)
-        fail(Exit::usage, "--seeds: '{}' is no seed; write whole numbers, e.g. 42,43,44", s);
-      const auto seed = static_cast<std::uint64_t>(x);
-      if (std::find(c.seeds.begin(), c.seeds.end(), seed) != c.seeds.end())
-        fail(Exit::usage, "--seeds: {} is named twice", seed);
-      c.seeds.push_back(seed);
-    }
-  return c;
 }
 
 int stop_code(const RunResult& r) {
@@ -71,6 +49,24 @@ int tune(Suite& suite, const RunOptions& options, std::vector<ChosenRate>& chose
     for (const ChosenRate& c : chosen)
       fmt::print(stderr, "{} on {}: learning rate {}{}\n", c.encoding, c.task, c.rate,
                  c.at_edge ? ", at the edge of the grid" : "");
+  return 0;
+}
+
+// Computes all once more and says what came out otherwise. The exit code, 0 where nothing did.
+int verify(const Suite& suite, const RunOptions& options) {
+  fmt::print(stderr, "\ntraining these cells once more, to compare\n");
+  const Verified v = verify_determinism(suite, options);
+  if (const int stopped = stop_code(v.again); stopped != 0) return stopped;
+  for (const std::string& d : v.different) fmt::print(stderr, "not the same: {}\n", d);
+  if (!v.different.empty()) {
+    fmt::print(stderr, "{} of {} came out otherwise; the second results lie in {}\n",
+               v.different.size(), counted(v.different.size() + v.equal, "cell"),
+               (options.out / "verify").string());
+    return static_cast<int>(Exit::determinism);
+  }
+  fmt::print(stderr,
+             "{} computed twice: all losses, records and weights are the same, bit by bit\n",
+             counted(v.equal, "cell"));
   return 0;
 }
 
@@ -117,8 +113,11 @@ int run_verb(const std::vector<std::string>& words) {
       "launch", po::value<std::string>(),
       "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'; needs MPI "
       "(Debian: openmpi-bin and libopenmpi-dev before the build, which ./pesuite installs for it)")(
-      "dry-run", po::bool_switch(), "show the plan and stop")("no-report", po::bool_switch(),
-                                                              "write records only")(
+      "verify-determinism", po::bool_switch(),
+      "then train these cells once more, elsewhere, and compare all numbers and weights bit by "
+      "bit; "
+      "exit 8 where they differ")("dry-run", po::bool_switch(), "show the plan and stop")(
+      "no-report", po::bool_switch(), "write records only")(
       "progress", po::value<std::string>()->default_value("auto"),
       "auto, tty, plain, json or none");
   a.positional("suite");
@@ -133,6 +132,8 @@ int run_verb(const std::vector<std::string>& words) {
   options.progress = parse_progress(a.text("progress"));
   options.plugin_path = a.plugin_path();
   options.launch = po::split_unix(a.text("launch"));
+  options.command = {"pesuite", "run"};
+  options.command.insert(options.command.end(), words.begin(), words.end());
   if (const int n = launched_processes(); n > 1)
     fail(
         Exit::usage,
@@ -145,7 +146,7 @@ int run_verb(const std::vector<std::string>& words) {
     fail(Exit::usage, "--resume is '{}'; known are auto and never", resume);
 
   Problems problems;
-  Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
+  Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   if (a.flag("dry-run")) {
     print_plan(suite, options, problems, false);
     return 0;
@@ -168,7 +169,7 @@ int run_verb(const std::vector<std::string>& words) {
     if (!quiet)
       fmt::print(stderr, "nothing to do: all {} cells of '{}' are done; see {}\n", r.skipped,
                  suite.name, report_exists(r.folder) ? (r.folder / "report.md").string() : folder);
-    return 0;
+    return a.flag("verify-determinism") ? verify(suite, options) : 0;
   }
   if (!a.flag("no-report") && (r.ran || r.recorded || !report_exists(r.folder)) &&
       r.done + r.diverged + r.skipped > 0) {
@@ -194,6 +195,8 @@ int run_verb(const std::vector<std::string>& words) {
     for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
   }
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
+  if (a.flag("verify-determinism"))
+    if (const int code = verify(suite, options); code != 0) return code;
   return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : 0;
 }
 
@@ -207,7 +210,7 @@ int plan_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
   Problems problems;
-  Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
+  Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   RunOptions options;
   options.out = a.text("out"), options.jobs = a.count("jobs");
   options.plugin_path = a.plugin_path();
@@ -234,7 +237,7 @@ int validate_verb(const std::vector<std::string>& words) {
   a.require("suite", "the suite");
   const fs::path file = find_suite(a.text("suite"));
   Problems problems;
-  const Suite suite = load_suite(file, choices(a), problems);
+  const Suite suite = load_suite(file, suite_choices(a), problems);
   const Plan plan =
       make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
   fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),

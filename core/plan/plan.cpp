@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "backend/choice.h"
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
+#include "cell/determinism.h"
 #include "plan/evaluations.h"
 #include "plan/trainings.h"
 #include "plugin/card.h"
@@ -67,6 +69,14 @@ class Planner {
     problems_.throw_if_any();
     device_ = choose_backend(suite_.backend, suite_.precision);  // refused now, not by every cell
     if (!device_.note.empty()) plan.notes.push_back(device_.note);
+    if (const std::string why =
+            why_not_determined(suite_.determinism, {device_.backend, suite_.threads, 1});
+        !why.empty())
+      fail(Exit::usage, "'defaults.determinism' is '{}', but {}", suite_.determinism, why);
+    if (suite_.limit > 0)
+      plan.notes.push_back(fmt::format(
+          "each evaluation reads at most {} examples (limit): for a quick look, not for results",
+          suite_.limit));
     std::map<std::string, Ids> planned;  // by the cell's id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)
@@ -401,10 +411,12 @@ class Planner {
       try {
         EvalConfig ec = eval_config(*settings, lengths, asked.lengths.train, task);
         ec.examples = available(ec.examples, task, ec.split, t.id, plan);
+        ec.cut_to(suite_.limit);
         key = "lengths";
+        if (ranges(*settings)) ec.lengths = existing(t, ec, c.config.max_length, c.reach, plan);
         check_documents(ec, task, t, c.reach);
         if (settings->probes.empty())
-          for (const int l : lengths) c.evals.push_back({l, c.reach, ec, {}});
+          for (const int l : ec.lengths) c.evals.push_back({l, c.reach, ec, {}});
         key = "axes";
         note_what_comes_before(ec, t, plan);
         if ((ec.most(fill_axis) > 0 || ec.most(shots_axis) > 0) && !settings->probes.empty())
@@ -413,7 +425,7 @@ class Planner {
                "'{}'",
                ec.most(fill_axis) > 0 ? fill_axis : shots_axis);
         key = "probes";
-        add_probes(c, *settings, lengths, {0, c.reach, ec, {}});
+        add_probes(c, *settings, ec.lengths, {0, c.reach, ec, {}});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what(), error.code());
         return false;
@@ -538,6 +550,55 @@ class Planner {
                     id, split == PES_SPLIT_TEST ? "test" : "validation", documents, wanted);
     if (noted_.insert(note).second) plan.notes.push_back(note);
     return static_cast<int>(documents);
+  }
+
+  static void try_examples(const Task& task, const EvalConfig& ec, int length) {
+    std::int64_t points = 1;
+    for (const EvalAxis& a : ec.axes) points *= static_cast<std::int64_t>(a.values.size());
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(points, 64); ++i) {
+      const Task::Request r = request_of(task, ec, PES_SPLIT_TEST, i, length, 0);
+      batch_of(task, std::span(&r, 1));
+    }
+  }
+  static bool ranges(const EvalSettings& s) {
+    return std::any_of(s.lengths.begin(), s.lengths.end(),
+                       [](const auto& l) { return is_range(l); });
+  }
+  // Those of `lengths` at which the task has an example: who asks for 1..20 does not say that it
+  // has one at each.
+  std::vector<int> existing(const SuiteTask& t, const EvalConfig& ec, int max_length, int reached,
+                            Plan& plan) {
+    const std::vector<int>& lengths = ec.lengths;
+    const std::string key =
+        fmt::format("lengths {} {} {} {}", t.id, max_length, fmt::join(lengths, ","),
+                    canonical(to_json(CellEval{0, reached, ec, {}})));
+    const Json& answer = once(key, t.where, {{"lengths", lengths}}, [&](Json& facts) {
+      facts = ask([&]() -> Json {
+        const Task task(catalog_, t.expression, ec.train_length, max_length, reached);
+        std::vector<int> there;
+        for (const int l : lengths) {
+          try {
+            if (!task.is_corpus()) try_examples(task, ec, l);
+            there.push_back(l);
+          } catch (const Error&) {  // it says that there is none
+          }
+        }
+        return {{"lengths", there}};
+      });
+    });
+    const auto there = answer.value("lengths", std::vector<int>());
+    if (there.empty())
+      fail(Exit::usage, "'lengths' holds none of which task '{}' has an example", t.id);
+    if (there.size() < lengths.size()) {
+      std::vector<int> missing;
+      std::set_difference(lengths.begin(), lengths.end(), there.begin(), there.end(),
+                          std::back_inserter(missing));
+      const std::string note =
+          fmt::format("{}: no example has {} tokens; ranges of lengths leave them out", t.id,
+                      fmt::join(missing, ", "));
+      if (noted_.insert(note).second) plan.notes.push_back(note);
+    }
+    return there;
   }
 
   void check_documents(const EvalConfig& c, const Json& facts, const SuiteTask& t, int reached) {

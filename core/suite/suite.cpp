@@ -46,6 +46,7 @@ namespace {
 constexpr double unbounded = 1e18;
 
 Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
+  r.note_default(key, otherwise.text());
   const Json* j = r.find(key);
   if (j == nullptr) return otherwise;
   const auto e = parse_extent(j->is_string() ? j->get<std::string>() : j->dump());
@@ -86,11 +87,12 @@ struct SettingReader {
   }
   void constant(const Field& f, const char* text) { r.choice(f.name, {text}, 0); }
   template <class Body>
-  void group(const Field& f, bool, Body body) {
-    r.table(f.name, [&](Reader& table) {
+  void group(const Field& f, bool there, Body body) {
+    const auto read = [&](Reader& table) {
       SettingReader inner{table};
       body(inner);
-    });
+    };
+    there ? r.settings(f.name, read) : r.table(f.name, read);
   }
 };
 
@@ -137,7 +139,7 @@ void read_train(Reader& r, TrainSettings& t) {
   if (r.has("lengths") && t.lengths.kind == LengthKind::fixed)
     t.lengths.kind = LengthKind::uniform;  // unless the table says so
   walk_training(t, SettingReader{r});
-  t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
+  if (r.find("lr") != nullptr) t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
   if (r.has("lengths")) t.lengths_where = r.where("lengths.min");
   t.fill_where = r.where("fill"), t.shots_where = r.where("shots");
   r.table("tune", [&](Reader& s) { read_tuning(s, t.tuning); });
@@ -146,8 +148,10 @@ void read_train(Reader& r, TrainSettings& t) {
   } else if (batch != nullptr) {
     t.batch = static_cast<int>(r.integer("batch", t.batch, 1, 1 << 20));
     t.batch_tokens = 0;
+  } else {
+    r.note_default("batch", t.batch);
   }
-  t.budget = read_extent(r, "budget", t.budget);
+  if (!r.has("steps") || r.has("budget")) t.budget = read_extent(r, "budget", t.budget);
   if (r.find("steps") != nullptr && r.has("budget"))
     r.problem("steps", "says the same as 'budget'; leave one of them out");
   else if (r.has("steps"))
@@ -177,6 +181,7 @@ void read_model(Reader& r, SuiteModel& m) {
     return;
   }
   ModelConfig& c = m.config;
+  r.defaults_are("preset " + m.preset);
   walk_model(c, SettingReader{r});
   try {
     ModelConfig alone = c;
@@ -213,9 +218,13 @@ void read_task(Reader& r, const std::string& name, SuiteTask& t) {
         o.problem(key, "is given twice, here and in 'task'");
     }
   });
-  t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
+  if (r.find("train_len") != nullptr)  // else the model's
+    t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
   r.number("weight", 0, 0, 1e6);  // of reports, which read it themselves
-  r.table("train", [&](Reader& s) { read_train(s, t.train); });
+  r.table("train", [&](Reader& s) {
+    s.defaults_are("");  // those of [train], which are noted there
+    read_train(s, t.train);
+  });
 }
 
 std::vector<int> read_numbers_from_0(Reader& r, const char* key) {
@@ -232,15 +241,15 @@ std::vector<int> read_numbers_from_0(Reader& r, const char* key) {
 void check_lengths(Reader& r, const char* key, const std::vector<std::string>& lengths) {
   if (lengths.empty()) r.problem(key, "is empty; write at least one length, such as \"1x\"");
   for (const std::string& l : lengths)  // multiples are seen when the training length is known
-    if (!parse_length(l, longest_length, 1) && !(l.ends_with("x") && parse_length(l, 1, 0)))
-      r.problem(key,
-                fmt::format("holds '{}'; write whole tokens (256, at most {}) or a multiple of "
-                            "the training length (\"4x\")",
-                            l, longest_length));
+    if (!is_lengths(l))
+      r.problem(key, fmt::format("holds '{}'; write whole tokens (256, at most {}), a multiple of "
+                                 "the training length (\"4x\") or a range (\"1..20\", \"8..4x:8\")",
+                                 l, longest_length));
 }
 
 void read_probes(Reader& r, EvalSettings& e) {
   ProbeConfig p;
+  if (!r.has("probes")) r.defaults_are("");  // they are settings of probes
   p.bands = static_cast<int>(r.integer("bands", p.bands, 1, 1 << 20));
   p.example = static_cast<int>(r.integer("example", p.example, 0, 1 << 24));
   p.layers = read_numbers_from_0(r, "layers"), p.heads = read_numbers_from_0(r, "heads");
@@ -295,8 +304,10 @@ std::vector<Filter> read_filters(Reader& r, const std::string& key) {
 }
 
 double read_bytes(Reader& r, const std::string& key) {
+  r.note_default(key, 0);
   std::string text = r.has(key) && r.json()[key].is_number() ? (r.find(key), r.json()[key].dump())
-                                                             : r.text(key, "0");
+                     : r.has(key)                            ? r.text(key, "0")
+                                                             : "0";
   if (text.ends_with("B") && text.size() > 1 &&
       std::isalpha(static_cast<unsigned char>(text[text.size() - 2])) != 0)
     text.pop_back();  // "4GB" is "4G"
@@ -311,12 +322,32 @@ void read_defaults(Reader& r, Suite& s) {
   s.backend = r.text("backend", s.backend);
   if (r.has("precision"))
     s.precision = static_cast<Precision>(r.choice("precision", {"fp32", "bf16"}, 0));
-  const std::vector<std::string> levels = {"data", "run", "strict"};
-  s.determinism = levels[r.choice("determinism", levels, 1)];
+  r.note_default("precision", "the backend's usual");
+  if (const std::vector<std::string> levels = {"data", "run", "strict"}; r.has("determinism"))
+    s.determinism = levels[r.choice("determinism", levels, 1)];
+  r.note_default("determinism", "what the backend promises");
+  s.limit = static_cast<int>(r.integer("limit", 0, 0, 1 << 24));
   s.threads = static_cast<int>(r.integer("threads_per_cell", s.threads, 1, 1024));
   s.divergence_fails = r.choice("on_divergence", {"record", "fail"}, 0) == 1;
   s.time_limit = r.number("time_limit_s", 0, 0, unbounded);
   s.memory_limit = read_bytes(r, "memory_limit");
+}
+
+// Of reports, which read it themselves.
+void read_effective_length(Reader& r) {
+  r.number("accuracy", 0.95, 0, 1);
+  r.number("slack", 0.02, 0, unbounded);
+  const Json* weights = r.find("weights");
+  if (weights != nullptr && !weights->is_string()) {
+    double sum = 0;
+    for (const double w : r.numbers("weights", {1})) {
+      sum += w;
+      if (w < 0) r.problem("weights", "must be numbers from 0 on");
+    }
+    if (sum == 0) r.problem("weights", "must hold a number above 0");
+  } else {
+    r.choice("weights", {"log2", "equal", "rising", "falling"}, 0);
+  }
 }
 
 template <class T>
@@ -372,7 +403,7 @@ void read_name(Reader& r, Suite& s) {
 // What is crossed.
 void read_parts(Reader& r, Suite& s) {
   TrainSettings train;
-  r.table("train", [&](Reader& t) { read_train(t, train); });
+  r.settings("train", [&](Reader& t) { read_train(t, train); });
   r.named_tables("model", [&](Reader& m, const std::string& name) {
     SuiteModel model;
     model.id = name;
@@ -402,7 +433,8 @@ void read_questions(Reader& r, Suite& s) {
     read_eval(e, eval);
     s.evals.push_back(std::move(eval));
   });
-  r.table("sweep", [&](Reader& w) {
+  r.settings("effective_length", read_effective_length);
+  r.settings("sweep", [&](Reader& w) {
     s.include = read_filters(w, "include");
     s.exclude = read_filters(w, "exclude");
   });
@@ -412,6 +444,7 @@ void read_questions(Reader& r, Suite& s) {
   for (const SuiteModel& m : s.models) known.models.push_back(m.id);
   s.hypotheses = read_hypotheses(r, &known);
   if (!s.evals.empty()) return;
+  s.values.push_back({"eval", "every task at 1x, 2x, 4x and 8x", "default"});
   EvalSettings e;
   e.task = "*", e.lengths = {"1x", "2x", "4x", "8x"}, e.protocols = {Protocol{}};
   e.where = {{"axes", s.file.string()}, {"lengths", s.file.string()}};
@@ -441,22 +474,47 @@ void check_suite(const Suite& s, const Json& root, Problems& problems) {
                                did_you_mean(e.task, ids)));
 }
 
-Suite read_suite(const Config& config, const fs::path& file, Problems& problems) {
-  Suite s;
+void read_suite(const Config& config, const fs::path& file, Suite& s, Problems& problems) {
   s.file = file;
   Reader r(config, config.root(), "", problems);
+  r.note_into(&s.values);
   read_name(r, s);
   r.texts("extends", {});
-  if (r.has("defaults"))
-    r.table("defaults", [&](Reader& d) { read_defaults(d, s); });
-  else
-    s.seeds = {42};
+  r.settings("defaults", [&](Reader& d) { read_defaults(d, s); });
   read_parts(r, s);
   read_questions(r, s);
   r.finish();
   check_suite(s, config.root(), problems);
   s.resolved = config.root();
-  return s;
+  s.resolved.erase("extends");  // it is laid under
+  s.resolved["name"] = s.name;  // else that of a file
+}
+
+// The command line's part, as keys of the suite where there is one.
+void use_choices(Config& config, Suite& s, const SuiteChoices& c, Problems& problems) {
+  std::vector<std::string> words;
+  if (!c.profile.empty()) words.push_back("--profile " + c.profile);
+  for (const std::string& assignment : c.set) {
+    config.set(assignment, problems);
+    words.push_back(fmt::format("--set '{}'", assignment));
+  }
+  if (!c.seeds.empty()) {
+    config.set("defaults.seeds", c.seeds, "--seeds", problems);
+    words.push_back(fmt::format("--seeds {}", fmt::join(c.seeds, ",")));
+  }
+  if (!c.device.empty()) {
+    config.set("defaults.backend", c.device, "--device", problems);
+    words.push_back("--device " + c.device);
+  }
+  if (c.limit > 0) {
+    config.set("defaults.limit", c.limit, "--limit", problems);
+    words.push_back(fmt::format("--limit {}", c.limit));
+  }
+  for (const std::string& f : c.only) {
+    s.only.emplace_back(f);
+    words.push_back(fmt::format("--only '{}'", f));
+  }
+  s.asked = join(words, " ");
 }
 
 }  // namespace
@@ -470,17 +528,18 @@ Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& pr
   for (const auto& [name, value] : profiles.root().items()) names.push_back(name);
   const std::string wanted = choices.profile.empty() ? "small" : choices.profile;
   if (profiles.root().contains(wanted)) {
-    config.merge(profiles.extract(wanted), problems);
+    Config profile = profiles.extract(wanted);
+    profile.came_by("profile " + wanted);
+    config.merge(profile, problems);
   } else if (!choices.profile.empty() && choices.profile != "small") {
     problems.add("--profile " + wanted,
                  fmt::format("the suite has no such profile{}",
                              names.empty() ? "; it has none"
                                            : fmt::format("; it has {}", join(names, ", "))));
   }
-  for (const std::string& s : choices.set) config.set(s, problems);
-  Suite suite = read_suite(config, file, problems);
-  if (!choices.seeds.empty()) suite.seeds = choices.seeds;
-  for (const std::string& f : choices.only) suite.only.emplace_back(f);
+  Suite suite;
+  use_choices(config, suite, choices, problems);
+  read_suite(config, file, suite, problems);
   return suite;
 }
 
