@@ -10,6 +10,10 @@ function(pesuite_plugin name)
   target_link_libraries(${name} PRIVATE pesuite::sdk $<TARGET_NAME_IF_EXISTS:pesuite_flags>)
   # Contraction would make tables and generators depend on the machine.
   target_compile_options(${name} PRIVATE -ffp-contract=off)
+  if(TARGET pesuite_plugin_headers) # inside pesuite
+    target_precompile_headers(${name} REUSE_FROM pesuite_plugin_headers)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
   # The build id tells builds apart, also stripped ones: a manifest says which one it is of.
   target_link_options(${name} PRIVATE -Wl,--build-id=sha1
     -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map)

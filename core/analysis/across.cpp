@@ -106,6 +106,9 @@ void rank_all(Across& out, const std::vector<TaskRanks>& blocks,
     s.reciprocal = 0, s.family_rank = 0;
     for (const TaskRanks& b : blocks)
       s.reciprocal += b.reciprocal.at(s.encoding) / static_cast<double>(blocks.size());
+    for (const TaskRanks& b : blocks)
+      s.family_reciprocal[b.task->family] +=
+          b.reciprocal.at(s.encoding) / static_cast<double>(families.at(b.task->family).size());
     for (const auto& [family, of] : families) {
       double mean = 0;
       for (const auto& r : of) mean += r[i] / static_cast<double>(of.size());

@@ -15,6 +15,7 @@ struct Standing {
   double rank = Number::none,
          family_rank = Number::none;  // means over tasks; over families of them
   double reciprocal = Number::none;   // mean of 1 / place by mean score
+  std::map<std::string, double> family_reciprocal;  // the same over the tasks of a family
   double score = Number::none;        // interquartile mean, chance = 0, best = 1
   Interval score_interval{Number::none, Number::none};
   std::size_t runs = 0;  // scores that went into it

@@ -1,10 +1,10 @@
 // A device: it owns memory and runs each op forward and backward. `cpu` computes in fp32 on oneDNN
 // and kernels of our own, `reference` in double with plain loops, as the oracle in tests.
 //
-// Every kernel writes to an Out, which either replaces or adds; so a gradient that several ops
-// contribute to needs no pass of its own. An Out or View without data means "not wanted" or "not
-// given" where a kernel says so. Outputs come first, then inputs, then settings. dx of a unary op
-// and of the gate may stand where x does.
+// Every kernel writes to an Out, which replaces or adds: several ops can contribute to a gradient
+// without a pass of its own. An Out or View without data means "not wanted" or "not given" where a
+// kernel says so. Outputs come first, then inputs, then settings. dx of a unary op and of the gate
+// may stand where x does.
 //
 // Letters: B batch, H query heads, G key-value heads, T queries, S keys, D head size of q and k,
 // E head size of v, N rows, I inputs, O outputs, W width, V size of the output alphabet.
@@ -24,7 +24,7 @@
 
 namespace pesuite {
 
-// How numbers lie in memory: as the backend's own, of element_size() bytes, or rounded to bf16.
+// How numbers are stored: as the backend's own, of element_size() bytes, or rounded to bf16.
 // Kernels take bf16 where their comment says so.
 enum class Storage : std::uint8_t { own, bf16 };
 
@@ -53,10 +53,10 @@ struct Turn {  // of pairs of features, as rotate_forward() turns them; without 
   explicit operator bool() const { return static_cast<bool>(cos); }
 };
 
-// Dropout keeps an element with probability 1 - p and divides it by that; which ones follows from
-// (seed, purpose, row, column) alone, so that a recomputed block drops the same elements. Row and
-// column: of an attention, the running number of (batch, head, query) and the key; elsewhere 0 and
-// the running number of the element.
+// Dropout keeps an element with probability 1 - p and divides it by that. (seed, purpose, row,
+// column) alone decide, so a recomputed block drops the same elements. Row and column: in attention
+// the running number of (batch, head, query) and the key; elsewhere 0 and the running number of the
+// element.
 struct Dropout {
   double p = 0;
   std::uint64_t seed = 0;
@@ -74,7 +74,7 @@ struct AttentionInput {
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
   // Only the queries row .. row + rows - 1 of q, y, lse and their gradients; 0: all of them. They
-  // see the first keys of k and v; gradients that replace hold nothing of use behind those.
+  // see the first keys of k and v; behind those, gradients that replace hold no valid numbers.
   std::int64_t row = 0, rows = 0;
   std::int64_t own_rows() const { return rows > 0 ? rows : q.shape[2]; }
   std::int64_t keys() const { return std::min(k.shape[2], first + row + own_rows()); }
@@ -104,17 +104,17 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual std::string description() const = 0;   // device, instruction set, library, threads
   virtual std::size_t element_size() const = 0;  // bytes of a number
-  // Of activations that stand between a product and the op before or behind it: bf16 where products
-  // round what they read to bf16 anyway.
+  // Of activations between a product and the op before or behind it: bf16 where products round
+  // their inputs to bf16 anyway.
   virtual Storage activations() const = 0;
   // How the latest attention ran and why, "" where there is but one way.
   virtual std::string attention_route() const { return ""; }
-  // Whether to look which tables are lines, and say so in AttentionInput::slopes.
+  // Whether to find tables that are lines and pass AttentionInput::slopes.
   virtual bool takes_slopes() const { return false; }
-  // Until all that was asked for is done: a device works on while the program goes on.
+  // Waits until all queued work is done: a device computes while the program goes on.
   virtual void wait() {}
-  // Seconds from the begin to the end of what `body` asks for, by the device's own clock where it
-  // has one. Waits for it.
+  // Seconds that the work queued by `body` takes, by the device's own clock where it has one.
+  // Waits for it.
   virtual double elapsed(const std::function<void()>& body) {
     const auto start = std::chrono::steady_clock::now();
     body();
@@ -230,8 +230,8 @@ class Backend {
   virtual void adamw(Out norm, std::span<const Update>, const AdamW&) = 0;
 };
 
-// Of matrix products. bf16 rounds what is multiplied to 8 bits of mantissa and sums in fp32;
-// activations that only products and the ops beside them read are stored so too.
+// Of matrix products. bf16 rounds their inputs to 8 bits of mantissa and sums in fp32; activations
+// that only products and the ops beside them read are stored in it too.
 enum class Precision { fp32, bf16 };
 inline std::string_view precision_name(Precision p) {
   return p == Precision::bf16 ? "bf16" : "fp32";
@@ -243,12 +243,11 @@ struct BackendOptions {
   Precision precision = Precision::fp32;
   int device = 0;  // of `cuda`: its number among those that this process sees
 };
-// Tokens that a pass of training reads where nobody says: on the CPU 2048 take half the memory of
-// 4096 at 2 % less speed, measured on 0.4 to 21 M parameters; a device is busy only with more. Its
-// number is not measured.
+// Default tokens of a training pass. CPU: 2048 take half the memory of 4096 at 2 % less speed,
+// measured on 0.4 to 21 M parameters. A device needs more to be busy; its number is not measured.
 int usual_pass_tokens(std::string_view backend);
 
-// "cpu" or "reference". Error (device) with what to do for anything else.
+// "cpu", "reference" or "cuda". Error (device) with what to do for anything else.
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions&);
 
 }  // namespace pesuite

@@ -1,4 +1,4 @@
-// What the name of a device stands for on this machine.
+// Which backend the name of a device means on this machine.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,12 @@ struct Choice {
   std::string note;  // a sentence for the user, or ""
 };
 
-// What a backend computes in where nobody asked: bf16 on devices, which are made for it, else fp32.
+// A backend's default precision: bf16 on devices, which are made for it, else fp32.
 Precision usual_precision(std::string_view backend);
 
 // auto: cuda where a device answers, else cpu, and why. Any other backend: itself, or an Error
-// (device) where it cannot be opened with the precision that was asked for. Starts no CUDA in this
-// process, since what is started does not live on in the children that cells are run in. To be used
-// before threads exist.
+// (device) where it cannot be opened with that precision. Starts no CUDA in this process: it would
+// not survive in the child processes that run cells. Call before threads exist.
 Choice choose_backend(std::string_view name, std::optional<Precision> asked);
 
 }  // namespace pesuite

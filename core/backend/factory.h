@@ -13,7 +13,7 @@ namespace pesuite {
 
 std::unique_ptr<Backend> make_reference_backend();
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions&);
-// On the first device, in a library that is opened then. Error (device) with a sentence.
+// On the first device; opens the library. Error (device) with a sentence.
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&);
 
 // "", or why there is no backend `cuda` here. The first is cheap and starts nothing; the second

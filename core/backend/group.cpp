@@ -46,7 +46,7 @@ class MpiGroup : public Group {
     overlaps_ = overlaps();
   }
   ~MpiGroup() override {
-    // Who leaves because of an error would wait here for the others, who wait for it elsewhere.
+    // A process that leaves by an error would wait here for others that wait for it elsewhere.
     if (std::uncaught_exceptions() == 0) mpi_.leave();
   }
   int rank() const override { return rank_; }

@@ -1,5 +1,5 @@
-// Processes that work on one cell together (data parallel): each takes examples of its own, and
-// what they find is added up. This class itself is the group of one process that works alone.
+// Processes that work on one cell together (data parallel): each takes its own examples, and their
+// results are added up. This class itself is the group of one process that works alone.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,9 @@ class Group {
   virtual void sum(std::span<float>) {}
   virtual void wait() {}  // until all are here
 
-  // The same for what stands in a backend's memory, while it computes: begin_sum() takes what it
-  // was asked to compute until then, and finish_sums() makes what it is asked for afterwards wait
-  // for all sums. Between them nobody touches the values. advance(), called now and then in
-  // between, lets sums go on that need the processor.
+  // The same in a backend's memory, while it computes: begin_sum() sums after the work queued so
+  // far, finish_sums() makes later work wait for all sums. Between the two the values must not be
+  // touched. Call advance() now and then in between: some sums need the processor to go on.
   virtual void begin_sum(Backend&, std::span<double>) {}
   virtual void begin_sum(Backend&, std::span<float>) {}
   virtual void advance() {}
@@ -55,13 +54,12 @@ class Group {
 // How many processes a launcher (mpirun, srun, torchrun) says in the environment that it started.
 int launched_processes();
 
-// The group that this process was started in, for cells that compute on `backend`; alone where
-// there is none. On the CPU it is joined over MPI. On devices sums go over NCCL, and processes find
-// each other over MPI, or by the variables that torchrun sets: then each cell's group has an
-// ordinal of its own, less than 256 away from that of no other at the same time. The libraries are
-// opened only where there are several processes, and MPI starts here: before threads, and before
-// CUDA. Error (device) with a sentence where it cannot be joined. Whoever gives up with an
-// exception leaves without a word to the others; the launcher then ends them.
+// The group that this process was started in, for cells on `backend`; a group of one where there is
+// none. CPUs join over MPI. Devices sum over NCCL and meet over MPI, or by torchrun's variables:
+// then each cell's group has an ordinal, and those of groups at one time must differ modulo 256.
+// Libraries are opened only for several processes. MPI starts here: before threads and CUDA.
+// Error (device) with a sentence where it cannot be joined. A process that gives up with an
+// exception does not tell the others; the launcher then ends them.
 std::unique_ptr<Group> join_group(std::string_view backend, int ordinal = 0);
 
 }  // namespace pesuite

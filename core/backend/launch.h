@@ -15,7 +15,7 @@ struct Launch {
   int rank = 0;
 };
 
-// Where processes of the way `environment` meet, and which device this one is for.
+// Where the processes of a launch meet, and which device this one uses.
 struct Meeting {
   int local_rank = 0, local_size = 1;  // among the processes of this machine
   std::string place;                   // ADDRESS:PORT, where rank 0 listens
@@ -28,9 +28,8 @@ const char* own_variable(const char* name);
 // RANK and WORLD_SIZE come first, then the marks of launchers that MPI knows. Error (device) where
 // the first two do not fit together.
 Launch read_launch(const Variables& = own_variable);
-// `ordinal` tells meetings apart that follow each other: each gets a port of its own, since one
-// that was just closed may not be free. Not MASTER_PORT itself, where torchrun listens. Error
-// (device).
+// `ordinal` gives each meeting its own port, since one that was just closed may not be free. Never
+// MASTER_PORT itself, where torchrun listens. Error (device).
 Meeting read_meeting(int ordinal, const Variables& = own_variable);
 
 // Error (device) where `found` devices, which `sentence` names, are too few for process

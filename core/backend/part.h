@@ -1,5 +1,4 @@
-// Parts of the program that are libraries of their own, because what they link is not on every
-// machine.
+// Parts of the program in libraries of their own, because not every machine has what they link.
 #pragma once
 
 #include <cstdint>

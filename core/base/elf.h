@@ -11,8 +11,8 @@ namespace pesuite {
 // something else or cut.
 std::vector<std::string> exported_symbols(const std::filesystem::path& file);
 
-// The GNU build id, which the linker derives from what it links and which stripping leaves alone,
-// in hexadecimal digits; "" where the library has none. Errors as above.
+// The GNU build id in hexadecimal digits, "" where the library has none. The linker derives it from
+// what it links; stripping leaves it alone. Errors as above.
 std::string build_id(const std::filesystem::path& file);
 
 }  // namespace pesuite

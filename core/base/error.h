@@ -1,6 +1,5 @@
-// Errors that a user can cause are thrown as Error, with a sentence that says what failed, where,
-// why and what to do. What only a bug can cause is PES_CHECK. Both are caught at two edges: main
-// and the worker's cell.
+// A user's mistake is thrown as Error, with a sentence: what failed, where, why, what to do. A bug
+// is PES_CHECK. Both are caught at two edges: main and the worker's cell.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,8 +9,8 @@
 
 namespace pesuite {
 
-// Exit codes of the program (spec: product, section 3). The order of precedence when several
-// apply is 9, 2, 4, 5, 6, 8, 3, 1, 7.
+// Exit codes of the program (docs/suites.md). When several apply, the first of 9, 2, 4, 5, 6, 8, 3,
+// 1, 7 counts.
 enum class Exit {
   done = 0,
   regression = 1,
@@ -37,7 +36,7 @@ class Error : public std::runtime_error {
   Exit code_;
 };
 
-// What a plugin says by itself that it cannot do, such as a length beyond its table.
+// A plugin refuses what it cannot do, such as a length beyond its table.
 class Refusal : public Error {
  public:
   explicit Refusal(std::string message) : Error(Exit::plugin, std::move(message)) {}

@@ -36,8 +36,8 @@ void write_file_atomic(const fs::path& path, std::string_view content);
 // Appends and flushes to the disk. One call, one write: lines of two processes never mix.
 void append_file(const fs::path& path, std::string_view content);
 
-// A lock between processes, on a file that is made where it is missing. Held until destroyed, or
-// until the process ends in whatever way.
+// A lock between processes, on a file that is created if missing. Held until destroyed, or until
+// the process ends.
 class FileLock {
  public:
   explicit FileLock(const fs::path& path);  // Error (data) with the reason
@@ -45,7 +45,7 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
   bool try_take();  // false when another process has it
-  void take();      // waits; a signal with a handler ends the waiting, and it is not held then
+  void take();      // waits; a signal with a handler ends the wait, without the lock
 
  private:
   int descriptor_;

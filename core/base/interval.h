@@ -1,4 +1,4 @@
-// An interval of confidence, and that of a proportion.
+// Confidence intervals, and that of a proportion.
 #pragma once
 
 namespace pesuite {

@@ -23,7 +23,7 @@ std::string signal_name(int signal) {
 
 namespace {
 
-// The child: writes "R..." or "E<code> ..." and leaves without running anybody's destructors.
+// The child: writes "R..." or "E<code> ..." and leaves without running destructors.
 [[noreturn]] void run_child(int fd, const std::function<std::string()>& body) {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);

@@ -9,7 +9,7 @@ namespace pesuite {
 struct Isolated {
   enum class End { returned, threw, crashed, timed_out } end = End::returned;
   std::string text;  // what body returned, or the sentence of what went wrong
-  int code = 0;      // of an Error that was thrown (Exit), or the signal
+  int code = 0;      // Exit code of the Error that was thrown, or the signal
 };
 
 // Forks, calls body, and hands back its result. To be used before threads exist.
@@ -17,6 +17,6 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds);
 
 std::string signal_name(int signal);  // "SIGSEGV (segmentation fault)"
 
-double peak_memory();  // bytes that this process has had at most
+double peak_memory();  // most bytes that this process has used
 
 }  // namespace pesuite

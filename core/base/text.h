@@ -14,8 +14,7 @@ std::string trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?'
 
-// The candidate with the smallest edit distance to `name`, if it is near enough to be meant;
-// else "". Used for "did you mean".
+// The candidate with the smallest edit distance to `name`, "" if none is near. For "did you mean".
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 #include <algorithm>
-#include <sstream>
+#include <cctype>
+
+#include "base/text.h"
 
 namespace pesuite {
 
@@ -125,50 +127,82 @@ Toml parse_toml(std::string_view text, const std::string& name, bool origins) {
 
 namespace {
 
-toml::table to_table(const Json& j);
-toml::array to_array(const Json& j) {
-  toml::array a;
-  for (const Json& e : j) {
-    if (e.is_object())
-      a.push_back(to_table(e));
-    else if (e.is_array())
-      a.push_back(to_array(e));
-    else if (e.is_string())
-      a.push_back(e.get<std::string>());
-    else if (e.is_boolean())
-      a.push_back(e.get<bool>());
-    else if (e.is_number_integer())
-      a.push_back(e.get<std::int64_t>());
-    else if (e.is_number())
-      a.push_back(e.get<double>());
-  }
-  return a;
+std::string quoted(const std::string& text) {
+  const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
+    return c == '\'' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  // JSON escapes as TOML's basic strings do, but for this one character
+  std::string out = plain ? "'" + text + "'" : Json(text).dump();
+  for (std::size_t at = out.find('\x7f'); at != std::string::npos; at = out.find('\x7f'))
+    out.replace(at, 1, "\\u007F");
+  return out;
 }
-toml::table to_table(const Json& j) {
-  toml::table t;
-  for (const auto& [key, e] : j.items()) {
-    if (e.is_object())
-      t.insert(key, to_table(e));
-    else if (e.is_array())
-      t.insert(key, to_array(e));
-    else if (e.is_string())
-      t.insert(key, e.get<std::string>());
-    else if (e.is_boolean())
-      t.insert(key, e.get<bool>());
-    else if (e.is_number_integer())
-      t.insert(key, e.get<std::int64_t>());
-    else if (e.is_number())
-      t.insert(key, e.get<double>());
+
+std::string toml_key(const std::string& key) {
+  const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  });
+  return bare ? key : quoted(key);
+}
+
+// The shortest text that reads back as the same number.
+std::string toml_real(double x) {
+  std::string text = format_number(x);
+  const bool whole = text.find_first_not_of("-0123456789") == std::string::npos;
+  return whole ? text + ".0" : text;
+}
+
+std::vector<std::string> sorted_keys(const Json& table) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : table.items())
+    if (!value.is_null()) keys.push_back(key);  // TOML has none
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+std::string toml_value(const Json& j) {
+  if (j.is_string()) return quoted(j.get<std::string>());
+  if (j.is_number_float()) return toml_real(j.get<double>());
+  if (!j.is_structured()) return j.dump();
+  std::vector<std::string> parts;
+  if (j.is_array()) {
+    for (const Json& e : j)
+      if (!e.is_null()) parts.push_back(toml_value(e));
+    return parts.empty() ? "[]" : "[ " + join(parts, ", ") + " ]";
   }
-  return t;
+  for (const std::string& key : sorted_keys(j))
+    parts.push_back(toml_key(key) + " = " + toml_value(j[key]));
+  return parts.empty() ? "{}" : "{ " + join(parts, ", ") + " }";
+}
+
+// Values first, then tables, then arrays of tables: what follows a heading belongs to it.
+void write_table(const Json& table, const std::string& path, int depth, std::string& out) {
+  const std::string indent(static_cast<std::size_t>(4 * std::max(0, depth - 1)), ' ');
+  const auto is_table = [](const Json& j) { return j.is_object() || is_array_of_tables(j); };
+  const std::vector<std::string> keys = sorted_keys(table);
+  for (const std::string& key : keys)
+    if (!is_table(table[key]))
+      out += fmt::format("{}{} = {}\n", indent, toml_key(key), toml_value(table[key]));
+  const auto write = [&](const std::string& key, const char* heading, const Json& inner) {
+    const std::string name = joined_path(path, toml_key(key));
+    if (!out.empty()) out += "\n";
+    out += std::string(static_cast<std::size_t>(4 * depth), ' ') +
+           fmt::format(fmt::runtime(heading), name) + "\n";
+    write_table(inner, name, depth + 1, out);
+  };
+  for (const std::string& key : keys)
+    if (table[key].is_object()) write(key, "[{}]", table[key]);
+  for (const std::string& key : keys)
+    if (is_array_of_tables(table[key]))
+      for (const Json& e : table[key]) write(key, "[[{}]]", e);
 }
 
 }  // namespace
 
 std::string to_toml(const Json& root) {
-  std::ostringstream out;
-  out << to_table(root) << "\n";
-  return out.str();
+  std::string out;
+  write_table(root, "", 0, out);
+  return out;
 }
 
 }  // namespace pesuite

@@ -20,8 +20,8 @@ struct Toml {
   std::vector<Problem> problems;
 };
 
-// `name` stands for the file in places. What is no TOML is a problem, and the root is empty. Who
-// asks for no origins, because nothing will be said of single values, is served in half the time.
+// `name` stands for the file in places. Text that is not TOML is a problem, and the root is empty.
+// Without origins, for callers that name no single value, it takes half the time.
 Toml parse_toml(std::string_view text, const std::string& name, bool origins = true);
 
 // The tree as TOML text, keys sorted.

@@ -30,7 +30,7 @@ struct Result {
 
 // Training steps: forward, backward, AdamW; as [batch, length] of the config.
 Result bench_train(const Catalog&, const Settings&);
-// Forward passes over 4096 tokens, or one sequence where that is longer, at each length.
+// Forward passes over as many tokens as a training pass, or one longer sequence, at each length.
 Result bench_eval(const Catalog&, const Settings&);
 // One attention, 8 heads of 64, at each length: forward, and forward with backward. Slots: none,
 // rotary, distance, bias, rewrite.

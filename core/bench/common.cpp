@@ -179,7 +179,10 @@ class Peak {
 Result finish(std::vector<Subject> subjects, Backend& backend, Plan plan) {
   plan.elapsed = [&backend](const std::function<void()>& body) { return backend.elapsed(body); };
   Result r;
-  for (const Subject& s : subjects) s.run();
+  for (const Subject& s : subjects) {
+    if (plan.progress) plan.progress("first run of " + s.name);
+    s.run();
+  }
   r.memory = peak_memory();
   Peak peak(backend);
   subjects.insert(subjects.begin(), peak.subject());

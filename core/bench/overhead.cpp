@@ -96,6 +96,9 @@ Result bench_overhead(const Catalog& catalog, const Settings& s) {
     std::erase(encodings, "none");
     encodings.insert(encodings.begin(), "none");
     for (const std::string& e : encodings) {
+      if (s.plan.progress)
+        s.plan.progress(fmt::format("preparing {} of {} for {} tokens: {}", models.size() + 1,
+                                    encodings.size(), length, e));
       models.push_back(std::make_unique<Trainee>(catalog, *backend, e, w.model, w.length, length));
       hooks.push_back(std::make_unique<Hooks>(catalog, *backend, e, w.model, w.length, length));
       Trainee& t = *models.back();

@@ -54,17 +54,27 @@ std::vector<Timing> interleave(std::span<const Subject> subjects, const Plan& pl
     body();
     return seconds_now() - start;
   };
+  double round = 0;  // seconds of a window of each
   for (const Subject& s : subjects) {
-    if (plan.progress) plan.progress("warming up " + s.name);
+    if (plan.progress)
+      plan.progress(
+          fmt::format("warming up {} of {}: {}", out.size() + 1, subjects.size(), s.name));
     elapsed(s.run);  // makes its primitives, touches its memory
     Timing t;
     t.name = s.name, t.flops = s.flops, t.tokens = s.tokens;
-    t.iterations = std::max<std::int64_t>(1, std::llround(plan.window / elapsed(s.run)));
+    const double once = elapsed(s.run);
+    t.iterations = std::max<std::int64_t>(1, std::llround(plan.window / once));
+    round += once * static_cast<double>(t.iterations);
     out.push_back(std::move(t));
   }
+  const double start = seconds_now();
   for (int repetition = 0; repetition < plan.repetitions; ++repetition) {
-    if (plan.progress)
-      plan.progress(fmt::format("repetition {} of {}", repetition + 1, plan.repetitions));
+    if (plan.progress) {
+      if (repetition > 0) round = (seconds_now() - start) / repetition;
+      const double left = round * (plan.repetitions - repetition);
+      plan.progress(fmt::format("window {} of {}, {} left", repetition + 1, plan.repetitions,
+                                format_seconds(left)));
+    }
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       Timing& t = out[i];
       const double cpu_start = cpu_now();

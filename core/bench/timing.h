@@ -1,6 +1,5 @@
-// Timing things against each other on a machine that others use too: windows of all subjects in
-// turn, so that what slows the machine slows all of them, and medians with quartiles of the
-// windows.
+// Compares times on a shared machine: windows of all subjects in turn, so that other load slows all
+// of them, then medians with quartiles.
 #pragma once
 
 #include <functional>
@@ -47,7 +46,7 @@ struct Plan {
   int repetitions = 9;                               // windows of each subject
   double window = 0.3;                               // seconds, at least one iteration
   std::function<void(const std::string&)> progress;  // hears what goes on
-  // Seconds that what a body asks for takes; missing: of the program's own clock, since the body
+  // Seconds of the work that a body queues; missing: by the program's own clock, since the body
   // returns when it is done.
   std::function<double(const std::function<void()>& body)> elapsed;
 };

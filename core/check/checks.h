@@ -11,8 +11,8 @@
 
 namespace pesuite::checks {
 
-// What the process that runs a check is at, in memory shared with the one that waits for it: the
-// sentence's end when the check crashes.
+// What a check is doing, in memory that its process shares with the one that waits for it: the end
+// of the sentence when the check crashes.
 class Note {
  public:
   Note();
@@ -55,7 +55,7 @@ struct EncodingCheck {
   int level;           // runs at this strictness and above
   const char* proves;  // for the list of checks
   std::string (*run)(const Subject&);
-  bool gate = false;         // what follows makes sense only when this one has passed
+  bool gate = false;         // later checks run only when this one has passed
   bool of_defaults = false;  // of the default options alone, as claims are
 };
 std::span<const EncodingCheck> encoding_checks();

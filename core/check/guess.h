@@ -1,5 +1,5 @@
-// Examples of a task, and how far rules get that ignore most of the input: what a task promises
-// about chance and shortcuts is tried with these.
+// Examples of a task, and the accuracy of rules that ignore most of the input: they test what a
+// task promises about chance and shortcuts.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,9 @@ struct Score {
                                             // together, and is not below that of `expected`
 };
 
-// One who sees nothing but how many targets were asked for before this one.
+// A guesser who knows nothing but how many targets were asked for before this one.
 Score score_blind(const Examples&, double expected, Share);
-// One who sees nothing names the commonest of all answers; counts where all of it is right.
+// A guesser who knows nothing gives the commonest whole answer; counts examples that are all right.
 Score score_blind_exact(const Examples&, double expected);
 
 // What a shortcut sees: nothing (majority); the token read last (last_token); its position; the
@@ -53,7 +53,7 @@ inline constexpr const char* shortcut_names[] = {"majority", "last_token", "posi
                                                  "length",   "bag",        "window"};
 Score score_shortcut(const Task&, std::span<const Examples> sets, double expected,
                      std::string_view shortcut, Share);
-// The bag where labels tell nothing: targets were shuffled among the examples.
+// The bag, with targets shuffled among the examples, so that labels tell nothing.
 Score score_permuted(const Task&, const Examples&, double expected, Share);
 
 }  // namespace pesuite

@@ -1,5 +1,5 @@
-// An encoding of a plugin, driven through the C interface itself and nothing else, so that a check
-// can hand over structs of any size, blocks of any rows and positions of any offset.
+// An encoding of a plugin, driven through the C interface alone, so that a check can pass structs
+// of any size, blocks of any rows and any offset.
 #pragma once
 
 #include <pesuite/pesuite.h>
@@ -25,7 +25,7 @@ struct Pass {  // one forward pass, as StepInfo
 class Instance {
  public:
   // `values`: one text for each option, in the card's order. Throws Refused with the plugin's
-  // sentence, and Fault for what create() does wrong.
+  // sentence, and Fault when create() errs.
   Instance(const pes_encoding&, const std::vector<std::string>& values, const ModelShape&,
            Host = Host::current);
   ~Instance();
@@ -38,8 +38,8 @@ class Instance {
   std::vector<float> init(std::size_t parameter, std::uint64_t seed) const;
   double untrained(int length) const;
 
-  // The hooks of one pass, in the order the host calls them. Throw Fault for what a hook does
-  // wrong, Refused when it gave the step up with a sentence.
+  // The hooks of one pass, in the order the host calls them. Throw Fault when a hook errs, Refused
+  // when it gave the step up with a sentence.
   void begin(Tape&, const Pass&, const std::vector<Tensor>& parameters);
   Tensor embed(Tape&, Tensor x);
   // Lets the encoding act on q, k, scale and slots. True when it asks for rewrite().

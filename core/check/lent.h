@@ -1,4 +1,4 @@
-// Structs handed to a plugin as hosts of other versions would hand them over.
+// Structs as hosts of other versions would pass them to a plugin.
 #pragma once
 
 #include <pesuite/pesuite.h>
@@ -41,9 +41,9 @@ inline std::size_t first_size(const pes_scores*) {
 
 #undef PESUITE_FIRST_SIZE
 
-// A copy of a struct whose last byte is the last of a page, with a page behind it that nobody may
-// touch: who reads or writes a field that the host did not say it has is caught in the act. For
-// Host::current an ordinary copy. Its end writes back what the plugin wrote.
+// A copy of a struct at the end of a page, with a guard page behind it: reading or writing a field
+// that the host did not declare crashes at once. For Host::current an ordinary copy. Its destructor
+// writes back what the plugin wrote.
 template <class T>
 class Lent {
  public:

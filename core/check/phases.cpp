@@ -90,7 +90,7 @@ std::pair<double, int> embedding_rest(Backend& backend, Instance& instance) {
   return {worst, sines};
 }
 
-// Whether the parameters move q or k: then nobody can compute the angles ahead of the step.
+// Whether the parameters move q or k: then the angles cannot be computed ahead of the step.
 bool turned_by_parameters(Bench& bench) {
   const Outputs moved = bench.at(*bench.reference, 40);
   std::swap(bench.in, bench.start);

@@ -1,6 +1,5 @@
 // The conformance test of plugin libraries, ours and third parties': each check in a process of its
-// own with a time limit, so that what a plugin does wrong is a finding and never the end of the
-// test.
+// own with a time limit, so that a plugin's error is a finding and never ends the test.
 #pragma once
 
 #include <cstdint>

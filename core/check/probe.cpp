@@ -161,8 +161,8 @@ class Graph {
                    : tape_.constant({1, rows, keys}, out.data());
   }
 
-  // Scores of a block of rows [B, H, rows, T]; what stands at keys that are not visible is the
-  // plugin's affair, since the host masks it.
+  // Scores of a block of rows [B, H, rows, T]. A plugin may leave anything at invisible keys: the
+  // host masks it.
   Tensor block_scores(const Callback& c, const Attention& a, std::int64_t first,
                       std::int64_t rows) {
     using namespace ops;

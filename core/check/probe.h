@@ -1,5 +1,5 @@
-// One forward pass of an encoding over given numbers, with everything that it hands back, as
-// doubles; and the gradients of a fixed weighted sum of all that.
+// One forward pass of an encoding over given numbers, with all its outputs as doubles, and the
+// gradients of a fixed weighted sum of these.
 #pragma once
 
 #include <string>
@@ -51,7 +51,7 @@ struct Wish {
 
 Outputs run(Backend&, Instance&, const Inputs&, const Pass&, const Wish& = {});
 
-// Whether the encoding takes a pass of this length, or declines it, as a table that ends may.
+// Whether the encoding takes a pass of this length. A table that ends may decline.
 bool takes(Backend&, Instance&, int length);
 
 // The weighted sum of embedding, q, k, distance, bias, visible scores and y of all layers, with

@@ -1,4 +1,4 @@
-// What must come out alike: again, in another order, in another thread; and what must not stay.
+// Equal results again, in another order, in another thread; and no memory left behind.
 #include <malloc.h>
 
 #include <unistd.h>

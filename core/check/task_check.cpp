@@ -290,8 +290,8 @@ bool agrees(const Task& task, const Task::Request& request, const Examples& e, s
       seen = fmt::format("the chance level is {}", level);
       return false;
     }
-  // One guess more or less is no news where right ones are rare; and of few problems a split holds
-  // a part whose answers are not quite those of all.
+  // Where right guesses are rare, one more or less means nothing: 4 / count. A split holds a part
+  // of few problems, whose answers are not quite those of all: `dealt`.
   const double problems = std::pow(10, task.distinct(request.length));
   const auto near = [&](const Score& blind, double level) {
     const double dealt = std::isnan(problems) ? 0 : std::sqrt(level * (1 - level) / problems);
@@ -369,8 +369,8 @@ Finding check_shortcut(const Examined& s, std::string_view name) {
           false};
 }
 
-// Who learns from labels that were shuffled among the examples must know nothing: else what is
-// scored tells more than labels do, or chance is higher than it is said to be.
+// A learner from labels that were shuffled among the examples must stay at chance: else scored
+// positions tell more than labels do, or chance is higher than stated.
 Finding check_permuted(const Examined& s) {
   if (s.task.is_corpus()) return skipped(corpora_differ);
   const double chance = s.task.chance(s.length());
@@ -401,8 +401,8 @@ std::size_t equal_pairs(const std::vector<std::uint64_t>& a, const std::vector<s
   return pairs;
 }
 
-// From a million examples on, those that random streams share by the birthday rule; fewer must be
-// dealt to the splits, if there are enough to deal.
+// From a million examples on, splits share what random streams share by the birthday rule. Fewer
+// must be dealt to the splits, if there are enough to deal.
 Finding check_collisions(const Examined& s) {
   constexpr double few = 2, many = 6;  // log10
   std::string detail;

@@ -28,7 +28,7 @@ struct CheckOptions {
 // In this order: well_formed, deterministic, windows, oracle, axes, optimum, chance,
 // shortcut_majority, shortcut_last_token, shortcut_position, shortcut_length, shortcut_bag,
 // shortcut_window, permuted_labels, collisions. When no example can be made, well_formed alone,
-// failed. Never throws what the task causes. Uses two threads.
+// failed. The task's errors are findings, never thrown. Uses two threads.
 std::vector<Finding> check_task(const Task&, const CheckOptions& = {});
 
 }  // namespace pesuite

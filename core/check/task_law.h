@@ -1,4 +1,4 @@
-// Whether what a task predicts is the law that its examples follow.
+// Whether a task's examples follow the law that it predicts.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ struct LawFinding {
   bool follows() const;  // within 3 standard errors
 };
 
-// Compares the optimum of examples 0 .. count-1 as `request` describes them with Task::predict: of
-// corpora of documents from their beginning, and of their second halves as windows without the
-// first, which count for `wrong` only: their reader may start from less than can be known.
+// Compares the optimum of examples 0 .. count-1 as `request` describes them with Task::predict. Of
+// corpora: documents from their beginning, and their second halves as windows alone. The latter
+// count for `wrong` only: their reader may know less than can be known.
 LawFinding examine_law(const Task&, Task::Request request, std::size_t count);
 
 }  // namespace pesuite

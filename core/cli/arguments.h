@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
+
 namespace pesuite::cli {
 
 namespace po = boost::program_options;
@@ -54,6 +56,11 @@ class Arguments {
   po::positional_options_description positional_;
   po::variables_map values_;
 };
+
+// A number with a default, which help shows as it was written.
+inline po::typed_value<double>* real_value(double otherwise) {
+  return po::value<double>()->default_value(otherwise, format_number(otherwise));
+}
 
 // One function a verb: words behind the verb in, exit code out.
 int run_verb(const std::vector<std::string>&);

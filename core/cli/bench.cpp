@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
+#include "cli/steps.h"
 #include "run/environment.h"
 #include "run/run.h"
 
@@ -85,14 +87,14 @@ int bench_verb(const std::vector<std::string>& words) {
       "dtype", po::value<std::string>(), "of products: fp32 or bf16 (default bf16 on cuda)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
-      "window", po::value<double>()->default_value(0.3), "seconds of a window")(
-      "json", po::bool_switch(), "the format of Google Benchmark on stdout")(
+      "window", real_value(0.3), "seconds of a window")("json", po::bool_switch(),
+                                                        "the format of Google Benchmark on stdout")(
       "out", po::value<std::string>(), "the same into a file");
   a.positional("kind");
   if (!a.parse(words)) return 0;
   a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
   const Kind& kind = kind_of(a.text("kind"));
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  const Catalog catalog = catalog_of(a);
 
   bench::Settings s;
   s.config = a.text("config");
@@ -106,9 +108,10 @@ int bench_verb(const std::vector<std::string>& words) {
   s.plan.window = a.get<double>("window");
   if (!(s.plan.window >= 0 && s.plan.window <= 3600))
     fail(Exit::usage, "--window {}: wants seconds, 0 to 3600", s.plan.window);
-  const bool quiet = !use_color(stderr);
-  if (!quiet)
-    s.plan.progress = [](const std::string& what) { fmt::print(stderr, "\r\x1b[K{}", what); };
+  std::optional<Steps> steps(std::in_place, fmt::format("bench {}: preparing", kind.name));
+  s.plan.progress = [&](const std::string& what) {
+    steps->at(fmt::format("bench {}: {}", kind.name, what));
+  };
   s.encodings = listed(a.texts("encoding"));
   if (s.encodings.empty() && kind.name == std::string_view("overhead"))
     s.encodings = catalog.encoding_names();
@@ -133,7 +136,7 @@ int bench_verb(const std::vector<std::string>& words) {
                           : name == "attention" ? bench::bench_attention(s)
                           : name == "overhead"  ? bench::bench_overhead(catalog, s)
                                                 : bench::bench_profile(catalog, s);
-  if (!quiet) fmt::print(stderr, "\r\x1b[K");
+  steps.reset();
   Json context = environment(catalog);
   context["date"] = utc_timestamp();
   context["executable"] = "pesuite";

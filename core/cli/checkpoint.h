@@ -11,11 +11,11 @@ namespace pesuite::cli {
 // A file, or the name of one without its ending, or a run's folder. Error (data) when it is none.
 std::filesystem::path find_checkpoint(const std::string& name);
 
-// Which of the tasks that a cell was trained on an expression names; 0: its own, or a stranger that
-// speaks its alphabet.
+// The number of the task, of those a cell was trained on, that an expression names; 0: its own, or
+// a new one in its alphabet.
 std::size_t part_of(const CellConfig&, const Catalog&, const std::string& task);
 // A task that a cell's model is evaluated on. The configuration gets no more examples than a text
-// has, and no protocol where the task is a problem. Error (usage) where the model has not the
+// has, and no protocol where the task is a problem. Error (usage) where the model lacks the
 // task's tokens and classes, or the task cannot be evaluated so.
 Task evaluated_task(const Catalog&, const CellConfig&, const std::string& text, EvalConfig&);
 

@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "cell/cell.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
 #include "cli/checkpoint.h"
+#include "cli/steps.h"
 #include "report/figures/attention.h"
 #include "report/gnuplot.h"
 #include "run/run.h"
@@ -208,7 +210,7 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
 class Subject {
  public:
   explicit Subject(const Arguments& a)
-      : catalog_(open_catalog(plugin_search_path(a.plugin_path()))),
+      : catalog_(catalog_of(a)),
         file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
         cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
         config_(asked_of(a, cell_)),
@@ -235,17 +237,22 @@ class Subject {
   std::vector<Observation> evaluated() {
     const Scorer mixed = is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, model_) : Scorer{};
     std::vector<Observation> all;
-    for (const int length : config_.lengths)
+    Steps steps("evaluating");
+    for (const int length : config_.lengths) {
+      steps.at(reached(length));
       append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, steps_)
                         : evaluate(model_, task_, config_, length, seed_, steps_));
+    }
     return all;
   }
 
   // Files of maps come to lie in `folder`.
   std::vector<Observation> probed(const std::vector<ProbeConfig>& probes, const fs::path& folder) {
     std::vector<Observation> all;
+    Steps steps("looking");
     for (const int length : config_.lengths)
       for (const ProbeConfig& p : probes) {
+        steps.at(reached(length));
         check(p, model_.config(), length);
         if (p.kind != ProbeKind::maps)
           append(all, probe(model_, task_, config_, p, length, seed_, steps_));
@@ -260,6 +267,12 @@ class Subject {
  private:
   static void append(std::vector<Observation>& all, std::vector<Observation> found) {
     std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  // "evaluating at 128 tokens, length 2 of 4"
+  std::string reached(int length) const {
+    const auto at = std::find(config_.lengths.begin(), config_.lengths.end(), length);
+    return fmt::format("evaluating at {} tokens, length {} of {}", length,
+                       at - config_.lengths.begin() + 1, config_.lengths.size());
   }
 
   Catalog catalog_;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
 #include "cli/guide_topics.h"
 #include "plugin/card.h"
 
@@ -50,7 +51,8 @@ Json to_json(const std::vector<Advice>& all) {
   Json out = Json::array();
   for (const Advice& a : all)
     out.push_back({{"name", a.encoding->card->name},
-                   {"fits", a.obstacles.empty()},
+                   {"fits", a.fits()},
+                   {"unrated", a.unrated},
                    {"score", a.score},
                    {"reasons", a.reasons},
                    {"obstacles", a.obstacles},
@@ -63,14 +65,25 @@ void print_advice(const std::vector<Advice>& all, const Question& q, int top) {
   if (!asked.empty()) fmt::print("Asked: {}.\n", asked);
   int shown = 0, fitting = 0;
   for (const Advice& a : all)
-    if (a.obstacles.empty() && ++fitting <= top && ++shown > 0) print_fitting(a);
+    if (a.fits() && ++fitting <= top && ++shown > 0) print_fitting(a);
   if (fitting == 0) fmt::print("\nNo encoding of these libraries fits.\n");
   if (fitting > shown) fmt::print("\nAlso fitting, --top {} shows them:", fitting);
   for (int i = shown; i < fitting; ++i)
     fmt::print("{} {}", i > shown ? "," : "",
                all[static_cast<std::size_t>(i)].encoding->card->name);
   if (fitting > shown) fmt::print("\n");
-  if (fitting < static_cast<int>(all.size())) fmt::print("\nNot fitting\n");
+  std::vector<std::string> unrated;
+  bool obstacles = false;
+  for (const Advice& a : all) {
+    if (a.unrated && a.obstacles.empty()) unrated.emplace_back(a.encoding->card->name);
+    obstacles |= !a.obstacles.empty();
+  }
+  if (!unrated.empty())
+    fmt::print(
+        "\nUnrated: nothing speaks against them, and nobody says how they do on longer "
+        "sequences\n  {}\n",
+        join(unrated, ", "));
+  if (obstacles) fmt::print("\nNot fitting\n");
   for (const Advice& a : all)
     if (!a.obstacles.empty())
       fmt::print("  {:<20}{}\n", a.encoding->card->name, join(a.obstacles, "; "));
@@ -119,7 +132,7 @@ int guide_verb(const std::vector<std::string>& words) {
       "json", po::bool_switch(), "as JSON");
   a.positional("topic");
   if (!a.parse(words)) return 0;
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  const Catalog catalog = catalog_of(a);
   const Question q = question_of(a);
   if (a.has("topic")) {
     fmt::print("{}", guide_topic(a.text("topic"), catalog, q));

@@ -1,11 +1,14 @@
 // list and info: what there is, from manifests alone.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 #include "cell/cell.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
+#include "encoding/composition.h"
 #include "model/preset.h"
 #include "model/task.h"
 #include "plugin/card.h"
@@ -38,6 +41,8 @@ void print_card(const Json& card, const std::vector<std::vector<std::string>>& e
     fmt::print("\nno options\n");
   else
     fmt::print("\n{}", plain_table(options));
+  if (const std::string entry = text("bibtex"); !entry.empty())
+    fmt::print("\n{}\n", bibtex_text(entry));
 }
 
 Json model_json(const Preset& p) {
@@ -61,6 +66,33 @@ void report_problems(const Catalog& c) {
     for (const std::string& p : *list) fmt::print(stderr, "note: {}\n", p);
 }
 
+// Names that suites give: "task lags: toylag(document=512), in length_generalization".
+void print_ids(const std::vector<SuiteId>& ids, const std::string& kind = "") {
+  std::vector<std::vector<std::string>> rows = {{"id in suites", "means", "suites"}};
+  for (const SuiteId& i : ids)
+    if (kind.empty() || i.kind == kind)
+      rows.push_back({kind.empty() ? i.kind + " " + i.id : i.id, i.means, join(i.suites, ", ")});
+  if (rows.size() > 1) fmt::print("\n{}", plain_table(rows));
+}
+
+// The name, or what shipped suites mean by it where it is none; then it says so.
+std::string meant(const std::string& kind, const std::string& text,
+                  const std::vector<std::string>& known, bool silent) {
+  const std::string name = text.substr(0, text.find('('));
+  if (std::find(known.begin(), known.end(), name) != known.end()) return text;
+  std::string first;
+  for (const SuiteId& i : suite_ids())
+    if (i.kind == kind && i.id == text) {
+      if (!silent)
+        fmt::print("{} '{}' is {} in {} {}\n", kind, text, i.means,
+                   i.suites.size() == 1 ? "suite" : "suites", join(i.suites, ", "));
+      if (first.empty()) first = i.means;
+    }
+  if (!first.empty() && !silent) fmt::print("\n");
+  if (kind == "encoding" && !first.empty()) return names_of(parse_encoding(first).first).at(0);
+  return first.empty() ? text : first;
+}
+
 int list_cards(const std::string& kind, const Catalog& catalog, bool json) {
   const bool tasks = kind == "task";
   Json all = Json::array();
@@ -73,20 +105,21 @@ int list_cards(const std::string& kind, const Catalog& catalog, bool json) {
     all.push_back(std::move(card));
   }
   json ? print_json(all) : fmt::print("{}", plain_table(rows));
+  if (!json) print_ids(suite_ids(), kind);
   return 0;
 }
 
 int list_models(bool json) {
   Json all = Json::array();
   std::vector<std::vector<std::string>> rows = {
-      {"model", "parameters", "stated", "tokens", "length", "summary"}};
+      {"model", "parameters", "stated", "tokens", "length", "lr", "summary"}};
   for (const Preset& p : presets()) {
     all.push_back(model_json(p));
     rows.push_back({std::string(p.name),
                     format_count(static_cast<double>(parameter_count(p.config))),
                     p.stated_parameters > 0 ? format_count(p.stated_parameters) : "-",
                     p.tokens > 0 ? format_count(p.tokens) : "-", std::to_string(p.train_length),
-                    std::string(p.summary)});
+                    format_number(p.lr), std::string(p.summary)});
   }
   json ? print_json(all) : fmt::print("{}", plain_table(rows));
   return 0;
@@ -119,6 +152,42 @@ std::string kind_of(const Arguments& a) {
     if (kind == k) return kind;
   fail(Exit::usage, "there is no kind '{}'; known are {}{}", kind, join(kinds, ", "),
        did_you_mean(kind, kinds));
+}
+
+std::vector<std::string> names_of_kind(const std::string& kind, const Catalog& catalog) {
+  if (kind == "encoding") return catalog.encoding_names();
+  if (kind == "task") return catalog.task_names();
+  std::vector<std::string> names;
+  if (kind == "model")
+    for (const Preset& p : presets()) names.emplace_back(p.name);
+  else
+    for (const fs::path& file : known_suites()) names.push_back(file.stem().string());
+  return names;
+}
+
+// "task lags" as it is; of "lags" alone the kind is found.
+std::pair<std::string, std::string> asked_for(const Arguments& a, const Catalog& catalog) {
+  if (a.has("name")) return {kind_of(a), a.text("name")};
+  const std::string name = a.text("kind");
+  if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) a.require("name", "the name");
+  std::vector<std::string> found, all;
+  for (const std::string& kind : kinds)
+    for (const std::string& known : names_of_kind(kind, catalog)) {
+      all.push_back(known);
+      if (known == name.substr(0, name.find('('))) found.push_back(kind);
+    }
+  for (const SuiteId& i : found.empty() ? suite_ids() : std::vector<SuiteId>()) {
+    all.push_back(i.id);
+    if (i.id == name) found.push_back(i.kind);
+  }
+  if (found.empty())
+    fail(Exit::usage, "there is no encoding, task, model or suite '{}'{}", name,
+         did_you_mean(name, all));
+  for (const std::string& other : found)
+    if (other != found[0])
+      fmt::print(stderr, "note: this is the {}; there is also 'pesuite info {} {}'\n", found[0],
+                 other, name);
+  return {found[0], name};
 }
 
 int info_encoding(const std::string& name, const Catalog& catalog, bool json, bool markdown) {
@@ -196,6 +265,7 @@ int info_model(const std::string& name, bool json) {
                                                 : "")});
   if (p.tokens > 0) rows.push_back({"tokens", format_count(p.tokens)});
   rows.push_back({"train_len", std::to_string(p.train_length)});
+  rows.push_back({"lr", format_number(p.lr)});
   fmt::print("{}", plain_table(rows));
   return 0;
 }
@@ -205,7 +275,10 @@ int info_suite(const std::string& name, bool json) {
   if (json) {
     print_json(s.resolved);
   } else {
-    fmt::print("{}: {}\n{}\n\n{}", s.name, s.file.string(), s.about, to_toml(s.resolved));
+    fmt::print("{}: {}\n{}\n", s.name, s.file.string(), s.about);
+    if (!s.profiles.empty()) fmt::print("profiles: {}\n", join(s.profiles, ", "));
+    print_ids(suite_ids(s));
+    fmt::print("\n{}", to_toml(s.resolved));
   }
   return 0;
 }
@@ -228,8 +301,10 @@ int list_verb(const std::vector<std::string>& words) {
 }
 
 int info_verb(const std::vector<std::string>& words) {
-  Arguments a("info encoding|task|model|suite NAME [--json]",
-              "The card of one thing: options with types, defaults and help, claims, source.");
+  Arguments a(
+      "info [encoding|task|model|suite] NAME [--json]",
+      "The card of one thing: options with types, defaults and help, claims, source. NAME may "
+      "also be an id\nthat a shipped suite gives, such as task 'lags'.");
   a.flags()("json", po::bool_switch(), "as JSON")("example", po::bool_switch(),
                                                   "tasks: show an example")(
       "length", po::value<int>()->default_value(32), "tokens of the example");
@@ -237,15 +312,16 @@ int info_verb(const std::vector<std::string>& words) {
   a.positional("kind");
   a.positional("name");
   if (!a.parse(words)) return 0;
-  const std::string kind = kind_of(a);
-  a.require("name", "the name");
-  const std::string name = a.text("name");
-  if (kind == "model") return info_model(name, a.flag("json"));
-  if (kind == "suite") return info_suite(name, a.flag("json"));
+  a.require("kind", "the name");
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
   report_problems(catalog);
-  if (kind == "encoding") return info_encoding(name, catalog, a.flag("json"), a.flag("markdown"));
-  return info_task(name, catalog, a.flag("json"), a.flag("example"), a.count("length", 1));
+  const auto [kind, text] = asked_for(a, catalog);
+  const bool json = a.flag("json");
+  const std::string name = meant(kind, text, names_of_kind(kind, catalog), json);
+  if (kind == "model") return info_model(name, json);
+  if (kind == "suite") return info_suite(name, json);
+  if (kind == "encoding") return info_encoding(name, catalog, json, a.flag("markdown"));
+  return info_task(name, catalog, json, a.flag("example"), a.count("length", 1));
 }
 
 }  // namespace pesuite::cli

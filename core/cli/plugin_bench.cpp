@@ -6,6 +6,7 @@
 #include "bench/bench.h"
 #include "cli/arguments.h"
 #include "cli/plugin.h"
+#include "cli/steps.h"
 #include "plugin/library.h"
 #include "run/progress.h"
 
@@ -22,7 +23,7 @@ int plugin_bench(const std::vector<std::string>& words) {
       "lengths", po::value<std::string>()->default_value("1024"), "tokens, e.g. 1024,4096")(
       "threads", po::value<int>()->default_value(1), "threads")(
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
-      "window", po::value<double>()->default_value(0.3), "seconds of a window");
+      "window", real_value(0.3), "seconds of a window");
   a.positional("library");
   if (!a.parse(words)) return 0;
   a.require("library", "a plugin file (X.plugin.so)");
@@ -34,8 +35,6 @@ int plugin_bench(const std::vector<std::string>& words) {
   s.threads = std::max(1, a.threads());
   s.plan.repetitions = a.count("repetitions", 1);
   s.plan.window = a.get<double>("window");
-  if (use_color(stderr))
-    s.plan.progress = [](const std::string& what) { fmt::print(stderr, "\r\x1b[K{}", what); };
   for (const pes_encoding* e : library.encodings()) s.encodings.emplace_back(e->card->name);
   if (s.encodings.empty())
     fail(Exit::usage, "{} offers tasks only; there is nothing to time", file.string());
@@ -49,8 +48,10 @@ int plugin_bench(const std::vector<std::string>& words) {
   std::vector<std::string> path = {file.string()};
   for (const std::string& p : a.plugin_path()) path.push_back(p);
   const Catalog catalog = open_catalog(plugin_search_path(path));
+  std::optional<Steps> steps(std::in_place, "plugin bench: preparing");
+  s.plan.progress = [&](const std::string& what) { steps->at("plugin bench: " + what); };
   const bench::Result r = bench::bench_overhead(catalog, s);
-  if (use_color(stderr)) fmt::print(stderr, "\r\x1b[K");
+  steps.reset();
   fmt::print("{}\n{}, {}, config {}\n", r.table, s.backend,
              counted(static_cast<std::size_t>(s.threads), "thread"), s.config);
   return 0;

@@ -65,9 +65,9 @@ int plugin_check(const std::vector<std::string>& words) {
       "only-failed", po::bool_switch(), "print nothing of what passed or was skipped")(
       "json", po::bool_switch(), "findings as JSON on stdout")(
       "junit", po::value<std::string>(), "findings as JUnit XML into this file, for CI servers")(
-      "time-limit", po::value<double>()->default_value(30),
+      "time-limit", real_value(30),
       "seconds of computing for one check; five times that by the clock")(
-      "tolerance", po::value<double>()->default_value(1), "factor of every numerical tolerance")(
+      "tolerance", real_value(1), "factor of every numerical tolerance")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of fuzzing")(
       "duration", po::value<double>(), "seconds of fuzzing for each encoding")(
       "reproduce", po::value<std::uint64_t>(),
@@ -91,6 +91,7 @@ int plugin_check(const std::vector<std::string>& words) {
   std::vector<checks::Report> reports;
   for (const std::string& file : a.texts("library")) {
     if (!json) fmt::print("{}{}\n", reports.empty() ? "" : "\n", file);
+    std::fflush(stdout);
     subject.clear();
     reports.push_back(checks::check_library(file, settings));
     if (reports.back().findings.empty() && !json)

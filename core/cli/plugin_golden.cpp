@@ -7,7 +7,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
 #include "cli/plugin.h"
+#include "cli/steps.h"
 #include "golden/golden.h"
 
 namespace pesuite::cli {
@@ -42,6 +44,7 @@ void print_line(const golden::Outcome& o) {
   for (const std::string& more : {o.reason, o.note})
     if (!more.empty()) text += (text.empty() ? "" : "; ") + more;
   fmt::print("{:<40}{:<11}{:<9}{}\n", o.name, o.backend, status_name(o.status), text);
+  std::fflush(stdout);
 }
 
 std::vector<std::unique_ptr<Backend>> backends_of(const std::string& chosen) {
@@ -79,16 +82,19 @@ int plugin_golden(const std::vector<std::string>& words) {
   a.positional("folder");
   if (!a.parse(words)) return 0;
   a.require("folder", "a folder of vectors");
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  const Catalog catalog = catalog_of(a);
   const golden::Rules rules = golden::Rules::beside(catalog);
   const auto backends = backends_of(a.text("backend"));
   const std::vector<std::string> filters = a.texts("filter");
   std::size_t counts[3] = {};
   Json cases = Json::array();
+  std::optional<Steps> steps;  // where no line a case says how far it is
+  if (a.flag("json") || a.flag("failed")) steps.emplace("reading vectors");
   for (const fs::path& file : golden::vector_files(a.text("folder"))) {
     bool wanted = filters.empty();
     for (const std::string& f : filters) wanted |= glob_match(f, file.stem().string());
     if (!wanted) continue;
+    if (steps) steps->at("checking " + file.stem().string());
     for (const auto& backend : backends) {
       golden::Outcome o;
       try {
@@ -103,6 +109,7 @@ int plugin_golden(const std::vector<std::string>& words) {
         print_line(o);
     }
   }
+  steps.reset();
   if (counts[0] + counts[1] + counts[2] == 0)
     fail(Exit::usage, "no vector of {} matches --filter {}", a.text("folder"), join(filters, " "));
   if (a.flag("json"))

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/steps.h"
 #include "report/gnuplot.h"
 
 namespace pesuite::cli {
@@ -56,7 +57,9 @@ int report_verb(const std::vector<std::string>& words) {
         fail(Exit::usage, "--figures {}: '{}' is no format of pictures; there are {}", formats, f,
              join(picture_formats(), ", "));
   }
+  std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
   const ReportResult r = write_report(run, options);
+  steps.reset();
   for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
   if (a.flag("json")) {
     fmt::print("{}\n", r.verdicts.dump(1));

@@ -94,6 +94,18 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
   for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", p);
 }
 
+// Error with every problem of the file.
+void print_soundness(const fs::path& file, const Arguments& a) {
+  Problems problems;
+  const Suite suite = load_suite(file, suite_choices(a), problems);
+  const Plan plan =
+      make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
+  fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),
+             counted(suite.encodings.size(), "encoding"), counted(suite.tasks.size(), "task"),
+             counted(suite.models.size(), "model"), counted(suite.seeds.size(), "seed"),
+             counted(plan.cells.size(), "cell"));
+}
+
 }  // namespace
 
 int run_verb(const std::vector<std::string>& words) {
@@ -158,6 +170,8 @@ int run_verb(const std::vector<std::string>& words) {
   }
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);
+  write_file_atomic(r.folder / "references.bib",
+                    bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   if (!chosen.empty())
     write_file_atomic(r.folder / "tuning.json", to_json(suite, chosen).dump(1) + "\n");
   const std::string folder = r.folder.string();
@@ -219,14 +233,14 @@ int plan_verb(const std::vector<std::string>& words) {
 }
 
 int validate_verb(const std::vector<std::string>& words) {
-  Arguments a("validate SUITE [flags]",
-              "Reads a suite, resolves its encodings and tasks, and reports every problem with "
+  Arguments a("validate SUITE... [flags]",
+              "Reads suites, resolves their encodings and tasks, and reports every problem with "
               "file, line and column.");
   add_choices(a);
   a.flags()("keys", po::value<std::string>()->implicit_value(""),
             "print what can be written in suites instead: all keys, or with --keys=train.lengths "
             "that one and those below it");
-  a.positional("suite");
+  a.positional("suite", -1);
   if (!a.parse(words)) return 0;
   if (a.has("keys")) {
     std::vector<std::vector<std::string>> rows = {{"key", "value", "meaning"}};
@@ -235,15 +249,15 @@ int validate_verb(const std::vector<std::string>& words) {
     return 0;
   }
   a.require("suite", "the suite");
-  const fs::path file = find_suite(a.text("suite"));
-  Problems problems;
-  const Suite suite = load_suite(file, suite_choices(a), problems);
-  const Plan plan =
-      make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
-  fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),
-             counted(suite.encodings.size(), "encoding"), counted(suite.tasks.size(), "task"),
-             counted(suite.models.size(), "model"), counted(suite.seeds.size(), "seed"),
-             counted(plan.cells.size(), "cell"));
+  std::string wrong;
+  Exit code = Exit::done;
+  for (const std::string& name : a.texts("suite")) try {
+      print_soundness(find_suite(name), a);
+    } catch (const Error& e) {
+      wrong += (wrong.empty() ? "" : "\n") + std::string(e.what());
+      if (code == Exit::done) code = e.code();
+    }
+  if (!wrong.empty()) throw Error(code, wrong);
   return 0;
 }
 

@@ -8,7 +8,9 @@
 #include "base/text.h"
 #include "cell/cell.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
 #include "cli/checkpoint.h"
+#include "cli/steps.h"
 #include "run/run.h"
 #include "search/search.h"
 
@@ -28,8 +30,8 @@ void add_flags(Arguments& a) {
       "population", po::value<int>()->default_value(64), "lists at first")(
       "parents", po::value<int>()->default_value(32), "the best, which live on in each round")(
       "mutations", po::value<int>()->default_value(16), "in each round")(
-      "crossovers", po::value<int>()->default_value(16), "in each round")(
-      "step", po::value<double>()->default_value(0.01), "of the grid of numbers")(
+      "crossovers", po::value<int>()->default_value(16), "in each round")("step", real_value(0.01),
+                                                                          "of the grid of numbers")(
       "seed", po::value<std::uint64_t>()->default_value(0), "of the search's draws")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "json", po::bool_switch(), "one JSON object instead of a table");
@@ -134,20 +136,24 @@ int search_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("encoding", "the encoding to search");
   a.require("checkpoint", "the trained model");
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  const Catalog catalog = catalog_of(a);
   const Expression wanted = parse_expression(a.text("encoding"));
   const SearchRule rule = search_rule(catalog, wanted.name);
   Bench bench(a, catalog, find_checkpoint(a.text("checkpoint")));
   const fs::path out = a.text("out", rule.encoding + ".txt");
+  const EvolutionConfig evolution = evolution_of(a);
+  std::optional<Steps> steps(std::in_place, fmt::format("search {}: first lists", wanted.name));
   const auto heard = [&](int i, const Individual& best) {
-    if (!a.flag("json")) fmt::print(stderr, "round {}: {:.6f} nats\n", i, best.loss);
+    steps->at(fmt::format("search {}: round {} of {}, best {:.6f} nats", wanted.name, i,
+                          evolution.iterations, best.loss));
     return true;
   };
   const Sum trained = parse_encoding(encoding_of(bench.cell())).first;
   const SearchResult r = search(
-      catalog, rule, wanted, trained, bench.shape(), bench.length(), evolution_of(a),
+      catalog, rule, wanted, trained, bench.shape(), bench.length(), evolution,
       a.get<std::uint64_t>("seed"),
       [&](const std::string& encoding) { return bench.loss(encoding); }, heard);
+  steps.reset();
   write_file_atomic(out, file_text(rule, r, bench));
   if (a.flag("json"))
     fmt::print("{}\n", to_json(r, out).dump());

@@ -8,10 +8,11 @@
 namespace pesuite::cli {
 
 void add_suite_flags(Arguments& a) {
-  a.flags()("profile", po::value<std::string>(),
-            "ci, small or paper: settings laid over the suite (default small)")(
-      "set", po::value<std::vector<std::string>>()->composing(),
-      "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
+  a.flags()(
+      "profile", po::value<std::string>(),
+      "settings that the suite lays over its own, e.g. ci; 'info suite NAME' lists them (default "
+      "small, where there is one)")("set", po::value<std::vector<std::string>>()->composing(),
+                                    "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
       "seeds", po::value<std::string>(), "seeds instead of the suite's, e.g. 42,43,44")(
       "only", po::value<std::vector<std::string>>()->composing(),
       "cells that match, e.g. 'encoding=rope* & seed=42'")(

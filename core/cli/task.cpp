@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "check/task_check.h"
 #include "cli/arguments.h"
+#include "cli/catalog.h"
+#include "cli/steps.h"
 
 namespace pesuite::cli {
 
@@ -38,7 +40,10 @@ void print_finding(const Finding& f) {
 int check_one(const Catalog& catalog, const std::string& text, int length) {
   const Task task = make(catalog, text, length);
   fmt::print("{}\n", task.text());
+  std::fflush(stdout);
+  std::optional<Steps> steps(std::in_place, "checking " + text);
   const std::vector<Finding> findings = check_task(task, check_options(length));
+  steps.reset();
   for (const Finding& f : findings) print_finding(f);
   std::fflush(stdout);
   return failures(findings);
@@ -48,7 +53,9 @@ int check_one(const Catalog& catalog, const std::string& text, int length) {
 int check_variant(const Catalog& catalog, const std::string& text, int length) {
   CheckOptions options = check_options(length);
   options.examples = 4096;
+  std::optional<Steps> steps(std::in_place, "checking " + text);
   const std::vector<Finding> findings = check_task(make(catalog, text, length), options);
+  steps.reset();
   const int failed = failures(findings);
   const auto skipped =
       std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.skipped; });
@@ -113,7 +120,7 @@ int task_verb(const std::vector<std::string>& words) {
   a.require("action", "'check'");
   if (a.text("action") != "check")
     fail(Exit::usage, "there is no 'task {}'; known is 'task check'", a.text("action"));
-  const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
+  const Catalog catalog = catalog_of(a);
   const int length = a.count("length", 1);
   int failed = a.has("name") ? 0 : check_all(catalog, length);
   for (const std::string& n : a.texts("name")) failed += check_one(catalog, n, length);

@@ -50,6 +50,23 @@ Expression task_of(const Arguments& a) {
   return parse_expression(a.text("task", "ledger"), "task");
 }
 
+// What a run's folder says of the data: the task, or the name of the text.
+std::string data_name(const Arguments& a) {
+  if (!a.has("data")) return task_of(a).name;
+  fs::path path = a.text("data");
+  if (!path.has_filename()) path = path.parent_path();
+  return "text_" + file_name(path.stem().string());
+}
+
+std::string rates_of_sizes() {
+  std::map<double, std::vector<std::string>, std::greater<>> sizes;
+  for (const Preset& p : presets()) sizes[p.lr].emplace_back(p.name);
+  std::vector<std::string> parts;
+  for (const auto& [lr, names] : sizes)
+    parts.push_back(fmt::format("{} for {}", format_number(lr), join(names, ", ")));
+  return "learning rate (default by model size: " + join(parts, "; ") + ")";
+}
+
 double steps_of(const Arguments& a, const char* flag, std::int64_t least, std::int64_t otherwise) {
   const std::int64_t n = a.get<std::int64_t>(flag, otherwise);
   if (n < least) fail(Exit::usage, "--{} {}: wants steps, at least {}", flag, n, least);
@@ -67,7 +84,7 @@ std::uint64_t seed_of(const Arguments& a) {  // read as text: "-1" is no large s
 TrainSettings training(const Arguments& a, const Preset& p) {
   TrainSettings t;
   const bool study = a.has("model-size") && p.tokens > 0;  // sizes with token budgets
-  t.optimizer.lr = a.get<double>("lr", study ? p.lr : 3e-4);
+  t.optimizer.lr = a.get<double>("lr", p.lr);
   if (!(t.optimizer.lr > 0 && t.optimizer.lr < 1e6))
     fail(Exit::usage, "--lr {}: wants a number above 0", t.optimizer.lr);
   t.optimizer.weight_decay = 0.1;
@@ -117,13 +134,14 @@ int train_verb(const std::vector<std::string>& words) {
       "steps (default 1000, or the preset's token budget with --model-size)")(
       "tokens", po::value<std::string>(), "budget in tokens, e.g. 2.4B")(
       "length", po::value<int>(), "training length in tokens (default: the preset's)")(
-      "lr", po::value<double>(), "learning rate (default 3e-4, or the preset's with --model-size)")(
+      "lr", po::value<double>(), rates_of_sizes().c_str())(
       "log-interval", po::value<std::int64_t>()->default_value(50), "steps between log lines")(
       "eval-interval", po::value<std::int64_t>()->default_value(500), "steps between validations")(
       "save-interval", po::value<std::int64_t>()->default_value(1000), "steps between checkpoints")(
       "output-dir", po::value<std::string>()->default_value("outputs"),
-      "folder of checkpoints and logs")("seed", po::value<std::string>()->default_value("42"),
-                                        "seed of data and start values")(
+      "folder of checkpoints and logs; the model stands in by-name/ there, as "
+      "nano-rope-ledger-1000steps-seed42")("seed", po::value<std::string>()->default_value("42"),
+                                           "seed of data and start values")(
       "resume", po::bool_switch(), "go on with an existing run of the same name and settings")(
       "threads", po::value<int>()->default_value(0),
       "threads; 0: all cores, or one in each process where mpirun starts several")(
@@ -162,13 +180,19 @@ int train_verb(const std::vector<std::string>& words) {
     for (SwitchConfig& s : o.cell.switches)
       if (s.schedule_start == 0) limit(s.schedule);
   }
-  o.size = size;
   o.encoding_name = file_name(name);
-  o.budget = format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));
+  const std::string budget =
+      format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));
+  o.study_name = fmt::format("{}_{}_{}_s{}", size, o.encoding_name, budget, o.cell.seed);
+  o.name = a.has("model-size") && p.tokens > 0
+               ? o.study_name
+               : fmt::format("{}-{}-{}-{}steps-seed{}", size, o.encoding_name, data_name(a),
+                             o.cell.train.steps, o.cell.seed);
   o.resume = a.flag("resume");
   o.threads = a.threads();
   if (o.threads == 0) o.threads = launched_processes() > 1 ? 1 : default_jobs(1);
-  for (const std::string& n : plan.notes) fmt::print(stderr, "note: {}\n", n);
+  for (const auto* list : {&plan.problems, &plan.notes})
+    for (const std::string& n : *list) fmt::print(stderr, "note: {}\n", n);
   return train_one(o);
 }
 

@@ -39,8 +39,9 @@ TermText full_terms(const Catalog& catalog, std::string source) {
     const std::vector<std::string> names = catalog.encoding_names();
     if (std::find(names.begin(), names.end(), f.term.name) == names.end()) {
       const std::string near = did_you_mean(f.term.name, names);
-      fail(Exit::plugin, "encoding '{}': unknown encoding '{}' at column {}{}", source, f.term.name,
-           f.column, near.empty() ? "; 'pesuite list encoding' shows all" : near);
+      fail(Exit::plugin, "encoding '{}': unknown encoding '{}' at column {}{}{}", source,
+           f.term.name, f.column, near.empty() ? "; 'pesuite list encoding' shows all" : near,
+           catalog.refused());
     }
     const pes_card& card = *catalog.encoding(f.term.name).descriptor->card;
     return full_text(card, f.term.options, fmt::format("encoding '{}'", f.term.name));

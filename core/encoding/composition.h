@@ -1,14 +1,14 @@
 // The encodings of an expression that act at the same time: a sum, or a pattern over the layers.
-// Their changes of q and k follow each other in the order of the text, what they add to distance
-// and bias adds up. What cannot both act on one layer is an Error (usage) that names the two.
+// They change q and k in the order of the text; their distances and biases add up. Two that cannot
+// act on one layer are an Error (usage) that names both.
 #pragma once
 
 #include "encoding/encoding.h"
 
 namespace pesuite {
 
-// Writes terms with every option filled in: what a cell is identified by. It throws Error (plugin,
-// usage) for unknown names, with their place in `source`, and for options that do not fit.
+// Writes terms with every option filled in, which identify a cell. Error (plugin, usage) for
+// unknown names, with their place in `source`, and for options that do not fit.
 TermText full_terms(const Catalog&, std::string source);
 // Encodings that occur, each name once, in the order of the text.
 std::vector<std::string> names_of(const Sum&);
@@ -16,8 +16,8 @@ std::vector<std::string> names_of(const Sum&);
 const Expression* term_of(const Sum&, const std::vector<std::string>& names);
 
 class Composition;
-// Of the text of a sum, as made for a model. Error (plugin, usage) with columns; switches and swaps
-// are refused, since nothing is trained here that could go on under another encoding.
+// From the text of a sum, made for a model. Error (plugin, usage) with columns, also for switches
+// and swaps: nothing is trained here that could go on under another encoding.
 Composition compose(const Catalog&, const std::string& text, const ModelShape&);
 
 class Composition {
@@ -38,7 +38,7 @@ class Composition {
   void begin(Tape&, const StepInfo&, std::span<const Tensor> parameters);
   Tensor embed(Tape&, Tensor x) const;
   void attend(Tape&, int layer, Tensor x, Attention&) const;
-  // What would collide in training or at max_length collides here. Runs no attention.
+  // Finds here what would collide in training or at max_length. Runs no attention.
   void rehearse(Backend&, const ModelShape&);
 
  private:

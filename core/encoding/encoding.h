@@ -1,5 +1,5 @@
 // A positional encoding of a plugin, created with options for one model. Its hooks run on the
-// model's tape; what they do wrong becomes an Error that names encoding, hook, op and shapes.
+// model's tape; their mistakes become an Error that names encoding, hook, op and shapes.
 #pragma once
 
 #include <pesuite/pesuite.h>
@@ -69,7 +69,7 @@ class Encoding {
   Tensor embed(Tape&, Tensor x) const;
   // Lets the encoding act on one layer's q, k, scale and slots; x is the layer's input.
   void attend(Tape&, int layer, Tensor x, Attention&) const;
-  // The scale that its last attend() led to after other encodings had acted on the layer.
+  // The scale after other encodings acted on the layer too.
   void rewrite_with(double scale) const;
 
  private:

@@ -20,8 +20,8 @@ struct Extent {
 std::optional<Extent> parse_extent(std::string_view text);
 
 inline constexpr int longest_length = 1 << 24;  // tokens, of any sequence
-// A length as a user writes it, in tokens: "256", "1k", or "4x" of the training length. Nothing
-// where it is none, or is not in least .. longest_length; tokens are whole numbers.
+// A length as a user writes it: "256", "1k", or "4x" of the training length, in whole tokens.
+// Nothing where the text is no length, or is not in least .. longest_length.
 std::optional<int> parse_length(std::string_view text, int train_length, int least = 1);
 // The same, or a range of lengths with both ends: "1..20", every second one "1..20:2", "1x..4x:1x".
 // Ascending; nothing where it is none, falls, or has more than most_lengths.

@@ -13,8 +13,8 @@ bool known(Tape& t, pes_tensor x) {
   return t.knows({x.id});
 }
 
-// Runs an op for a plugin: handles checked, exceptions kept for the host. What is made later is
-// made now, but for an op that sees to it itself.
+// Runs an op for a plugin: handles checked, exceptions kept for the host. Tensors that are made
+// later are made now, unless the op does that itself.
 template <class F>
 pes_tensor guarded(pes_ctx* ctx, std::initializer_list<pes_tensor> arguments, F op,
                    bool made = true) noexcept {

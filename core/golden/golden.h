@@ -20,13 +20,13 @@ struct Outcome {  // of one vector on one backend
   std::string encoding;  // the expression that was run
   Status status = Status::skipped;
   std::string reason;  // of a failure, of a skip
-  std::string note;    // what of a vector that passed was not compared, and why
+  std::string note;    // outputs of a passed vector that were not compared, and why
   Worst worst;
 };
 
 // Holds what was computed against a vector's outputs. |x - y| <= abs + rel |y|: on the reference
 // backend the vector's own bounds, elsewhere those of fp32, 2e-5 for outputs and 1e-4 for
-// gradients. Outputs that end in _f32 come from code that rounded to fp32; none is wanted of them.
+// gradients. Outputs that end in _f32 come from code that rounded to fp32 and are ignored.
 class Comparison {
  public:
   Comparison(const Vector& v, const Spelling& s, bool exact) : v_(v), s_(s), exact_(exact) {}
@@ -79,7 +79,7 @@ void check_contextual_positions(Case&);
 void check_temperature(Case&);
 void check_search(Case&);  // kinds_search.cpp
 
-// One vector on one backend. What goes wrong in a plugin or a rule is a failed outcome.
+// One vector on one backend. An error of a plugin or a rule is a failed outcome.
 Outcome check(const Vector&, const Rules&, const Catalog&, Backend&);
 
 // The vectors of a folder, sorted by name. Error (data) when there is no such folder, or none in

@@ -1,4 +1,4 @@
-// Traces of evolutionary searches: with the recorded draws everybody who was made must come again.
+// Traces of evolutionary searches: the recorded draws must make the same individuals again.
 #include <cmath>
 
 #include "base/error.h"

@@ -33,8 +33,8 @@
 //                                  of the vector, here with its axes permuted; a number fills it.
 //                                  Without an entry it is the input of the same name. Equal counts
 //                                  are enough: shapes are made to fit, row-major
-//   outputs = {inv = "inv_freq"}   optional: other names that the vector has for outputs of its
-//   kind ignore = {p_after = "why"}     optional: outputs that are not compared; any other must be
+//   outputs = {inv = "inv_freq"}   optional: the vector's own names of its kind's outputs
+//   ignore = {p_after = "why"}     optional: outputs that are not compared; any other must be
 //   train_length = "{train_len}"   optional, as are all below: of the model. 4096, or the length
 //   length = "{seq_len}"           tokens of the sequence. config.T or seq_len
 //   offset = "{offset}"            position of the first token. 0
@@ -43,8 +43,8 @@
 //   head_dim = "{dim}"             features of a head. config.D, or 8
 //   scale = "{scale}"              factor of q.k before the encoding acts. 1/sqrt(D)
 //   phase = "train"                or "eval", the default
-//   x = "identity"                 a layer's input x, [T, T], and so the width T: parameters that
-//                                  map x to something for each token then are that something
+//   x = "identity"                 a layer's input x [T, T] is the identity, so the width is T: a
+//                                  parameter that maps x then holds its result, token by token
 #pragma once
 
 #include <map>

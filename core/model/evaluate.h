@@ -22,7 +22,7 @@ struct EvalAxis {
 // The axis that every problem has: FILL tokens before the example, which push it to later positions
 // and make nothing else longer. It tells "further away" from "longer".
 inline constexpr const char* fill_axis = "fill";
-// Another: solved examples before it, drawn as training draws them (few-shot).
+// Another axis: solved examples before it, drawn as training draws them (few-shot).
 inline constexpr const char* shots_axis = "shots";
 // Neither is a task's own.
 inline bool is_before(const std::string& axis) {
@@ -58,7 +58,7 @@ int reach(const EvalConfig&);
 // Tokens that an evaluation reads at a length.
 double tokens_read(const EvalConfig&, int length);
 
-// Whoever answers a batch as Model::score does: one that knows the right answers, for example.
+// Anything that answers a batch as Model::score does, e.g. one that knows the right answers.
 using Scorer = std::function<Scores(const Batch&, const StepInfo&)>;
 
 // Observations of one length. `seed` chooses the examples; `steps` is how long the model was

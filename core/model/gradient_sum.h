@@ -15,9 +15,9 @@ class GradientSum {
   // These parameters have their last contribution in this process. All processes say so in the
   // order of Model::gradient_order(), which makes the same pieces in each, hence the same bits.
   void send(ParameterRange);
-  // After all were sent: gradients are the sums over all processes, for what the backend is asked
-  // for afterwards. A parameter that got no contribution anywhere has no gradient. `more` numbers
-  // are summed along with what is said about that.
+  // After all were sent: gradients are the sums over all processes, for work that is queued later.
+  // A parameter without a contribution in any process has no gradient. The numbers of `more` are
+  // summed in the same message.
   void finish(std::span<double> more);
 
  private:

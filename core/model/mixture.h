@@ -62,8 +62,8 @@ class Mixture {
   // Examples first .. first + size - 1 of a part and split, axes drawn as in training.
   Batch batch(std::size_t part, pes_split, std::uint64_t seed, std::uint64_t first, int size,
               int length) const;
-  // A model of the mixture for who speaks a part's own alphabet; an answer in another's symbols is
-  // none of its classes. The model is on loan.
+  // A model of the mixture in a part's own alphabet; an answer in another part's symbols is none of
+  // its classes. The model is on loan.
   Scorer scorer(std::size_t part, Model&) const;
 
   // The training examples of a step in batches of at most `pass_tokens` tokens (or one example),

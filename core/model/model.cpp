@@ -156,7 +156,7 @@ int Model::add(std::string name, const Shape& shape, bool decay) {
 }
 
 // In one piece, so that neighbours can be sent together. Each begins as an allocation would. Only
-// the gaps are written: memory that nobody trains with costs nothing.
+// the gaps are written: memory without training costs nothing.
 void Model::allocate_gradients() {
   constexpr std::size_t alignment = 256;
   const std::size_t number = backend_.element_size();

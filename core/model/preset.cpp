@@ -84,7 +84,8 @@ const Preset& preset(std::string_view name) {
     if (p.name == name) return p;
     names.emplace_back(p.name);
   }
-  fail(Exit::usage, "there is no model preset '{}'{}", name, did_you_mean(name, names));
+  fail(Exit::usage, "there is no model preset '{}'{}; known are {}", name,
+       did_you_mean(name, names), join(names, ", "));
 }
 
 }  // namespace pesuite

@@ -15,7 +15,7 @@ struct Preset {
   double stated_parameters;  // what its source says; 0: nobody said
   double tokens;             // stated training budget in tokens; 0: none
   int train_length;
-  double lr;  // of its source
+  double lr;  // of its source, or what suites of that size take
 };
 
 std::span<const Preset> presets();

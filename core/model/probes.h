@@ -1,5 +1,5 @@
 // Why a model answers as it does: where its attention looks, what its states know of the position,
-// and what of its answers hangs on the encoding. docs/probes.md defines each number.
+// how much its answers depend on the encoding. docs/probes.md defines each number.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 namespace pesuite {
 
 // Lengths or other extents, "96" or "2x" of the training length, ascending and each once. Error
-// (usage), the end of a sentence, for what is none.
+// (usage), the end of a sentence, for other text.
 std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length, int least = 1);
 // What stands before the examples: FILL tokens, as numbers or multiples as lengths are, and solved
 // examples. Ascending; 0 alone where nothing is asked for. Error (usage) for what is no number.

@@ -67,6 +67,7 @@ class Planner {
     plan.problems = catalog_.problems;
     if (!problems_.empty()) check_names();
     problems_.throw_if_any();
+    check_filters();
     device_ = choose_backend(suite_.backend, suite_.precision);  // refused now, not by every cell
     if (!device_.note.empty()) plan.notes.push_back(device_.note);
     if (const std::string why =
@@ -107,6 +108,18 @@ class Planner {
   }
 
  private:
+  // A name of --only that nothing has is a mistake, not a wish for no cells.
+  void check_filters() const {
+    std::map<std::string, std::vector<std::string>> values;
+    for (const SuiteEncoding& e : suite_.encodings) values["encoding"].push_back(e.id);
+    for (const SuiteTask& t : suite_.tasks) values["task"].push_back(t.id);
+    for (const SuiteModel& m : suite_.models) values["model"].push_back(m.id);
+    for (const std::uint64_t s : suite_.seeds) values["seed"].push_back(std::to_string(s));
+    const std::string whose = suite_.profile.empty()
+                                  ? "the suite"
+                                  : fmt::format("the suite, with profile {},", suite_.profile);
+    for (const Filter& f : suite_.only) f.check(values, whose);
+  }
   bool wanted(const Coordinates& c) const {
     const auto matches = [&](const Filter& f) { return f.matches(c); };
     const auto& s = suite_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cell/record.h"
+#include "plugin/library.h"
 #include "suite/suite.h"
 
 namespace pesuite {
@@ -71,5 +72,7 @@ void estimate_cost(PlannedCell&, double rate);
 
 std::string plan_table(const Plan&, int jobs);
 Json to_json(const Plan&, const Suite&);
+// BibTeX of the encodings and tasks used, each entry once.
+std::string bibliography(const Plan&, const Catalog&);
 
 }  // namespace pesuite

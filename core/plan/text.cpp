@@ -90,4 +90,18 @@ Json to_json(const Plan& plan, const Suite& suite) {
           {"cells", cells}};
 }
 
+std::string bibliography(const Plan& plan, const Catalog& catalog) {
+  std::set<std::string> entries;  // two encodings may come from one paper
+  for (const PlannedCell& c : plan.cells) {
+    for (const auto& [name, identity] : c.config.encoding_identity)
+      entries.insert(card_text(catalog.encoding_card(name), "bibtex"));
+    entries.insert(
+        card_text(catalog.task_card(parse_expression(c.config.task, "task").name), "bibtex"));
+  }
+  std::string out;
+  for (const std::string& entry : entries)
+    if (!entry.empty()) out += (out.empty() ? "" : "\n") + bibtex_text(entry) + "\n";
+  return out;
+}
+
 }  // namespace pesuite

@@ -201,4 +201,22 @@ std::string card_markdown(const Json& card) {
   return out + "\n" + markdown_text_table(rows);
 }
 
+std::string bibtex_text(const std::string& entry) {
+  std::string out;
+  int depth = 0;
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    const char c = entry[i];
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    if (c == '}' && depth == 0) {
+      out += "\n}";
+    } else if (c == ',' && depth == 1) {
+      out += ",\n  ";
+      while (i + 1 < entry.size() && entry[i + 1] == ' ') ++i;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace pesuite

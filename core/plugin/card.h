@@ -1,5 +1,5 @@
-// What encodings and tasks say of themselves: descriptors as JSON, and that as the tables of their
-// pages. Nothing of a plugin runs.
+// Descriptors of encodings and tasks as JSON, and as the tables of their pages. No code of a plugin
+// runs.
 #pragma once
 
 #include <pesuite/pesuite.h>
@@ -35,6 +35,8 @@ std::vector<std::vector<std::string>> option_rows(const Json& card);
 std::string markdown_text_table(const std::vector<std::vector<std::string>>& rows);
 // An encoding's card as Markdown: what it is, then its options.
 std::string card_markdown(const Json& card);
+// A card's BibTeX entry, a line a field.
+std::string bibtex_text(const std::string& entry);
 // A text of a card, "" where it has none; a list of texts, joined with ", ".
 std::string card_text(const Json& card, const char* key);
 

@@ -32,6 +32,7 @@ void weigh_length(const Question& q, const pes_card& c, Advice& a) {
   if (rating == 0) a.obstacles.push_back("its length generalization is rated " + rating_of(c));
   if (rating > 0) a.reasons.push_back("length generalization rated " + rating_of(c));
   const double reach = extension_reach(extension_of(c));
+  a.unrated = rating < 0 && std::isnan(reach);
   if (reach < q.stretch())
     a.obstacles.push_back(
         fmt::format("is said to reach {} (asked for: {:.3g} times)", extension_of(c), q.stretch()));
@@ -132,7 +133,7 @@ std::vector<Advice> advise(const Catalog& catalog, const Question& q) {
     weigh_length(q, c, a);
     weigh_pretrained(q, c, a);
     weigh_wishes(q, *found.descriptor, a);
-    // what is claimed of length counts where length is asked for; then the cheaper comes first
+    // claims about length count where length is asked for; then the cheaper comes first
     if (q.stretch() > 1) a.score += 10 * rating_rank(rating_of(c));
     const int cost = cost_rank(cost_of(c));
     a.score -= cost < 0 ? static_cast<double>(std::size(costs)) : cost;
@@ -142,8 +143,8 @@ std::vector<Advice> advise(const Catalog& catalog, const Question& q) {
     all.push_back(std::move(a));
   }
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) {
-    if (a.obstacles.empty() != b.obstacles.empty()) return a.obstacles.empty();
-    return a.score > b.score;
+    const auto place = [](const Advice& x) { return x.fits() ? 0 : x.obstacles.empty() ? 1 : 2; };
+    return place(a) != place(b) ? place(a) < place(b) : a.score > b.score;
   });
   return all;
 }

@@ -24,21 +24,24 @@ struct Question {
 struct Advice {
   const pes_encoding* encoding = nullptr;
   const Library* library = nullptr;
-  std::vector<std::string> obstacles;  // why it does not fit; none: it does
+  std::vector<std::string> obstacles;  // why it does not fit
   std::vector<std::string> reasons;    // what of the question it answers
-  double score = 0;                    // the higher the better, among those that fit
+  bool unrated = false;  // longer sequences are asked for, and nobody says how it does there
+  double score = 0;      // the higher the better, among those that fit
+
+  bool fits() const { return obstacles.empty() && !unrated; }
 };
 
 // "none", "minimal", "low", "moderate", "high": 0 .. 4; -1 for anything else.
 int cost_rank(std::string_view cost);
 // Of a card's rating: poor 0 .. excellent 3, -1 where nothing is claimed.
 int rating_rank(std::string_view rating);
-// Of a card's extension: how many times the training length it is said to reach: 1 none, 2 limited,
-// 4 moderate, 8 "2-8x", infinity for "unlimited"; NaN where nothing is said.
+// The claimed reach on a card, in training lengths: 1 none, 2 limited, 4 moderate, 8 "2-8x",
+// infinity for "unlimited"; NaN where nothing is claimed.
 double extension_reach(std::string_view extension);
 
-// Every encoding of the catalog, those that fit first, best first. Error (usage) for a pretrained
-// encoding or a taxonomy word that nobody has.
+// Every encoding of the catalog: those that fit, best first; those that nobody rated; the others.
+// Error (usage) for a pretrained encoding or a taxonomy word that nobody has.
 std::vector<Advice> advise(const Catalog&, const Question&);
 
 }  // namespace pesuite

@@ -28,6 +28,10 @@ Library::~Library() = default;
 
 namespace {
 
+// What problems say that may be why a name is not found.
+constexpr std::string_view refusal = "plugin refused: ";
+constexpr std::string_view emptiness = ": this folder for plugins holds none (NAME.plugin.so)";
+
 template <class T>
 std::vector<const T*> list_of(const T* const* list) {
   std::vector<const T*> out;
@@ -138,8 +142,8 @@ std::pair<const Offer*, const Json*> find(const Catalog& c, std::string_view nam
     for (const Json& card : offer.manifest().*cards)
       if (card.at("name") == name) return {&offer, &card};
   const std::string near = did_you_mean(name, names_of(c, cards));
-  fail(Exit::plugin, "there is no {} '{}'{}", kind, name,
-       near.empty() ? fmt::format("; 'pesuite list {}' shows all", kind) : near);
+  fail(Exit::plugin, "there is no {} '{}'{}{}", kind, name,
+       near.empty() ? fmt::format("; 'pesuite list {}' shows all", kind) : near, c.refused());
 }
 
 template <class T>
@@ -166,6 +170,13 @@ Json card_of(const Catalog& c, std::string_view name, Cards cards, std::string_v
 }
 
 }  // namespace
+
+std::string Catalog::refused() const {
+  std::string out;
+  for (const std::string& p : problems)
+    if (p.starts_with(refusal) || p.ends_with(emptiness)) out += "\n" + p;
+  return out;
+}
 
 Catalog::Found<pes_encoding> Catalog::encoding(std::string_view name) const {
   return load(*find(*this, name, &Manifest::encodings, "encoding").first, name,
@@ -194,6 +205,9 @@ std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra) 
       if (!p.empty()) out.emplace_back(p);
   };
   for (const std::string& paths : extra) add(paths);
+  for (const fs::path& p : out)
+    if (std::error_code error; !fs::exists(p, error))
+      fail(Exit::usage, "--plugin-path {}: there is no such folder or file", p.string());
   if (const char* environment = std::getenv("PESUITE_PLUGIN_PATH")) add(environment);
   const fs::path here = program_folder();
   for (const char* folder : {"../plugins", "../lib/pesuite/plugins", PESUITE_PLUGIN_INSTALL_DIR}) {
@@ -261,7 +275,7 @@ void add_library(Catalog& catalog, const fs::path& file, bool may_load) {
     check_abi(beside.manifest->abi_major, beside.manifest->abi_minor, file.string());
     catalog.offers.emplace_back(file, std::move(*beside.manifest));
   } catch (const Error& e) {
-    catalog.problems.push_back(fmt::format("plugin refused: {}", e.what()));
+    catalog.problems.push_back(fmt::format("{}{}", refusal, e.what()));
   }
 }
 
@@ -299,6 +313,7 @@ Catalog scan(const std::vector<fs::path>& search_path, bool may_load) {
     std::vector<fs::path> files;
     for (const auto& item : fs::directory_iterator(place, error))
       if (item.path().string().ends_with(".plugin.so")) files.push_back(item.path());
+    if (files.empty()) catalog.problems.push_back(place.string() + std::string(emptiness));
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) add(file);
   }

@@ -37,7 +37,7 @@ class Library {
   const pes_library* entry_;
 };
 
-// Throws what `entry` does wrong, as Library::open does. `where` starts the sentence.
+// Throws what is wrong with `entry`, as Library::open does. `where` starts the sentence.
 void check_entry(const pes_library& entry, std::string_view where);
 
 // A library on the search path: what its manifest says of it, and itself once that is asked for.
@@ -63,6 +63,8 @@ struct Catalog {
   std::vector<Offer> offers;
   std::vector<std::string> problems;  // refusals and duplicates, a sentence each
   std::vector<std::string> notes;     // manifests that are missing or wrong, likewise
+  // Those problems that may be why a name is not found, each behind a line break.
+  std::string refused() const;
 
   template <class T>
   struct Found {
@@ -81,13 +83,14 @@ struct Catalog {
 };
 
 // Folders and files, in the order they are searched: `extra` (--plugin-path), the environment's
-// PESUITE_PLUGIN_PATH, the build tree, the install tree. The first one to offer a name wins.
+// PESUITE_PLUGIN_PATH, the build tree, the install tree. The first one to offer a name wins. Error
+// (usage) where one of `extra` is not there.
 std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra);
 
 // A library without a manifest of its own is loaded for what it offers, in another process.
 Catalog open_catalog(const std::vector<fs::path>& search_path);
-// The same for who only lists: loads nothing. A library without a manifest is left out, one with
-// that of another build is listed as the manifest has it; a note says so.
+// The same for listings: loads nothing. A library without a manifest is left out; one with that of
+// another build is listed as the manifest says. A note tells of both.
 Catalog list_catalog(const std::vector<fs::path>& search_path);
 
 // What a library offers, asked in a process of its own, where it may crash or never come back.

@@ -61,7 +61,7 @@ Json readable(const Json& j) {
   return Json::parse(j.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// Throws Json::exception where a card lacks what everybody relies on.
+// Throws Json::exception where a card lacks a field that every reader needs.
 void check_card(const Json& card) {
   for (const char* key : {"name", "summary", "version", "taxonomy"})
     card.at(key).get_ref<const std::string&>();

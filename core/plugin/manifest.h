@@ -1,8 +1,7 @@
-// The manifest of a plugin library, X.plugin.toml beside X.plugin.so: what the library offers, for
-// who wants to know it without running a line of its code. It is made from the library's own
-// descriptors when that is built. It names the build it was made from, so that one that a newer
-// build has left behind is known for it, and carries a digest of itself, so that one that is cut or
-// was edited is too.
+// The manifest of a plugin library, X.plugin.toml beside X.plugin.so: what the library offers,
+// known without running its code. The build makes it from the library's own descriptors. It names
+// that build, which shows a manifest that a newer build left behind, and holds a digest of itself,
+// which shows one that is cut or edited.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ struct Manifest {
   std::vector<Json> encodings, tasks;  // cards, by encoding_json() and card_json()
 };
 
-// What tells one build of a library from another, whether stripped or not: "gnu:" and the linker's
-// build id, or "sha256:" and the file's digest where there is none. Error (plugin) as build_id().
+// Tells builds of a library apart, stripped or not: "gnu:" and the linker's build id, or "sha256:"
+// and the file's digest where there is none. Error (plugin) as build_id().
 std::string build_of(const fs::path& library);
 
 fs::path manifest_path(const fs::path& library);  // X.plugin.so -> X.plugin.toml
@@ -34,8 +33,8 @@ Manifest make_manifest(const Library&);
 
 // `library` is named at the head.
 std::string to_toml(const Manifest&, const fs::path& library);
-// Of what to_toml() wrote. Error (plugin) that starts with `file`, and with line and column where
-// it is no TOML.
+// Reads what to_toml() wrote. Error (plugin) that starts with `file`, and with line and column
+// where the text is not TOML.
 Manifest parse_manifest(const std::string& text, const std::string& file);
 
 // The first difference between what two manifests say of their libraries, as a clause that begins

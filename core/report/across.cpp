@@ -72,6 +72,20 @@ TableFile across_table(const RunData& run, const Across& a) {
          s.runs == 0 ? "–" : std::to_string(s.runs)});
   }
   if (b.rows.size() < 2) return out;
+  std::set<std::string> families;
+  for (const Standing& s : a.standings)
+    for (const auto& [family, x] : s.family_reciprocal) families.insert(family);
+  if (families.size() > 1)  // MRR of each category, as length generalisation studies print it
+    for (std::size_t i = 0; i < b.rows.size(); ++i)
+      for (const std::string& family : families) {
+        if (i == 0) {
+          b.rows[0].push_back("MRR " + family);
+          continue;
+        }
+        const auto& of = a.standings[i - 1].family_reciprocal;
+        const auto it = of.find(family);
+        b.rows[i].push_back(it == of.end() ? "–" : format_fixed(it->second, 2));
+      }
   if (!a.tasks.empty())
     b.caption = rich(
         "Out of distribution. {}: over {}, ties share ranks; critical difference {:.2f} (Nemenyi, "

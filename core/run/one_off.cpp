@@ -6,11 +6,13 @@
 #include <spdlog/spdlog.h>
 
 #include <ctime>
+#include <fstream>
 
 #include "backend/group.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/record.h"
 #include "run/stage.h"
 
 namespace pesuite {
@@ -90,6 +92,7 @@ class Session {
     write_config();
     const TrainState& state = stage_.state;
     logged_ = state.observations.size();
+    if (logged_ == 0 && group_.leads()) fs::remove(folder_ / "records.jsonl");
     log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}",
                     stage_.model().count(), stage_.model().encoding_count(),
                     backend_->description()));
@@ -195,6 +198,7 @@ class Session {
   void collect_metrics(const TrainState& s) {
     if (s.observations.size() == logged_ || !group_.leads()) return;
     Json entry = {{"step", s.step}, {"timestamp", local_time("%Y-%m-%dT%H:%M:%S")}};
+    write_records(s);
     for (; logged_ < s.observations.size(); ++logged_) {
       const Observation& o = s.observations[logged_];
       if (o.metric != "nll") continue;
@@ -207,6 +211,25 @@ class Session {
     }
     metrics_.push_back(std::move(entry));
     write_file_atomic(log_file("metrics", "json"), metrics_.dump(2) + "\n");
+  }
+
+  // What `pesuite report` reads, as of a run with one cell.
+  void write_records(const TrainState& s) const {
+    const std::string task = parse_expression(o_.cell.task, "task").name;
+    const CellContext context = {folder_.filename().string(),
+                                 "run",
+                                 cell_identity(stages_[at_]),
+                                 "",
+                                 o_.encoding_name,
+                                 task,
+                                 o_.size,
+                                 stages_[at_].encoding,
+                                 o_.cell.seed,
+                                 &stages_[at_]};
+    std::ofstream file(folder_ / "records.jsonl", std::ios::app);
+    for (std::size_t i = logged_; i < s.observations.size(); ++i)
+      file << make_record(context, "train", to_json(s.observations[i])).dump() << '\n';
+    if (!file) log("records.jsonl could not be written; the training goes on");
   }
 
   void link_names() const {
@@ -235,8 +258,10 @@ class Session {
 }  // namespace
 
 fs::path versioned_folder(const OneOff& o) {
-  const fs::path base = o.out / "by-name" /
-                        fmt::format("{}_{}_{}_s{}", o.size, o.encoding_name, o.budget, o.cell.seed);
+  fs::path base = o.out / "by-name" / o.name;
+  if (const fs::path old = o.out / "by-name" / o.study_name;
+      o.resume && !fs::exists(base) && fs::exists(old))
+    base = old;
   const Json wanted = critical(o.cell);
   for (int version = 0; version <= 100; ++version) {
     const fs::path folder =

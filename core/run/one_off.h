@@ -1,6 +1,7 @@
 // Training one model outside a suite, with the file names of the source studies.
 //
-//   OUT/by-name/SIZE_ENCODING_BUDGET_sSEED[_vN]/{latest,best,final,step_N}.safetensors, run.json
+//   OUT/by-name/NAME[_vN]/{latest,best,final,step_N}.safetensors, run.json
+//   OUT/by-name/.../records.jsonl         the training, for `pesuite report`
 //   OUT/checkpoints/ENCODING_{best,final,step_N}.safetensors            links to the above
 //   OUT/logs/{training_ENCODING_TIME.log,metrics_ENCODING_TIME.json,config_ENCODING_TIME.json}
 #pragma once
@@ -11,7 +12,9 @@ namespace pesuite {
 
 struct OneOff {
   CellConfig cell;
-  std::string size, encoding_name, budget;  // parts of the run's name
+  std::string name;           // of the run's folder
+  std::string study_name;     // SIZE_ENCODING_BUDGET_sSEED; a run of it is gone on with
+  std::string encoding_name;  // in the names of files
   fs::path out;
   bool resume = false;
   int threads = 1;

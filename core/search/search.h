@@ -1,7 +1,7 @@
-// Searches, on a trained model, for the numbers that divide the angles of an encoding's pairs: an
-// evolution (search/evolution.h) that begins where other encodings stand, seen by the angles that
-// they turn pairs of features by. What it finds is no worse than any of them on its data, as long
-// as nothing else of the encoding is set.
+// Searches, on a trained model, for the numbers that divide the angles of an encoding's pairs. The
+// evolution (search/evolution.h) starts from other encodings, known by the angles they turn pairs
+// by. Its result is no worse than any of them on its data, unless other options of the encoding are
+// set.
 //
 // Which encodings can be searched, and from where, says NAME.search.toml beside a library (in the
 // sources plugins/FAMILY/search.toml):
@@ -40,12 +40,12 @@ struct Turns {
 // Error (usage) when it does not turn pairs.
 Turns turns_of(const Catalog&, const Expression&, const ModelShape&, int length);
 
-// `e` with those options of `trained` that it has too and does not give, where they are not its
-// defaults: so it fits a model that was trained with that.
+// `e` with the options of `trained` that it knows and leaves open, where they are not its defaults:
+// so it fits a model that was trained with `trained`.
 Expression with_options_of(const Catalog&, Expression e, const Expression& trained);
 
-// The text of `trained` with `e` in the place of what the search extends. Error (usage) when there
-// is nothing of that.
+// The text of `trained` with `e` in place of the encoding that the search extends. Error (usage)
+// when there is none.
 std::string in_place(const Sum& trained, const SearchRule&, const Expression& e);
 
 struct SearchResult {

@@ -43,7 +43,7 @@ std::string Config::origin(const std::string& path) const {
 
 namespace {
 
-// What says the same under another name gives way to what is laid over it.
+// A key of `over` replaces its other spelling in `train`: steps and budget, lr and optimizer.lr.
 void displace(Json& train, const Json& over) {
   const auto optimizer_lr = [](const Json& j) {
     return j.contains("optimizer") && j["optimizer"].is_object() && j["optimizer"].contains("lr");

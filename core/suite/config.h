@@ -49,7 +49,7 @@ class Config {
   void merge(const Config& over, Problems&);
   // The subtree at a key of the root, as a config of its own; empty when there is none.
   Config extract(const std::string& key);
-  // "a.b=v" from the command line. v is TOML, or text where it is no TOML value.
+  // "a.b=v" from the command line. v is a TOML value, else plain text.
   void set(const std::string& assignment, Problems&);
   // The same for a flag that stands for a key.
   void set(const std::string& path, const Json& value, const std::string& origin, Problems&);
@@ -70,7 +70,7 @@ struct ReadValue {
   std::string origin;  // as Config::origin(), "default", or what stands for it, as "preset nano"
 };
 
-// Reads one table of a Config key by key; what nobody asked for is reported as unknown when the
+// Reads one table of a Config key by key; keys that were not read are reported as unknown when the
 // reader is finished.
 class Reader {
  public:
@@ -111,7 +111,7 @@ class Reader {
   std::string where(const std::string& key) const;
   const Json& json() const { return table_; }
   const std::string& path() const { return path_; }
-  // Reports keys that nobody asked for, each with the nearest known name.
+  // Reports keys that were not read, each with the nearest known name.
   void finish();
 
  private:

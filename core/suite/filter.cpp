@@ -7,7 +7,7 @@
 
 namespace pesuite {
 
-Filter::Filter(std::string_view text) {
+Filter::Filter(std::string_view text) : text_(text) {
   static const std::vector<std::string> keys = {"encoding", "task", "model", "seed"};
   std::size_t column = 1;
   for (const std::string& part : split(text, '&')) {
@@ -43,6 +43,18 @@ Filter::Filter(std::string_view text) {
       refuse(fmt::format("a cell has no '{}'{}", c.key, did_you_mean(c.key, keys)));
     conditions_.push_back(std::move(c));
     column += part.size() + 1;
+  }
+}
+
+void Filter::check(const std::map<std::string, std::vector<std::string>>& values,
+                   const std::string& whose) const {
+  for (const Condition& c : conditions_) {
+    const std::vector<std::string>& known = values.at(c.key);
+    for (const std::string& p : c.negated ? std::vector<std::string>() : c.patterns)
+      if (std::none_of(known.begin(), known.end(),
+                       [&](const std::string& v) { return glob_match(p, v); }))
+        fail(Exit::usage, "filter '{}': {} has no {} '{}'{}; it has {}", text_, whose, c.key, p,
+             did_you_mean(p, known), join(known, ", "));
   }
 }
 

@@ -16,8 +16,13 @@ class Filter {
   // Error (usage) with the column when `text` is no filter, or names no coordinate of a cell.
   explicit Filter(std::string_view text);
   bool matches(const Coordinates&) const;
+  // Error (usage) where a pattern fits none of the values that cells have; `whose` they are stands
+  // in the sentence: "the suite".
+  void check(const std::map<std::string, std::vector<std::string>>& values,
+             const std::string& whose) const;
 
  private:
+  std::string text_;
   struct Condition {
     std::string key;
     bool negated;

@@ -527,19 +527,21 @@ Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& pr
   std::vector<std::string> names;
   for (const auto& [name, value] : profiles.root().items()) names.push_back(name);
   const std::string wanted = choices.profile.empty() ? "small" : choices.profile;
-  if (profiles.root().contains(wanted)) {
+  const bool chosen = profiles.root().contains(wanted);
+  if (chosen) {
     Config profile = profiles.extract(wanted);
     profile.came_by("profile " + wanted);
     config.merge(profile, problems);
   } else if (!choices.profile.empty() && choices.profile != "small") {
-    problems.add("--profile " + wanted,
-                 fmt::format("the suite has no such profile{}",
-                             names.empty() ? "; it has none"
-                                           : fmt::format("; it has {}", join(names, ", "))));
+    problems.add("--profile " + wanted, fmt::format("the suite has no such profile{}; it has {}",
+                                                    did_you_mean(wanted, names),
+                                                    names.empty() ? "none" : join(names, ", ")));
   }
   Suite suite;
   use_choices(config, suite, choices, problems);
   read_suite(config, file, suite, problems);
+  if (chosen) suite.profile = wanted;
+  suite.profiles = std::move(names);
   return suite;
 }
 

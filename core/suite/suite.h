@@ -23,7 +23,7 @@ struct Tuning {  // learning rates to choose from, and the seeds to try them wit
   std::vector<std::uint64_t> seeds;
 };
 
-// A task that models are trained on beside the one that a cell is about.
+// A task to train on beside the cell's own.
 struct SuiteMix {
   Expression expression;
   double share = 0;  // of the examples
@@ -37,7 +37,7 @@ struct ScheduleSettings {
   double floor = 0.1;
 };
 
-struct TrainSettings {  // what a suite says, before lengths and models make steps of it
+struct TrainSettings {  // as the suite says, before lengths and models turn it into steps
   OptimizerConfig optimizer;
   Tuning tuning;
   ScheduleSettings schedule;
@@ -108,8 +108,10 @@ struct Suite {
   std::optional<Precision> precision;  // of products; none: the backend's usual one
   int threads = 1;                     // of a cell
   bool divergence_fails = false;
-  double time_limit = 0;    // seconds of a cell; 0: none
-  double memory_limit = 0;  // bytes of a cell; 0: none
+  double time_limit = 0;              // seconds of a cell; 0: none
+  double memory_limit = 0;            // bytes of a cell; 0: none
+  std::vector<std::string> profiles;  // that it has
+  std::string profile;                // that was chosen; "": none
   Json resolved;      // the file with extends, profile and flags laid over it: a suite by itself
   std::string asked;  // the flags that it was loaded with, as they are written
   std::vector<ReadValue> values;  // each that was read, in the order of reading
@@ -127,8 +129,8 @@ struct SuiteChoices {            // from the command line
 // Reads a suite with all it extends. Error (usage) with every problem of the file, one a line, each
 // with file:line:column.
 Suite load_suite(const fs::path& file, const SuiteChoices& = {});
-// The same, with what is wrong collected, for make_plan() to add what plugins find wrong. Error
-// when the file cannot be read at all.
+// The same, with problems collected, to which make_plan() adds those that plugins find. Error when
+// the file cannot be read at all.
 Suite load_suite(const fs::path& file, const SuiteChoices&, Problems&);
 
 // Where suites are looked for when a name is no file: the current folder's suites/, the program's.

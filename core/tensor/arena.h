@@ -1,6 +1,6 @@
-// Memory of one step. Blocks are taken, may be given back early, and neighbours that are free
-// become one block again; reset() forgets all of them at once. After the first steps have shown how
-// much is needed, further steps allocate nothing.
+// Memory of one step. Blocks may be given back early; free neighbours become one block again.
+// reset() forgets all of them at once. The first steps show how much is needed; later ones allocate
+// nothing.
 #pragma once
 
 #include <algorithm>

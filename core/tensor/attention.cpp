@@ -149,7 +149,7 @@ Tensor score_rows(Tape& t, const Attention& a, View packed_k, Block b) {
 // What a block's scores have become.
 struct Rewritten {
   Tensor scores;       // [B, H, rows, keys]; null with a failure
-  bool added = false;  // nothing was done to them but that `bias` was added, and nobody made them
+  bool added = false;  // only `bias` was added to them, and they are not made
   Tensor bias;         // null: none; broadcasts to [B, H, rows, keys]
 };
 // `a` and `packed_k` must live until the tape has forgotten the block.

@@ -5,8 +5,8 @@
 // composed: an encoding rewrites the scores by content; they are made from ops, a block of rows at
 //           a time, and made again block by block in the backward pass
 //
-// A rewriter that only adds to the scores takes the second way, a block of rows at a time: nobody
-// asks for the scores, so nobody makes them.
+// A rewriter that only adds to the scores takes the second path, a block of rows at a time: nothing
+// reads the scores, so they are not made.
 //
 // In all three, memory beyond inputs and outputs is linear in the length.
 #pragma once
@@ -25,7 +25,7 @@ inline std::string_view path_name(AttentionPath p) {  // as records write it
 
 // Rewrites a block of score rows: scores [B, H, rows, S] of the queries q [B, H, rows, D], which
 // start at position `first`, against the keys k [B, G, S, D]. May be called again for the same
-// block. Scores, q, k and visible are made later: who reads them asks for them with Tape::now.
+// block. Scores, q, k and visible are made on demand: call Tape::now before you read them.
 struct Rewriter {
   const void* self = nullptr;
   Tensor (*call)(const void* self, Tape&, Tensor scores, Tensor q, Tensor k, Tensor visible,
@@ -36,19 +36,19 @@ struct Rewriter {
 struct Attention {
   Tensor q, k, v;  // [B, H, T, D], [B, G, T, D], [B, G, T, E]
   double scale = 1;
-  Tensor distance;  // optional [H or 1, T]
+  Tensor distance;  // optional [H or 1, T or more]
   Tensor bias;      // optional, broadcasts to [B, H, T, T]
   Rewriter rewrite;
   Dropout dropout;
 };
 
-// [B, T, H E]. Null with a failure when the shapes do not fit together. `taken`: the path, of
-// blocks that took several the slowest.
+// [B, T, H E]. Null with a failure when the shapes do not fit together. `taken`: the path; the
+// slowest where blocks took several.
 Tensor attend(Tape&, const Attention&, AttentionPath* taken = nullptr);
 
-// The probabilities that attend() weighs v with, without dropout, for who looks into a model: made
-// again from the parts, whatever the path, a block of rows at a time. body(first, p): p [B, H,
-// rows, first + rows] of the queries from `first` on, gone when body returns. Nothing is recorded.
+// The probabilities that attend() weighs v with, without dropout, for probes: made again from the
+// parts on any path, a block of rows at a time. body(first, p): p [B, H, rows, first + rows] of the
+// queries from `first` on, gone when body returns. Nothing is recorded.
 // False with a failure when the shapes do not fit together.
 bool each_probability(Tape&, const Attention&,
                       const std::function<void(std::int64_t first, Tensor p)>& body);

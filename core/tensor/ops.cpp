@@ -46,7 +46,7 @@ Tensor product(Tape& t, const Shape& shape, Tensor a, Tensor b, bool transpose_b
   return y;
 }
 
-// w x + b, of which nobody has made the product; b may be null. w null: not such a layer.
+// w x + b whose product is not made yet; b may be null. w null: not such a layer.
 struct Layer {
   Tensor w, x, b;
 };
@@ -96,8 +96,8 @@ Tensor made(Tape& t, const Shape& shape, const Layer& l) {
   return l.b ? binary(t, Binary::add, y, l.b) : y;
 }
 
-// x added to scores, say, that nobody has asked for: made when somebody does, and until then what
-// was added can be had without them.
+// x added to scores, say, that are not made yet: made on demand, and until then the sum of what was
+// added can be read without them.
 Tensor add_later(Tape& t, Tensor unmade, Tensor x) {
   const Tape::Terms before = t.terms(unmade);
   Tape::Terms sum = {How::sum, unmade, x};
@@ -147,7 +147,7 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
   t.backend().binary_forward(t.out(y), t.view(a), t.view(b), op);
   if (t.needs_grad(y)) {
     t.keep(a), t.keep(b);
-    // what a sum's gradient is handed on to as it is
+    // gets a sum's gradient unchanged
     const bool to_b = op == Binary::add && t.shape(b) == *shape && t.needs_grad(b),
                to_a = !to_b && (op == Binary::add || op == Binary::sub) && t.shape(a) == *shape;
     t.record(y, [=](Tape& t) {
@@ -365,8 +365,8 @@ Tensor rows(Tape& t, Tensor x, Tensor index) {
 
 namespace {
 
-// What the tensors of one split_heads() share. All are made in one pass when somebody asks for the
-// first of them; until then rotate() may say that q or k is turned on the way.
+// What the tensors of one split_heads() share. All are made in one pass when the first is needed;
+// until then rotate() may have q or k turned on the way.
 struct Packed {
   struct Tables {
     Tensor cos, sin;  // null: does not turn

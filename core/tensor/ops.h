@@ -26,16 +26,16 @@ Tensor interpolate(Tape&, Tensor x, Tensor position);
 
 // ---- of the model
 Tensor embed(Tape&, Tensor table, const std::int32_t* tokens, const Shape& batch);
-// q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D], which Tape::now() makes in one
-// pass; what rotate() makes of q or k before that is made in the same pass. Gives back x's values
-// as soon as it needs them no more; who asks for nothing more drops them.
+// q [B, H, T, D], k and v [B, G, T, D] from x [B, T, (H + 2G) D]. Tape::now() makes them in one
+// pass, with the rotate() of q or k that was asked for before. x's values are given back after
+// that, or dropped by a caller that asks for nothing more.
 struct Heads {
   Tensor q, k, v;
 };
 Heads split_heads(Tape&, Tensor x, int heads, int kv_heads);
-// Says how they are stored once they are made; no matter where they are made already.
+// How to store them once they are made; ignored where they are made already.
 void store_heads(Tape&, const Heads&, Storage);
-// Where a storage is given, the result is stored so.
+// The storage is that of the result.
 Tensor norm(Tape&, Tensor x, Tensor gain, Tensor bias, Norm kind, double eps,
             Storage = Storage::own);
 // x [.., I] w^T [O, I] (+ bias [O]) (+ residual [.., O]) -> [.., O]

@@ -1,9 +1,9 @@
 // The ops of one step in the order they ran, walked backwards for gradients. One tape serves the
 // model and the encodings of plugins.
 //
-// A tensor is a handle into its tape. Its gradient comes to exist when the first op contributes to
-// it, and is given back to the arena as soon as the op that made it has run backwards; its values
-// are as soon as the last op that reads them has. So memory falls while the walk goes on.
+// A tensor is a handle into its tape. Its gradient exists from the first contribution until the op
+// that made it has run backwards; its values until the last op that reads them has. Then the arena
+// gets them back, so memory falls during the walk.
 #pragma once
 
 #include <algorithm>
@@ -56,8 +56,8 @@ class Tape {
   // The same values under another shape of equal count.
   Tensor alias(Tensor t, const Shape& shape);
 
-  // A tensor of `shape` that make(tape) makes when somebody asks for it `now`; nobody does: no
-  // cost.
+  // A tensor of `shape` that make(tape) makes on the first call of `now`; without one it costs
+  // nothing.
   template <class F>
   Tensor later(const Shape& shape, F make) {
     Slot slot;
@@ -69,7 +69,7 @@ class Tape {
     return {static_cast<std::uint32_t>(slots_.size() - 1)};
   }
   Tensor now(Tensor t);
-  // What makes t, where that is an F and nobody has asked for t yet; else null.
+  // The F that will make t; null where t is made already or something else makes it.
   template <class F>
   F* pending(Tensor t) {
     const Slot& slot = slots_[t.id];
@@ -82,7 +82,7 @@ class Tape {
     return new (closure_memory(sizeof(S), alignof(S))) S(value);
   }
   bool unmade(Tensor t) const { return slots_[t.id].make != nullptr; }
-  // How a tensor that is made later follows from others, for ops that can do with those instead.
+  // How a tensor that is made later follows from others, for ops that can use those instead.
   struct Terms {
     enum How { unknown, sum, product, relu } how = unknown;
     Tensor a, b;
@@ -94,7 +94,7 @@ class Tape {
     slots_[t.id].terms = terms;
     return t;
   }
-  // While it lives, ops may make their results later. Said by who forgets all of them soon: what is
+  // While it lives, ops may make their results later. For callers that forget them soon: what is
   // made later must not outlive its terms.
   class Patience {
    public:
@@ -124,15 +124,15 @@ class Tape {
   // Where to put a contribution to t's gradient: replaces at the first call, adds afterwards.
   // Without data where t needs none.
   Out grad(Tensor t);
-  // grad(), in the place of t's values where nobody reads them any more: said by an op that has
-  // kept t and works element by element, after it asked for view(t).
+  // grad(), in the place of t's values where nothing reads them any more: for an op that has kept
+  // t, works element by element, and has called view(t).
   Out grad_over(Tensor t);
   // The gradient collected so far; without data when nothing contributed.
   View grad_view(Tensor t) const;
   // Hands the whole gradient of `from` on to `to`, without a copy where nothing is there yet.
   // The last thing a backward does with `from`.
   void pass_grad(Tensor from, Tensor to);
-  // Said by an op whose backward reads t's values, before it is recorded.
+  // For an op whose backward reads t's values; before it is recorded.
   void keep(Tensor t) {
     if (!t || !recording_) return;
     ++slots_[root(t)].readers;
@@ -153,8 +153,8 @@ class Tape {
    private:
     Tape& tape_;
   };
-  // Said by who knows that no later op reads t's values: they are given back unless one was
-  // recorded that keeps them. The gradient may still come.
+  // No later op reads t's values: they are given back, unless a recorded op keeps them. The
+  // gradient may still come.
   void drop(Tensor t);
   // Memory for the length of one op.
   Out scratch(const Shape& shape);
@@ -198,7 +198,7 @@ class Tape {
 
   // ---- failures: the first one of a step is kept, with the place it happened in
   Tensor fail(std::string message);
-  // The same where a plugin says by itself that it cannot do this step.
+  // The same where a plugin refuses this step.
   Tensor refuse(std::string message);
   bool refused() const { return refused_; }
   bool failed() const { return !failure_.empty(); }

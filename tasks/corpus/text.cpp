@@ -44,7 +44,8 @@ struct Text : pes::Task {
     head = PES_LM;
     token_bytes.assign(PES_FIRST_SYMBOL, 0);
     token_bytes.resize(inputs, 1);
-    load(v.text("path"), v.text("train"), v.text("validation"), v.real("validation_share"));
+    load(text::at_home(v.text("path")), text::at_home(v.text("train")),
+         text::at_home(v.text("validation")), v.real("validation_share"));
     treat_leaks(v.text("leaks"));
     require_size(use);
     documents[PES_SPLIT_VALIDATION] = documents[PES_SPLIT_TEST] = held_out_count();

@@ -1,8 +1,10 @@
 #include "text_source.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <pesuite/pesuite.hpp>
 #include <set>
 
@@ -25,12 +27,15 @@ std::size_t sequence_length(std::string_view s) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
-std::string read_bytes(const fs::path& file) {
+// Nothing where it cannot be read.
+std::optional<std::string> read_bytes(const fs::path& file) {
   std::error_code error;
-  std::string bytes(fs::file_size(file, error), 0);
+  const std::uintmax_t size = fs::file_size(file, error);
+  if (error) return {};
+  std::string bytes(size, 0);
   std::ifstream in(file, std::ios::binary);
   in.read(bytes.data(), std::ssize(bytes));
-  if (error || !in) throw pes::Refusal("cannot read '" + file.string() + "'");
+  if (!in) return {};
   return bytes;
 }
 
@@ -110,6 +115,12 @@ bool is_text(std::string_view bytes) {
   return true;
 }
 
+fs::path at_home(const fs::path& path) {
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || path.empty() || *path.begin() != "~") return path;
+  return home / path.lexically_relative("~");
+}
+
 Files read(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) throw pes::Refusal("there is no '" + path.string() + "'");
@@ -117,17 +128,22 @@ Files read(const fs::path& path) {
   Files files;
   std::set<Digest> seen;
   for (const fs::path& file : folder ? files_below(path) : std::vector<fs::path>{path}) {
-    std::string bytes = read_bytes(file);
-    if (!is_text(bytes))
+    std::optional<std::string> bytes = read_bytes(file);
+    if (!bytes && !folder) throw pes::Refusal("cannot read '" + file.string() + "'");
+    if (!bytes)
+      ++files.unreadable;
+    else if (!is_text(*bytes))
       ++files.skipped;
-    else if (!seen.insert(digest(bytes)).second)
+    else if (!seen.insert(digest(*bytes)).second)
       ++files.duplicates;
     else
-      files.texts.push_back(std::move(bytes));
+      files.texts.push_back(std::move(*bytes));
   }
   if (files.texts.empty())
     throw pes::Refusal("'" + path.string() + "' holds no UTF-8 text" +
-                       (folder ? " (" + std::to_string(files.skipped) + " other files)" : ""));
+                       (folder ? " (" + std::to_string(files.skipped) + " other files, " +
+                                     std::to_string(files.unreadable) + " that cannot be read)"
+                               : ""));
   return files;
 }
 
@@ -137,6 +153,7 @@ std::string describe(const Files& files) {
     if (n > 0) remarks += (remarks.empty() ? "" : ", ") + std::to_string(n) + what;
   };
   remark(files.skipped, " skipped, not UTF-8 text");
+  remark(files.unreadable, " skipped, cannot be read");
   remark(files.duplicates, " skipped, a copy of another");
   return std::to_string(files.texts.size()) + (files.texts.size() == 1 ? " file" : " files") +
          (remarks.empty() ? "" : " (" + remarks + ")");

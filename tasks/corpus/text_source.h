@@ -18,13 +18,17 @@ std::string hexadecimal(const Digest&);
 
 bool is_text(std::string_view bytes);  // valid UTF-8 without NUL, and not empty
 
+// "~/x" is below the user's home, as in a shell, which sees no path inside quotes.
+fs::path at_home(const fs::path&);
+
 struct Files {
   std::vector<std::string> texts;  // in the order of their paths
   int skipped = 0;                 // files that are no text
+  int unreadable = 0;              // files of a folder that cannot be read
   int duplicates = 0;              // files that repeat another one's content
 };
 // A file, or the files of a folder and its subfolders. pes::Refusal with a sentence when there is
-// no such path, it cannot be read, or it holds no text.
+// no such path, it is a file that cannot be read, or it holds no text.
 Files read(const fs::path&);
 std::string describe(const Files&);  // "12 files (2 skipped, not UTF-8 text)"
 

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/isolate.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "base/toml.h"
 #include "pesuite/random.hpp"
 #include "tests/scratch.h"
 
@@ -157,5 +159,17 @@ TEST(Isolate, TellsHowItEnded) {
   EXPECT_EQ(slow.end, Isolated::End::timed_out);
 }
 
+TEST(ToToml, ReadsBackAndWritesNumbersShort) {
+  const Json j = Json::parse(R"({"z": 1, "a": 0.003, "b": [0.3, 1, 2.0, "it's"], "t": {"x y": true,
+      "c": {"d": "a\\b"}, "none": null}, "list": [{"k": 1e30}, {"k": []}], "mixed": [{"p": 1}, 2]})");
+  const std::string text = to_toml(j);
+  EXPECT_NE(text.find("a = 0.003\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.3, 1, 2.0, \"it's\""), std::string::npos) << text;
+  const Toml back = parse_toml(text, "t");
+  EXPECT_TRUE(back.problems.empty()) << text;
+  Json expected = j;
+  expected["t"].erase("none");
+  EXPECT_EQ(canonical(back.root), canonical(expected)) << text;
+}
 }  // namespace
 }  // namespace pesuite

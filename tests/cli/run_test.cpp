@@ -400,7 +400,7 @@ TEST_F(Run, TrainHasTheStudiesFlagsAndNames) {
                                           "3",     "--length",        "32"};
   const Ended e = pesuite(words);
   ASSERT_EQ(e.code, 0) << e.err;
-  const fs::path run = folder_ / "o/by-name/tinystories-28m_pos_256_s3";
+  const fs::path run = folder_ / "o/by-name/tinystories-28m-pos-ledger-4steps-seed3";
   for (const char* name : {"latest", "best", "final", "step_2", "step_4"})
     EXPECT_TRUE(fs::exists(run / (std::string(name) + ".safetensors"))) << name;
   for (const char* name : {"pos_best", "pos_step_2", "pos_final"})
@@ -424,15 +424,15 @@ TEST_F(Run, TrainHasTheStudiesFlagsAndNames) {
   resume.push_back("--resume");
   EXPECT_EQ(pesuite(resume).code, 0);
   std::vector<std::string> other = words;
-  other.back() = "16";  // another length with as many tokens: the next version
-  other[6] = "8";
+  other.back() = "16";  // another length: the next version
   const Ended versioned = pesuite(other);
   EXPECT_EQ(versioned.code, 0) << versioned.err;
-  EXPECT_TRUE(fs::exists(folder_ / "o/by-name/tinystories-28m_pos_256_s3_v1/latest.safetensors"))
+  EXPECT_TRUE(fs::exists(folder_ /
+                         "o/by-name/tinystories-28m-pos-ledger-4steps-seed3_v1/latest.safetensors"))
       << versioned.err;
 
-  const Ended eval = pesuite({"eval", "o/by-name/tinystories-28m_pos_256_s3/latest", "--max-length",
-                              "128", "--examples", "2"});
+  const Ended eval = pesuite({"eval", "o/by-name/tinystories-28m-pos-ledger-4steps-seed3/latest",
+                              "--max-length", "128", "--examples", "2"});
   EXPECT_EQ(eval.code, 0) << eval.err;
   EXPECT_NE(eval.out.find("non_overlapping"), std::string::npos);
   EXPECT_EQ(pesuite({"eval", "--checkpoint", "nowhere"}).code, 5);

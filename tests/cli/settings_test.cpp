@@ -119,7 +119,9 @@ TEST_F(Run, ALimitedRunSaysSoInEveryEvaluation) {
   for (const Json& r : records()) {
     const bool evaluation = r["part"].get<std::string>().starts_with("eval");
     EXPECT_EQ(r.value("limit", 0), evaluation ? 2 : 0);
-    if (evaluation && r["metric"] == "nll") EXPECT_EQ(r["n"], 2);
+    if (evaluation && r["metric"] == "nll") {
+      EXPECT_EQ(r["n"], 2);
+    }
     limited += evaluation ? 1 : 0;
   }
   EXPECT_GT(limited, 0);

@@ -285,9 +285,9 @@ TEST(Files, PluginDocsShowTheExamplesThatAreTested) {
   const std::string text = page.str();
   int found = 0;
   for (const Source& s : read_sources({"tests/house/sdk"}, "cpp")) {
-    const std::size_t from = s.text.find("struct "), to = s.text.find("\n}", from);
+    const std::size_t from = s.text.find("struct "), to = s.text.find("\n};", from);
     ASSERT_NE(to, std::string::npos) << s.path;
-    EXPECT_NE(text.find(s.text.substr(from, to - from)), std::string::npos)
+    EXPECT_NE(text.find(s.text.substr(from, to + 4 - from)), std::string::npos)
         << "copy the class of " << s.path << " into docs/plugins.md";
     ++found;
   }

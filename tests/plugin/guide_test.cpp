@@ -58,12 +58,23 @@ TEST(Guide, WishesBecomeObstacles) {
   bool behind = false;  // those that fit come first, in order of their score
   double last = 1e9;
   for (const Advice& a : all) {
-    EXPECT_FALSE(behind && a.obstacles.empty()) << a.encoding->card->name;
-    behind |= !a.obstacles.empty();
+    EXPECT_FALSE(behind && a.fits()) << a.encoding->card->name;
+    behind |= !a.fits();
     if (behind) continue;
     EXPECT_LE(a.score, last);
     last = a.score;
   }
+}
+TEST(Guide, WhatNobodyRatedDoesNotFitLongerSequences) {
+  Question q;
+  q.train_length = 64, q.length = 512, q.parameter_free = true, q.cost = "none";
+  for (const char* name : {"binary", "decimal"}) {
+    const Advice a = of(advise(built_catalog(), q), name);
+    EXPECT_FALSE(a.fits()) << name;
+    EXPECT_TRUE(a.unrated) << name;
+  }
+  q.length = 64;
+  EXPECT_TRUE(of(advise(built_catalog(), q), "binary").fits()) << "nothing longer is asked for";
 }
 TEST(Guide, RefusesWordsThatNobodyUses) {
   const auto refusal = [](const Question& q) -> std::string {

@@ -104,6 +104,35 @@ TEST_F(TextTest, KeepsTextInSortedOrderAndEachContentOnce) {
             "2 files (2 skipped, not UTF-8 text, 1 skipped, a copy of another)");
 }
 
+TEST_F(TextTest, CountsWhatCannotBeReadAndGoesOn) {
+  write("a.txt", words(1, 500));
+  write("b/secret.txt", words(2, 500));
+  fs::permissions(folder_, fs::perms(0755));
+  fs::permissions(folder_ / "b/secret.txt", fs::perms::none);
+  const bool root = ::geteuid() == 0;  // who may read everything
+  ASSERT_EQ(root ? ::seteuid(65534) : 0, 0);
+  std::string found, alone;
+  try {
+    found = text::describe(text::read(folder_));
+    text::read(folder_ / "b/secret.txt");
+  } catch (const pes::Refusal& e) {
+    alone = e.what();
+  }
+  ASSERT_EQ(root ? ::seteuid(0) : 0, 0);
+  EXPECT_EQ(found, "1 file (1 skipped, cannot be read)");
+  EXPECT_THAT(alone, HasSubstr("cannot read '"));
+}
+
+TEST_F(TextTest, FindsTheUsersHome) {
+  write("x/a.txt", words(1, 500));
+  ::setenv("HOME", fs::path(folder_).c_str(), 1);
+  EXPECT_EQ(text::at_home("~/x"), folder_ / "x");
+  EXPECT_EQ(text::at_home("~"), fs::path(folder_) / ".");
+  EXPECT_EQ(text::at_home("a/~/x"), "a/~/x");
+  EXPECT_EQ(text::at_home(""), "");
+  EXPECT_THAT(note(make_task("text(path='~/x', validation_share=0.3)", 32)), HasSubstr("1 file"));
+}
+
 // ------------------------------------------------------------------------------- what is held out
 
 TEST_F(TextTest, HoldsOutTheEndOfFewFiles) {

@@ -1,5 +1,5 @@
-// Rows of a matrix that will be read next: fetched into the second-level cache a few lines at a
-// time, while tiles are multiplied that need no memory, so that nobody waits for them.
+// Fetches the rows of a matrix that will be read next into the second-level cache, a few lines at a
+// time, while tiles are multiplied that need no memory.
 #pragma once
 
 #include <algorithm>

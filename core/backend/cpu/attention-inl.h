@@ -1,4 +1,4 @@
-// What blocked attention does to a row of scores, whatever made the scores.
+// What blocked attention does to a row of scores, in fp32 and in bf16.
 #if defined(PESUITE_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PESUITE_ATTENTION_INL_H_
 #undef PESUITE_ATTENTION_INL_H_
@@ -57,10 +57,10 @@ HWY_MAYBE_UNUSED inline void AddToBias(const HeadBlocks& h, const float* g, I i,
     for (I j = 0; j < n; ++j) to[j * h.dbias_column] += g[j];
 }
 
-// The softmax of up to 64 rows while blocks of their keys pass (Milakov & Gimelshein 2018). What a
-// row's exponentials are relative to need not be its largest score, only near it: it moves when a
-// score lies more than 8 above it, which is rare after the first block, so that a block costs a row
-// no reduction over lanes. Scores of -inf, also of whole blocks, have the probability 0.
+// The softmax of up to 64 rows while blocks of their keys pass (Milakov & Gimelshein 2018). A row's
+// reference for its exponentials need only be near its largest score: it moves when a score lies
+// more than 8 above it, which is rare after the first block. So most blocks need no reduction over
+// lanes. Scores of -inf, also of whole blocks, have the probability 0.
 struct PassingSoftmax {
   alignas(64) float top[kBlock];            // what the scores of a row are reduced by
   alignas(64) float sums[kBlock * kLanes];  // of its exponentials, a lane each
@@ -69,8 +69,8 @@ struct PassingSoftmax {
     std::fill_n(top, rows, -std::numeric_limits<float>::infinity());
     std::fill_n(sums, rows * kLanes, 0.0f);
   }
-  // e [N] = exponentials, by `Exp`, of the scores s of row r, of which it sees the first `visible`;
-  // its output so far, o [P], where there is one, is reduced by what they are. e may be s.
+  // e [N] = exponentials, by `Exp`, of the scores s of row r, of which it sees the first `visible`.
+  // Rescales its output so far, o [P], where there is one. e may be s.
   template <class Exp, class E>
   HWY_INLINE void pass(I r, E* e, float* s, I N, I visible, float* o, I P) {
     const F32 d;

@@ -85,8 +85,8 @@ inline void set_dbias(HeadBlocks& w, Out dbias, const Sizes& z, Index b, Index h
   w.dbias_column = s.s[3];
 }
 
-// Parts that a backward pass over all (batch, group of heads) falls into, of which no two add to
-// the same gradient of a bias: part t has the groups t, t + tasks, ... and takes them in order.
+// Parts of a backward pass over all (batch, group of heads). No two add to the same gradient of a
+// bias: part t takes the groups t, t + tasks, ... in order.
 inline Index tasks(Out dbias, const Sizes& z) {
   if (!dbias) return z.B * z.G;
   const Strides s = broadcast_strides(dbias.shape, {z.B, z.H, z.T, z.S});

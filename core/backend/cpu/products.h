@@ -32,8 +32,8 @@ class Products {
     Storage storage = Storage::own;  // of c
     bool add = false;
     bool one_a = false, one_b = false;  // the same a or b for the whole batch
-    // b is read again soon: what it was packed into is kept, apart from other products, and with
-    // `same_b` it is that of the latest product of this shape that kept it.
+    // b is read again soon: its packed form is kept, apart from other products; `same_b` uses that
+    // of the latest product of this shape that kept it.
     bool keep_b = false, same_b = false;
   };
   void run(const Call&);

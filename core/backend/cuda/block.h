@@ -1,7 +1,7 @@
-// A block of threads as a kernel sees it. A kernel is written as the program of a whole block: what
-// stands outside of the calls below is the same for all threads, and each call ends with all of
-// them at one place. On the host the same program runs with simulated threads, which add in the
-// same order; that is how kernels are tested where there is no device.
+// A block of threads as a kernel sees it. A kernel is the program of a whole block: code outside of
+// the calls below is the same for all threads, and each call ends with a barrier. On the host the
+// same program runs with simulated threads, which add in the same order: so kernels are tested
+// where there is no device.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// The CUDA backend: numbers are stored in fp32, beside products in bf16 the activations in bf16;
-// products are cuBLASLt's in fp32 or with inputs in bf16, attention is cuDNN's where it takes it,
-// and everything else are kernels of our own. Nothing waits for the device but downloads.
+// The CUDA backend. Numbers are stored in fp32; with products in bf16, activations beside them in
+// bf16. cuBLASLt makes products, cuDNN attention where it accepts it, our own kernels everything
+// else. Nothing waits for the device but downloads.
 //
 // The methods of CudaBackend stand in one file an op family, kernels beside the methods that launch
 // them. Tests build these files for the host as well (queue.h).

@@ -45,7 +45,7 @@ class Queue {
   void wait();                                                   // until all is done
   // Seconds between the begin and the end of what `body` puts into the queue; waits for it.
   double elapsed(const std::function<void()>& body);
-  // What comes into this queue from now on waits for what is in `other` now.
+  // Work queued here from now on waits for the work that `other` has now.
   void follow(const Queue& other);
 
   // f(i) for 0 .. n-1, a thread each.

@@ -1,7 +1,7 @@
-// Sums over the gradient of the scores of a fused attention, which is made again tile by tile from
-// what its backward pass reads: for the gradients of tables and biases over so many tokens that
-// cuDNN's own (dBias) would cost too much. Nothing of T x T is stored but where the gradient itself
-// has that shape.
+// Sums over the gradient of the scores of a fused attention, made again tile by tile from what its
+// backward pass reads. For gradients of tables and biases over so many tokens that cuDNN's own
+// (dBias) would cost too much. Nothing of T x T is stored unless the gradient itself has that
+// shape.
 //
 // p = exp(scale q.k + slopes + biases - lse), ds = p (dy.v - rowsum(dy y)); sums in fp32 and in a
 // fixed order.

@@ -15,7 +15,7 @@ using Bf16 = __nv_bfloat16;
 template <class T>
 constexpr Storage stored_as = std::is_same_v<T, Bf16> ? Storage::bf16 : Storage::own;
 
-// Bug where numbers are not stored as who asks for them reads them.
+// A bug where numbers are read in another type than they are stored in.
 void check_storage(bool is_read_so);
 
 template <class T = float>

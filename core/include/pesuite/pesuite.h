@@ -255,7 +255,7 @@ typedef struct pes_attention { /* one layer's attention, before the scores exist
   pes_tensor q;        /* in/out: [B, H, T, D]; the last axis may grow, in q and k alike */
   pes_tensor k;        /* in/out: [B, G, T, D] */
   double scale;        /* in/out: factor of q.k, 1/sqrt(D) at first */
-  pes_tensor distance; /* out: [H or 1, T], adds distance[h, i - j] for j <= i; fused */
+  pes_tensor distance; /* out: [H or 1, T or more], adds distance[h, i - j] for j <= i; fused */
   pes_tensor bias;     /* out: broadcasts to [B, H, T, T] and is added; fused with a read */
   bool rewrite;        /* out: true has rewrite() called; the layer runs composed, unless all that
                           does is add to the scores */

@@ -1,0 +1,1 @@
+// Nothing: CMake wants a source to precompile headers for.

@@ -1,0 +1,116 @@
+// Names resolve both ways, what is not known is told with what is, and nobody waits in silence.
+#include <gmock/gmock.h>
+
+#include "tests/cli/fixture.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Names : public Run {};
+
+TEST_F(Names, InfoFindsTheKind) {
+  EXPECT_THAT(pesuite({"info", "rope"}).out, StartsWith("rope "));
+  EXPECT_THAT(pesuite({"info", "toylag", "--example"}).out, HasSubstr("example 0 of training"));
+  EXPECT_THAT(pesuite({"info", "nano"}).out, HasSubstr("about a minute a cell"));
+  EXPECT_THAT(pesuite({"info", "smoke"}).out, StartsWith("smoke: "));
+  const Ended lags = pesuite({"info", "lags"});
+  EXPECT_EQ(lags.code, 0) << lags.err;
+  EXPECT_THAT(lags.out, HasSubstr("task 'lags' is toylag"));
+  const Ended none = pesuite({"info", "rpoe"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err,
+              HasSubstr("there is no encoding, task, model or suite 'rpoe', did you mean 'rope'?"));
+  EXPECT_THAT(pesuite({"info", "task"}).err, HasSubstr("the name is missing"));
+}
+
+TEST_F(Names, IdsOfShippedSuitesAreKnown) {
+  const Ended lags = pesuite({"info", "task", "lags"});
+  EXPECT_EQ(lags.code, 0) << lags.err;
+  EXPECT_THAT(lags.out, HasSubstr("task 'lags' is toylag"));
+  EXPECT_THAT(lags.out, HasSubstr("length_generalization"));
+  EXPECT_EQ(Json::parse(pesuite({"info", "task", "lags", "--json"}).out)["name"], "toylag");
+  EXPECT_THAT(pesuite({"list", "task"}).out, HasSubstr("id in suites"));
+  const Ended suite = pesuite({"info", "suite", "length_generalization"});
+  EXPECT_THAT(suite.out, HasSubstr("task lags"));
+  EXPECT_THAT(suite.out, HasSubstr("profiles: "));
+}
+
+TEST_F(Names, NumbersAreAsShortAsTheyReadBack) {
+  EXPECT_THAT(pesuite({"info", "suite", "smoke"}).out, HasSubstr("lr = 0.003\n"));
+  EXPECT_THAT(pesuite({"bench", "--help"}).out, HasSubstr("--window arg (=0.3)"));
+}
+
+TEST_F(Names, FiltersThatFitNothingSayWhatThereIs) {
+  const fs::path s = suite({"rope", "t5"}, 10);
+  const Ended e = pesuite({"plan", s, "--only", "encoding=rpe"});
+  EXPECT_EQ(e.code, 2);
+  EXPECT_THAT(e.err,
+              HasSubstr("filter 'encoding=rpe': the suite has no encoding 'rpe', did you mean "
+                        "'rope'?; it has rope, t5"));
+  EXPECT_EQ(pesuite({"plan", s, "--only", "encoding=r*"}).code, 0);
+  const Ended task =
+      pesuite({"plan", "length_generalization", "--profile", "ci", "--only", "task=corpus"});
+  EXPECT_EQ(task.code, 2);
+  EXPECT_THAT(task.err, HasSubstr("the suite, with profile ci, has no task 'corpus'"));
+}
+
+TEST_F(Names, PresetsAndProfilesAreListed) {
+  EXPECT_THAT(pesuite({"train", "--encoding", "rope", "--model-size", "nanno"}).err,
+              HasSubstr("did you mean 'nano'?; known are micro, nano, "));
+  EXPECT_THAT(pesuite({"plan", "length_generalization", "--profile", "cii"}).err,
+              HasSubstr("did you mean 'ci'?; it has "));
+  EXPECT_THAT(pesuite({"run", "--help"}).out, Not(HasSubstr("paper")));
+}
+
+TEST_F(Names, ValidateTakesSeveralFiles) {
+  const fs::path s = suite({"rope"}, 10);
+  const Ended both = pesuite({"validate", s, "smoke"});
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_THAT(both.out, HasSubstr("s.toml is sound"));
+  EXPECT_THAT(both.out, HasSubstr("smoke.toml is sound"));
+  const Ended one = pesuite({"validate", "nowhere.toml", s, "elsewhere.toml"});
+  EXPECT_EQ(one.code, 2);
+  EXPECT_THAT(one.out, HasSubstr("s.toml is sound"));
+  EXPECT_THAT(one.err, HasSubstr("nowhere.toml: there is no such file"));
+  EXPECT_THAT(one.err, HasSubstr("elsewhere.toml: there is no such file"));
+}
+
+TEST_F(Names, PlacesOfPluginsAreThere) {
+  const fs::path s = suite({"hope"}, 10);
+  const Ended missing = pesuite({"plan", s, "--plugin-path", "/no/such/place"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_EQ(missing.err, "error: --plugin-path /no/such/place: there is no such folder or file\n");
+  fs::create_directories(folder_ / "empty");
+  const Ended empty = pesuite({"list", "encoding", "--plugin-path", "empty"});
+  EXPECT_EQ(empty.code, 0);
+  EXPECT_THAT(empty.err, HasSubstr("note: empty: this folder for plugins holds none"));
+  const Ended refused = pesuite({"plan", s, "--plugin-path", PESUITE_TEST_OTHER});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("unknown encoding 'hope'"));
+  EXPECT_THAT(refused.err, HasSubstr("error: plugin refused: "));
+}
+
+TEST_F(Names, TheLearningRateFollowsTheModelSize) {
+  const Ended e = pesuite({"train", "--encoding", "rope", "--model-size", "micro", "--task",
+                           "toylag(document=128)", "--max-steps", "2", "--batch-size", "2"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  const fs::path run = folder_ / "outputs/by-name/micro-rope-toylag-2steps-seed42";
+  ASSERT_TRUE(fs::exists(run / "run.json")) << e.err;
+  const Json j = Json::parse(slurp(run / "run.json"));
+  EXPECT_THAT(j.dump(), HasSubstr("\"lr\":0.003"));
+  EXPECT_THAT(pesuite({"train", "--help"}).out, HasSubstr("0.003 for"));
+}
+
+TEST_F(Names, LongVerbsSayWhatTheyDo) {
+  const Ended e = pesuite({"bench", "overhead", "--config", "A", "--encoding", "rope", "--lengths",
+                           "256", "--repetitions", "4", "--window", "0.3", "--threads", "1"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_THAT(e.err, HasSubstr("bench overhead: "));
+}
+
+}  // namespace
+}  // namespace pesuite::testing
