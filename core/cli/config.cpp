@@ -18,9 +18,17 @@ std::string group_of(const ReadValue& v) {
   return keys.size() < 2 ? "" : named ? keys[0] + "." + keys[1] : keys[0];
 }
 
+// On one line, and short enough for a table.
 std::string value_text(const Json& v) {
-  if (v.is_string()) return v.get<std::string>();
-  return v.is_number_float() ? format_number(v.get<double>()) : v.dump();
+  constexpr std::size_t widest = 48;
+  std::string text = v.is_string()         ? v.get<std::string>()
+                     : v.is_number_float() ? format_number(v.get<double>())
+                                           : v.dump();
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  std::size_t end = widest;
+  while (end < text.size() && (text[end] & 0xC0) == 0x80) --end;  // not inside a character
+  return text.size() <= widest ? text : text.substr(0, end) + "…";
 }
 
 void print_values(const Suite& suite) {

@@ -93,4 +93,22 @@ EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, i
   return c;
 }
 
+std::vector<int> lengths_with_examples(const Task& task, const EvalConfig& c) {
+  constexpr std::int64_t most_tried = 64;
+  std::int64_t points = 1;
+  for (const EvalAxis& a : c.axes) points *= static_cast<std::int64_t>(a.values.size());
+  std::vector<int> out;
+  for (const int length : c.lengths) {
+    try {
+      for (std::int64_t i = 0; i < std::min(points, most_tried) && !task.is_corpus(); ++i) {
+        const Task::Request r = request_of(task, c, PES_SPLIT_TEST, i, length, 0);
+        batch_of(task, std::span(&r, 1));
+      }
+      out.push_back(length);
+    } catch (const Error&) {  // it says that there is none
+    }
+  }
+  return out;
+}
+
 }  // namespace pesuite

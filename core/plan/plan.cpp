@@ -565,14 +565,6 @@ class Planner {
     return static_cast<int>(documents);
   }
 
-  static void try_examples(const Task& task, const EvalConfig& ec, int length) {
-    std::int64_t points = 1;
-    for (const EvalAxis& a : ec.axes) points *= static_cast<std::int64_t>(a.values.size());
-    for (std::int64_t i = 0; i < std::min<std::int64_t>(points, 64); ++i) {
-      const Task::Request r = request_of(task, ec, PES_SPLIT_TEST, i, length, 0);
-      batch_of(task, std::span(&r, 1));
-    }
-  }
   static bool ranges(const EvalSettings& s) {
     return std::any_of(s.lengths.begin(), s.lengths.end(),
                        [](const auto& l) { return is_range(l); });
@@ -588,27 +580,22 @@ class Planner {
     const Json& answer = once(key, t.where, {{"lengths", lengths}}, [&](Json& facts) {
       facts = ask([&]() -> Json {
         const Task task(catalog_, t.expression, ec.train_length, max_length, reached);
-        std::vector<int> there;
-        for (const int l : lengths) {
-          try {
-            if (!task.is_corpus()) try_examples(task, ec, l);
-            there.push_back(l);
-          } catch (const Error&) {  // it says that there is none
-          }
-        }
-        return {{"lengths", there}};
+        return {{"lengths", lengths_with_examples(task, ec)}};
       });
     });
-    const auto there = answer.value("lengths", std::vector<int>());
+    if (answer.is_null()) return lengths;  // refused, and said so
+    const auto there = answer.at("lengths").get<std::vector<int>>();
     if (there.empty())
       fail(Exit::usage, "'lengths' holds none of which task '{}' has an example", t.id);
     if (there.size() < lengths.size()) {
       std::vector<int> missing;
       std::set_difference(lengths.begin(), lengths.end(), there.begin(), there.end(),
                           std::back_inserter(missing));
-      const std::string note =
-          fmt::format("{}: no example has {} tokens; ranges of lengths leave them out", t.id,
-                      fmt::join(missing, ", "));
+      const std::string note = fmt::format(
+          "{}: there are no examples of {} tokens; ranges of lengths leave them out", t.id,
+          missing.size() < 7 ? fmt::format("{}", fmt::join(missing, ", "))
+                             : fmt::format("{} of the lengths {} to {}", missing.size(),
+                                           missing.front(), missing.back()));
       if (noted_.insert(note).second) plan.notes.push_back(note);
     }
     return there;

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/toml.h"
 #include "base/text.h"
+#include "base/toml.h"
 #include "run/run.h"
 
 namespace pesuite {

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "tests/scratch.h"
 #include "tests/analysis/run_data.h"
+#include "tests/scratch.h"
 
 namespace pesuite::testing {
 namespace {
