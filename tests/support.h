@@ -13,14 +13,12 @@
 
 #include "backend/backend.h"
 #include "pesuite/random.hpp"
+#include "tensor/host.h"
 #include "tensor/ops.h"
 
 namespace pesuite::testing {
 
-struct Values {  // a tensor on the host
-  Shape shape;
-  std::vector<double> data;
-};
+using host::Values;
 
 // Normal numbers times `scale` plus `shift`, rounded to float so that all backends get the same.
 inline Values random_values(const Shape& shape, std::uint64_t seed, double scale = 1,
@@ -49,41 +47,19 @@ inline Values default_cotangent(const Shape& y) {
 // one) unless `backward` is false.
 inline Result run(Backend& backend, const std::vector<Values>& inputs, const Build& build,
                   bool backward = true, const Values* cotangent = nullptr) {
-  struct Lent {  // given back also when a hook throws
-    Backend& backend;
-    std::vector<Parameter> list;
-    ~Lent() {
-      for (Parameter& p : list) backend.release(p.value), backend.release(p.grad);
-    }
-  } lent{backend, std::vector<Parameter>(inputs.size())};
-  std::vector<Parameter>& parameters = lent.list;
+  host::Leaves parameters(backend, inputs);
   Tape tape(backend);
-  std::vector<Tensor> leaves;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Parameter& p = parameters[i];
-    p.shape = inputs[i].shape;
-    const auto bytes = static_cast<std::size_t>(p.shape.count()) * backend.element_size();
-    p.value = backend.allocate(bytes);
-    p.grad = backend.allocate(bytes);
-    backend.upload({p.value, p.shape}, inputs[i].data.data());
-    leaves.push_back(tape.leaf(p));
-  }
+  const std::vector<Tensor> leaves = parameters.on(tape);
   Result result;
   const Tensor y = build(tape, leaves);
   result.failure = tape.failure();
   if (y) {
-    result.y.shape = tape.shape(y);
-    result.y.data.resize(static_cast<std::size_t>(result.y.shape.count()));
-    backend.download(result.y.data.data(), tape.view(y));
+    result.y = host::download(backend, tape.view(y));
     if (backward) {
       const Values g = cotangent != nullptr ? *cotangent : default_cotangent(result.y.shape);
       if (const Out dy = tape.grad(y)) backend.upload(dy, g.data.data());
       tape.backward();
-      for (Parameter& p : parameters) {
-        Values g{p.shape, std::vector<double>(static_cast<std::size_t>(p.shape.count()))};
-        if (p.has_grad) backend.download(g.data.data(), View{p.grad, p.shape});
-        result.gradients.push_back(std::move(g));
-      }
+      result.gradients = parameters.gradients();
     }
   }
   return result;

@@ -161,28 +161,6 @@ std::string plain_table(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
-std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
-  std::string out;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    out += "|";
-    for (const std::string& cell : rows[r]) {
-      out += ' ';
-      for (const char c : cell) {
-        if (c == '|') out += '\\';
-        out += c;
-      }
-      out += " |";
-    }
-    out += "\n";
-    if (r == 0) {
-      out += "|";
-      for (std::size_t i = 0; i < rows[0].size(); ++i) out += i == 0 ? "---|" : "---:|";
-      out += "\n";
-    }
-  }
-  return out;
-}
-
 std::string csv_table(const std::vector<std::vector<std::string>>& rows) {
   std::string out;
   for (const auto& row : rows) {

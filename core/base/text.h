@@ -30,7 +30,6 @@ std::string format_fixed(double x, int digits);            // "∞" and "nan" wh
 
 // Columns aligned with spaces for a terminal, the first row being the heading.
 std::string plain_table(const std::vector<std::vector<std::string>>& rows);
-std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
 std::string csv_table(const std::vector<std::vector<std::string>>& rows);
 
 // Number of terminal columns that UTF-8 text takes (one a code point).

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check/finding.h"
-#include "check/probe.h"
+#include "check/pass.h"
 
 namespace pesuite::checks {
 

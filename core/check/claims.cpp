@@ -77,7 +77,7 @@ std::string check_relative(const Subject& s) {
   Inputs same = in;
   for (Values* v : {&same.e, &same.x, &same.q, &same.k, &same.v}) repeat_first_row(*v);
   s.note.say("one token repeated");
-  for (const Layer& l : run(*backend, instance, same, p).layers) {
+  for (const LayerPass& l : run(*backend, instance, same, p).layers) {
     const double d = off_diagonal(beside_diagonal(l.scores));
     require(d <= exact * s.tolerance,
             "it claims PES_RELATIVE, and with one token repeated the scores of equal distances "
@@ -129,7 +129,7 @@ std::string check_norm_preserving(const Subject& s) {
     Pass p;
     p.length = s.model.train_length, p.offset = offset;
     const Inputs in = draw_inputs(instance, p.batch, p.length, 3);
-    for (const Layer& l :
+    for (const LayerPass& l :
          run(*backend, instance, in, p, {.scores = false, .attention = false}).layers)
       for (const auto& [before, after, name] :
            {std::tuple{&in.q, &l.q, "q"}, std::tuple{&in.k, &l.k, "k"}}) {
@@ -173,7 +173,7 @@ std::string check_monotone_decay(const Subject& s) {
   // Without q and k the scores are the bias alone, wherever it was put.
   for (Values* v : {&in.q, &in.k}) std::fill(v->data.begin(), v->data.end(), 0);
   double largest = 0;
-  for (const Layer& l : run(*backend, instance, in, p, {.attention = false}).layers) {
+  for (const LayerPass& l : run(*backend, instance, in, p, {.attention = false}).layers) {
     const std::string grows = growth(l.scores);
     require(grows.empty(), "it claims PES_MONOTONE_DECAY, and its bias grows {}", grows);
     for (const double x : l.scores.data) largest = std::max(largest, std::fabs(x));

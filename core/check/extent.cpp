@@ -109,7 +109,7 @@ std::string check_rows(const Subject& s) {
 namespace {
 
 // softmax(scores) v in double, [B, T, H E], from the scores that came of ops.
-Values attention_of(const Layer& l, const Values& v) {
+Values attention_of(const LayerPass& l, const Values& v) {
   const std::int64_t B = l.scores.shape[0], H = l.scores.shape[1], T = l.scores.shape[2];
   const std::int64_t G = v.shape[1], E = v.shape[3];
   Values y{{B, T, H * E}, std::vector<double>(static_cast<std::size_t>(B * T * H * E))};

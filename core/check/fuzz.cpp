@@ -97,7 +97,7 @@ Result play(const Subject& s, const Round& round) {
       draw_inputs(*instance, round.pass.batch, round.pass.length, round.pass.seed, false);
   try {
     const Outputs o = run(*backend, *instance, in, round.pass);
-    for (const Layer& l : o.layers)
+    for (const LayerPass& l : o.layers)
       require(l.y.shape == Shape{round.pass.batch, round.pass.length, round.model.width},
               "the attention's output is {}", l.y.shape.text());
     gradients(*backend, *instance, in, round.pass);

@@ -99,7 +99,7 @@ double Instance::untrained(int length) const {
 }
 
 void Instance::settle(Tape& tape, const char* hook) {
-  tape.set_place({});
+  tape.set_caller({});
   if (context_.thrown) std::rethrow_exception(std::exchange(context_.thrown, nullptr));
   if (!tape.failed()) return;
   if (context_.refused) throw Refused(tape.failure());
@@ -108,7 +108,7 @@ void Instance::settle(Tape& tape, const char* hook) {
 
 template <class Call>
 void Instance::call(Tape& tape, const char* hook, int layer, Call body) {
-  tape.set_place({encoding_.card->name, hook, layer});
+  tape.set_caller({encoding_.card->name, hook, layer});
   body(lent_step_->get());
   settle(tape, hook);
 }

@@ -71,10 +71,7 @@ std::string about() {
   return text;
 }
 
-}  // namespace
-
-int bench_verb(const std::vector<std::string>& words) {
-  Arguments a("bench KIND [flags]", about());
+void add_flags_of_bench(Arguments& a) {
   a.flags()("config", po::value<std::string>()->default_value("B"),
             "A, B or C (docs/performance.md), or a model preset; with other sizes: "
             "'B(width=512, batch=4)'")(
@@ -91,11 +88,9 @@ int bench_verb(const std::vector<std::string>& words) {
                                                         "the format of Google Benchmark on stdout")(
       "out", po::value<std::string>(), "the same into a file");
   a.positional("kind");
-  if (!a.parse(words)) return 0;
-  a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
-  const Kind& kind = kind_of(a.text("kind"));
-  const Catalog catalog = catalog_of(a);
+}
 
+bench::Settings settings_of(const Arguments& a, const Kind& kind, const Catalog& catalog) {
   bench::Settings s;
   s.config = a.text("config");
   std::optional<Precision> asked;
@@ -108,10 +103,6 @@ int bench_verb(const std::vector<std::string>& words) {
   s.plan.window = a.get<double>("window");
   if (!(s.plan.window >= 0 && s.plan.window <= 3600))
     fail(Exit::usage, "--window {}: wants seconds, 0 to 3600", s.plan.window);
-  std::optional<Steps> steps(std::in_place, fmt::format("bench {}: preparing", kind.name));
-  s.plan.progress = [&](const std::string& what) {
-    steps->at(fmt::format("bench {}: {}", kind.name, what));
-  };
   s.encodings = listed(a.texts("encoding"));
   if (s.encodings.empty() && kind.name == std::string_view("overhead"))
     s.encodings = catalog.encoding_names();
@@ -129,14 +120,18 @@ int bench_verb(const std::vector<std::string>& words) {
         std::find(known.begin(), known.end(), slot) == known.end())
       fail(Exit::usage, "--slots: there is no slot '{}'{}; known are {}", slot,
            did_you_mean(slot, known), join(known, ", "));
+  return s;
+}
 
-  const std::string_view name = kind.name;
-  const bench::Result r = name == "train"       ? bench::bench_train(catalog, s)
-                          : name == "eval"      ? bench::bench_eval(catalog, s)
-                          : name == "attention" ? bench::bench_attention(s)
-                          : name == "overhead"  ? bench::bench_overhead(catalog, s)
-                                                : bench::bench_profile(catalog, s);
-  steps.reset();
+bench::Result measured(std::string_view name, const Catalog& catalog, const bench::Settings& s) {
+  return name == "train"       ? bench::bench_train(catalog, s)
+         : name == "eval"      ? bench::bench_eval(catalog, s)
+         : name == "attention" ? bench::bench_attention(s)
+         : name == "overhead"  ? bench::bench_overhead(catalog, s)
+                               : bench::bench_profile(catalog, s);
+}
+
+std::string json_of(const bench::Result& r, const Catalog& catalog, const bench::Settings& s) {
   Json context = environment(catalog);
   context["date"] = utc_timestamp();
   context["executable"] = "pesuite";
@@ -145,7 +140,26 @@ int bench_verb(const std::vector<std::string>& words) {
   context["threads"] = s.threads;
   context["peak_flops_per_second"] = r.peak;
   context["peak_memory"] = r.memory;
-  const std::string json = bench::google_benchmark(r.timings, context).dump(1) + "\n";
+  return bench::google_benchmark(r.timings, context).dump(1) + "\n";
+}
+
+}  // namespace
+
+int bench_verb(const std::vector<std::string>& words) {
+  Arguments a("bench KIND [flags]", about());
+  add_flags_of_bench(a);
+  if (!a.parse(words)) return 0;
+  a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
+  const Kind& kind = kind_of(a.text("kind"));
+  const Catalog catalog = catalog_of(a);
+  bench::Settings s = settings_of(a, kind, catalog);
+  std::optional<Steps> steps(std::in_place, fmt::format("bench {}: preparing", kind.name));
+  s.plan.progress = [&](const std::string& what) {
+    steps->at(fmt::format("bench {}: {}", kind.name, what));
+  };
+  const bench::Result r = measured(kind.name, catalog, s);
+  steps.reset();
+  const std::string json = json_of(r, catalog, s);
   if (a.has("out")) write_file_atomic(a.text("out"), json);
   if (a.flag("json")) {
     fmt::print("{}", json);

@@ -65,6 +65,34 @@ std::string index_of_encodings(const Catalog& catalog) {
   return out;
 }
 
+// Brings files up to date, or says which are not.
+class Pages {
+ public:
+  Pages(fs::path root, bool check) : root_(std::move(root)), check_(check) {}
+  void bring(const fs::path& file, const std::string& made) {
+    const fs::path path = root_ / file;
+    if (fs::exists(path) && read_file(path) == made) return;
+    ++stale_;
+    fmt::print("{} {}\n", check_ ? "stale" : "written", path.string());
+    if (!check_) write_file_atomic(path, made);
+  }
+  void fill(const fs::path& file, const char* mark, const std::string& content) {
+    bring(file, filled(read_file(root_ / file), mark, content, root_ / file));
+  }
+  void bring_schema(const std::string& name) {
+    const fs::path file = fs::path("core") / "schemas" / name;
+    const std::string was = read_file(root_ / file);
+    const Json had = Json::parse(was), made = made_schema(name, had);
+    bring(file, made == had ? was : schema_text(made));
+  }
+  std::size_t stale() const { return stale_; }
+
+ private:
+  fs::path root_;
+  bool check_;
+  std::size_t stale_ = 0;
+};
+
 }  // namespace
 
 int docs_verb(const std::vector<std::string>& words) {
@@ -77,36 +105,19 @@ int docs_verb(const std::vector<std::string>& words) {
   a.positional("root");
   if (!a.parse(words)) return 0;
   a.require("root", "the repository's folder");
-  const fs::path root = a.text("root");
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
-  int stale = 0;
-  const auto bring = [&](const fs::path& file, const std::string& made, const std::string& was) {
-    if (made == was) return;
-    ++stale;
-    fmt::print("{} {}\n", a.flag("check") ? "stale" : "written", file.string());
-    if (!a.flag("check")) write_file_atomic(file, made);
-  };
-  const auto fill = [&](const fs::path& file, const char* mark, const std::string& content) {
-    const std::string page = read_file(file);
-    bring(file, filled(page, mark, content, file), page);
-  };
+  Pages pages(a.text("root"), a.flag("check"));
+  const fs::path docs = "docs";
   each_encoding(catalog, [&](const Json& card) {
-    fill(root / "docs" / "encodings" / (card_text(card, "name") + ".md"), "card",
-         card_markdown(card));
+    pages.fill(docs / "encodings" / (card_text(card, "name") + ".md"), "card", card_markdown(card));
   });
-  fill(root / "docs" / "encodings.md", "encodings", table_of_encodings(catalog));
-  fill(root / "docs" / "README.md", "encodings", index_of_encodings(catalog));
-  const fs::path guide = root / "docs" / "guide.md";
-  bring(guide, guide_page(catalog), fs::exists(guide) ? read_file(guide) : "");
-  for (const std::string& name : made_schemas()) {
-    const fs::path file = root / "core" / "schemas" / name;
-    const std::string was = read_file(file);
-    const Json had = Json::parse(was), made = made_schema(name, had);
-    bring(file, made == had ? was : schema_text(made), was);
-  }
-  if (a.flag("check") && stale > 0)
+  pages.fill(docs / "encodings.md", "encodings", table_of_encodings(catalog));
+  pages.fill(docs / "README.md", "encodings", index_of_encodings(catalog));
+  pages.bring(docs / "guide.md", guide_page(catalog));
+  for (const std::string& name : made_schemas()) pages.bring_schema(name);
+  if (a.flag("check") && pages.stale() > 0)
     fail(Exit::data, "{} differ from the libraries; 'pesuite docs {}' writes them",
-         counted(static_cast<std::size_t>(stale), "file"), a.text("root"));
+         counted(pages.stale(), "file"), a.text("root"));
   return 0;
 }
 

@@ -53,7 +53,7 @@ std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellC
   return to_text(x, full_terms(catalog, text));
 }
 
-// The model for who speaks the symbols of such a task.
+// The model, in the symbols of the part that is evaluated.
 Scorer scorer_of_part(const CellConfig& cell, const Catalog& catalog, std::size_t part,
                       Model& model) {
   const Task own(catalog, parse_expression(cell.task, "task"), cell.train.length, cell.max_length);
@@ -207,9 +207,9 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
 }
 
 // A checkpoint, and all that it takes to look at it.
-class Subject {
+class Evaluation {
  public:
-  explicit Subject(const Arguments& a)
+  explicit Evaluation(const Arguments& a)
       : catalog_(catalog_of(a)),
         file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
         cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
@@ -237,22 +237,18 @@ class Subject {
   std::vector<Observation> evaluated() {
     const Scorer mixed = is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, model_) : Scorer{};
     std::vector<Observation> all;
-    Steps steps("evaluating");
-    for (const int length : config_.lengths) {
-      steps.at(reached(length));
+    each_length([&](int length) {
       append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, steps_)
                         : evaluate(model_, task_, config_, length, seed_, steps_));
-    }
+    });
     return all;
   }
 
   // Files of maps come to lie in `folder`.
   std::vector<Observation> probed(const std::vector<ProbeConfig>& probes, const fs::path& folder) {
     std::vector<Observation> all;
-    Steps steps("looking");
-    for (const int length : config_.lengths)
+    each_length([&](int length) {
       for (const ProbeConfig& p : probes) {
-        steps.at(reached(length));
         check(p, model_.config(), length);
         if (p.kind != ProbeKind::maps)
           append(all, probe(model_, task_, config_, p, length, seed_, steps_));
@@ -261,18 +257,23 @@ class Subject {
                     fmt::format("{} on {}, {} tokens", encoding_.substr(0, encoding_.find('(')),
                                 task_.text(), length));
       }
+    });
     return all;
   }
 
  private:
+  // Says meanwhile how far it is.
+  void each_length(const std::function<void(int)>& body) const {
+    Steps steps("evaluating");
+    std::size_t reached = 0;
+    for (const int length : config_.lengths) {
+      steps.at(fmt::format("evaluating at {} tokens, length {} of {}", length, ++reached,
+                           config_.lengths.size()));
+      body(length);
+    }
+  }
   static void append(std::vector<Observation>& all, std::vector<Observation> found) {
     std::move(found.begin(), found.end(), std::back_inserter(all));
-  }
-  // "evaluating at 128 tokens, length 2 of 4"
-  std::string reached(int length) const {
-    const auto at = std::find(config_.lengths.begin(), config_.lengths.end(), length);
-    return fmt::format("evaluating at {} tokens, length {} of {}", length,
-                       at - config_.lengths.begin() + 1, config_.lengths.size());
   }
 
   Catalog catalog_;
@@ -296,22 +297,22 @@ int eval_verb(const std::vector<std::string>& words) {
   add_flags_of_eval(a);
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");
-  Subject subject(a);
-  const std::vector<ProbeConfig> probes = probes_of(a, subject.cell().train.length);
-  if (!probes.empty() && subject.is_mixed_in())
+  Evaluation evaluation(a);
+  const std::vector<ProbeConfig> probes = probes_of(a, evaluation.cell().train.length);
+  if (!probes.empty() && evaluation.is_mixed_in())
     fail(Exit::usage, "--probe looks at the cell's own task, '{}', not at one that is mixed in",
-         subject.cell().task);
+         evaluation.cell().task);
   const std::vector<Observation> all =
-      probes.empty() ? subject.evaluated() : subject.probed(probes, a.text("output"));
+      probes.empty() ? evaluation.evaluated() : evaluation.probed(probes, a.text("output"));
   if (a.flag("json")) {
     for (const Observation& o : all) {
       Json j = to_json(o);
-      if (subject.limit() > 0) j["limit"] = subject.limit();
+      if (evaluation.limit() > 0) j["limit"] = evaluation.limit();
       fmt::print("{}\n", j.dump());
     }
     return 0;
   }
-  fmt::print("{}\n\n", subject.heading());
+  fmt::print("{}\n\n", evaluation.heading());
   if (probes.empty())
     print_table(all);
   else if (!all.empty())

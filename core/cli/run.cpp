@@ -32,11 +32,15 @@ int stop_code(const RunResult& r) {
   return r.stopped_by != 0 ? static_cast<int>(Exit::preempted) : 0;
 }
 
-// Tries the learning rates that are not tried yet and puts the best into the suite. An exit code
-// other than 0 when a signal ended it.
-int tune(Suite& suite, const RunOptions& options, std::vector<ChosenRate>& chosen) {
+// Where rates are to be tuned: tries those that are not tried yet and puts the best into the suite.
+// An exit code other than 0 when a signal ended it.
+int tune(Suite& suite, const RunOptions& options, const Problems& problems,
+         std::vector<ChosenRate>& chosen) {
+  const std::vector<double> rates = tuning_rates(suite);
+  if (rates.empty()) return 0;
+  make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);  // is it sound?
   std::vector<std::pair<double, RunData>> tried;
-  for (const double rate : tuning_rates(suite)) {
+  for (const double rate : rates) {
     const Suite one = tuning_suite(suite, rate);
     const Plan plan = make_plan(one, options.plugin_path, Store(options.out / "store"));
     const RunResult r = run_suite(one, plan, options);
@@ -106,15 +110,7 @@ void print_soundness(const fs::path& file, const Arguments& a) {
              counted(plan.cells.size(), "cell"));
 }
 
-}  // namespace
-
-int run_verb(const std::vector<std::string>& words) {
-  Arguments a(
-      "run SUITE [flags]",
-      "Trains and evaluates every cell of a suite that is not done yet, several at a time, each in "
-      "a\n"
-      "process of its own, and writes records, tables and figures. A killed run goes on from its\n"
-      "checkpoints; a finished one does nothing.");
+void add_flags_of_run(Arguments& a) {
   add_choices(a);
   a.flags()("fail-fast", po::bool_switch(), "stop at the first cell that fails")(
       "retries", po::value<int>()->default_value(0),
@@ -133,8 +129,9 @@ int run_verb(const std::vector<std::string>& words) {
       "progress", po::value<std::string>()->default_value("auto"),
       "auto, tty, plain, json or none");
   a.positional("suite");
-  if (!a.parse(words)) return 0;
-  a.require("suite", "the suite");
+}
+
+RunOptions options_of(const Arguments& a) {
   RunOptions options;
   options.out = a.text("out");
   options.jobs = a.count("jobs");
@@ -144,8 +141,6 @@ int run_verb(const std::vector<std::string>& words) {
   options.progress = parse_progress(a.text("progress"));
   options.plugin_path = a.plugin_path();
   options.launch = po::split_unix(a.text("launch"));
-  options.command = {"pesuite", "run"};
-  options.command.insert(options.command.end(), words.begin(), words.end());
   if (const int n = launched_processes(); n > 1)
     fail(
         Exit::usage,
@@ -156,7 +151,58 @@ int run_verb(const std::vector<std::string>& words) {
     options.resume = false;
   else if (resume != "auto")
     fail(Exit::usage, "--resume is '{}'; known are auto and never", resume);
+  return options;
+}
 
+bool is_quiet(const RunOptions& o) {
+  return o.progress == ProgressMode::none || o.progress == ProgressMode::json;
+}
+
+// Tables and figures, where records are new or there are no tables yet; first what they say.
+void report_on(const RunResult& r, bool quiet) {
+  if (!r.ran && !r.recorded && report_exists(r.folder)) return;
+  if (r.done + r.diverged + r.skipped == 0) return;
+  const ReportResult report = write_report(r.folder);
+  if (quiet) return;
+  fmt::print(stderr, "\n");
+  fmt::print("{}", report.screen);
+  std::fflush(stdout);
+}
+
+void print_nothing_to_do(const RunResult& r, const std::string& suite) {
+  fmt::print(stderr, "nothing to do: all {} cells of '{}' are done; see {}\n", r.skipped, suite,
+             (report_exists(r.folder) ? r.folder / "report.md" : r.folder).string());
+}
+
+void print_result(const RunResult& r) {
+  const bool complete = r.left == 0;
+  fmt::print(stderr, "\n{} done{}{}{}{} in {}\n", r.done + r.skipped,
+             r.diverged > 0 ? fmt::format(", {} diverged", r.diverged) : "",
+             r.failed > 0 ? fmt::format(", {} failed", r.failed) : "",
+             complete ? "" : fmt::format(", {} left", r.left),
+             r.skipped > 0 ? fmt::format(" ({} before)", r.skipped) : "", r.folder.string());
+  for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
+  if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
+  if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
+  if (report_exists(r.folder))
+    fmt::print(stderr, "report: {}\n", (r.folder / "report.md").string());
+}
+
+}  // namespace
+
+int run_verb(const std::vector<std::string>& words) {
+  Arguments a(
+      "run SUITE [flags]",
+      "Trains and evaluates every cell of a suite that is not done yet, several at a time, each in "
+      "a\n"
+      "process of its own, and writes records, tables and figures. A killed run goes on from its\n"
+      "checkpoints; a finished one does nothing.");
+  add_flags_of_run(a);
+  if (!a.parse(words)) return 0;
+  a.require("suite", "the suite");
+  RunOptions options = options_of(a);
+  options.command = {"pesuite", "run"};
+  options.command.insert(options.command.end(), words.begin(), words.end());
   Problems problems;
   Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   if (a.flag("dry-run")) {
@@ -164,50 +210,23 @@ int run_verb(const std::vector<std::string>& words) {
     return 0;
   }
   std::vector<ChosenRate> chosen;
-  if (!tuning_rates(suite).empty()) {
-    make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);  // is it sound?
-    if (const int stopped = tune(suite, options, chosen); stopped != 0) return stopped;
-  }
+  if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);
   write_file_atomic(r.folder / "references.bib",
                     bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   if (!chosen.empty())
     write_file_atomic(r.folder / "tuning.json", to_json(suite, chosen).dump(1) + "\n");
-  const std::string folder = r.folder.string();
-  const bool quiet =
-      options.progress == ProgressMode::none || options.progress == ProgressMode::json;
-  const bool complete = r.left == 0;
-  const bool reported = a.flag("no-report") || report_exists(r.folder);
-  if (!r.ran && !r.recorded && r.failed == 0 && reported) {
-    if (!quiet)
-      fmt::print(stderr, "nothing to do: all {} cells of '{}' are done; see {}\n", r.skipped,
-                 suite.name, report_exists(r.folder) ? (r.folder / "report.md").string() : folder);
+  const bool wants_report = !a.flag("no-report");
+  if (!r.ran && !r.recorded && r.failed == 0 && (!wants_report || report_exists(r.folder))) {
+    if (!is_quiet(options)) print_nothing_to_do(r, suite.name);
     return a.flag("verify-determinism") ? verify(suite, options) : 0;
   }
-  if (!a.flag("no-report") && (r.ran || r.recorded || !report_exists(r.folder)) &&
-      r.done + r.diverged + r.skipped > 0) {
-    const ReportResult report = write_report(r.folder);
-    if (!quiet) {
-      fmt::print(stderr, "\n");
-      fmt::print("{}", report.screen);
-      std::fflush(stdout);
-    }
-  }
-  if (!quiet) {
-    fmt::print(stderr, "\n{} done{}{}{}{} in {}\n", r.done + r.skipped,
-               r.diverged > 0 ? fmt::format(", {} diverged", r.diverged) : "",
-               r.failed > 0 ? fmt::format(", {} failed", r.failed) : "",
-               complete ? "" : fmt::format(", {} left", r.left),
-               r.skipped > 0 ? fmt::format(" ({} before)", r.skipped) : "", folder);
+  if (wants_report) report_on(r, is_quiet(options));
+  if (!is_quiet(options))
+    print_result(r);
+  else if (options.progress == ProgressMode::none)  // a failure is told all the same
     for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
-    if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
-    if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
-    if (report_exists(r.folder))
-      fmt::print(stderr, "report: {}\n", (r.folder / "report.md").string());
-  } else if (options.progress == ProgressMode::none) {  // a failure is told all the same
-    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
-  }
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
   if (a.flag("verify-determinism"))
     if (const int code = verify(suite, options); code != 0) return code;

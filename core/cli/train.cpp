@@ -114,14 +114,7 @@ TrainSettings training(const Arguments& a, const Preset& p) {
   return t;
 }
 
-}  // namespace
-
-int train_verb(const std::vector<std::string>& words) {
-  Arguments a(
-      "train --encoding EXPR [flags]",
-      "Trains one model. --pe-type and --embedding are other names of --encoding; hyphen "
-      "and underscore are equal. 'mpirun -n 4 pesuite train ...' shares each step among four "
-      "processes.");
+void add_flags_of_train(Arguments& a) {
   a.flags()("encoding", po::value<std::string>(),
             "encoding expression, e.g. rope or 'rope(base=500000)'")(
       "pe-type", po::value<std::string>(), "the same")("embedding", po::value<std::string>(),
@@ -149,13 +142,12 @@ int train_verb(const std::vector<std::string>& words) {
       "cpu, cuda, or auto: cuda where a device answers")(
       "dtype", po::value<std::string>(),
       "of products: fp32 or bf16 (default: bf16 on cuda, else fp32)");
-  if (!a.parse(words)) return 0;
-  const std::string name = encoding_of(a);
-  const std::string size = a.text("model-size", "tinystories-28m");
+}
+
+// One cell, planned as a suite of one would be.
+Suite suite_of_one(const Arguments& a, const std::string& name, const std::string& size) {
   const Preset& p = preset(size);
   const int length = a.count("length", 1, p.train_length);
-
-  // one cell, planned as a suite of one would be
   Suite suite;
   suite.name = "train";
   suite.encodings = {{name, canonical_encoding(name), "--encoding"}};
@@ -167,27 +159,51 @@ int train_verb(const std::vector<std::string>& words) {
   suite.seeds = {seed_of(a)};
   suite.backend = a.text("device");
   if (a.has("dtype")) suite.precision = parse_precision(a.text("dtype"));
+  return suite;
+}
+
+// The presets with token budgets warm up for 2,000 steps at most, as their study did.
+void limit_warmup(TrainConfig& train, std::vector<SwitchConfig>& switches) {
+  const auto limit = [](Schedule& s) { s.warmup = std::min<std::int64_t>(2000, s.warmup); };
+  limit(train.schedule);
+  for (SwitchConfig& s : switches)
+    if (s.schedule_start == 0) limit(s.schedule);
+}
+
+// The folder's name says what was trained; that of a preset with a budget is the studies'.
+void set_names(OneOff& o, const Arguments& a, const std::string& size) {
+  const TrainConfig& t = o.cell.train;
+  const std::string budget = format_count(static_cast<double>(t.steps * t.tokens_per_step()));
+  o.study_name = fmt::format("{}_{}_{}_s{}", size, o.encoding_name, budget, o.cell.seed);
+  o.name = a.has("model-size") && preset(size).tokens > 0
+               ? o.study_name
+               : fmt::format("{}-{}-{}-{}steps-seed{}", size, o.encoding_name, data_name(a),
+                             t.steps, o.cell.seed);
+}
+
+}  // namespace
+
+int train_verb(const std::vector<std::string>& words) {
+  Arguments a(
+      "train --encoding EXPR [flags]",
+      "Trains one model. --pe-type and --embedding are other names of --encoding; hyphen "
+      "and underscore are equal. 'mpirun -n 4 pesuite train ...' shares each step among four "
+      "processes.");
+  add_flags_of_train(a);
+  if (!a.parse(words)) return 0;
+  const std::string name = encoding_of(a), size = a.text("model-size", "tinystories-28m");
+  const Suite suite = suite_of_one(a, name, size);
   OneOff o;
   o.plugin_path = a.plugin_path();
   o.out = a.text("output-dir");
   if (fs::exists(o.out) && !fs::is_directory(o.out))
     fail(Exit::usage, "--output-dir {}: this is a file; give a folder", o.out.string());
-  Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
+  const Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
   o.cell = plan.cells.at(0).config;
-  if (task.train.schedule.kind == ScheduleKind::wsd) {  // of the presets with token budgets
-    const auto limit = [](Schedule& s) { s.warmup = std::min<std::int64_t>(2000, s.warmup); };
-    limit(o.cell.train.schedule);
-    for (SwitchConfig& s : o.cell.switches)
-      if (s.schedule_start == 0) limit(s.schedule);
-  }
+  if (suite.tasks[0].train.schedule.kind == ScheduleKind::wsd)
+    limit_warmup(o.cell.train, o.cell.switches);
   o.encoding_name = file_name(name);
-  const std::string budget =
-      format_count(static_cast<double>(o.cell.train.steps * o.cell.train.tokens_per_step()));
-  o.study_name = fmt::format("{}_{}_{}_s{}", size, o.encoding_name, budget, o.cell.seed);
-  o.name = a.has("model-size") && p.tokens > 0
-               ? o.study_name
-               : fmt::format("{}-{}-{}-{}steps-seed{}", size, o.encoding_name, data_name(a),
-                             o.cell.train.steps, o.cell.seed);
+  set_names(o, a, size);
   o.resume = a.flag("resume");
   o.threads = a.threads();
   if (o.threads == 0) o.threads = launched_processes() > 1 ? 1 : default_jobs(1);

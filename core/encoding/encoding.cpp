@@ -11,7 +11,7 @@ struct Encoding::Step {
   pes_ctx ctx;
   pes_step c{};
   std::vector<pes_tensor> parameters;
-  std::vector<Layer> layers;
+  std::vector<Rewriting> layers;
 };
 void Encoding::StepDeleter::operator()(Step* s) const {
   delete s;
@@ -61,7 +61,7 @@ double Encoding::untrained(int length) const {
 }
 
 void Encoding::settle(Tape& tape) const {
-  tape.set_place({});
+  tape.set_caller({});
   if (step_->ctx.thrown) std::rethrow_exception(std::exchange(step_->ctx.thrown, nullptr));
   if (tape.refused()) throw Refusal(tape.failure());
   if (tape.failed()) fail(Exit::plugin, "{}", tape.failure());
@@ -88,7 +88,7 @@ void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> p
          0,
          {info.positions.id}};
   if (encoding_->begin == nullptr) return;
-  tape.set_place({card().name, "begin"});
+  tape.set_caller({card().name, "begin"});
   encoding_->begin(self_.get(), &s.c);
   settle(tape);
 }
@@ -96,7 +96,7 @@ void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> p
 Tensor Encoding::embed(Tape& tape, Tensor x) const {
   if (encoding_->embed == nullptr) return x;
   const Shape before = tape.shape(x);
-  tape.set_place({card().name, "embed"});
+  tape.set_caller({card().name, "embed"});
   const Tensor y{encoding_->embed(self_.get(), &step_->c, {x.id}).id};
   if (!y)
     tape.fail("returned the null handle");
@@ -112,7 +112,7 @@ void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   if (encoding_->attend == nullptr) return;
   pes_attention c{sizeof(pes_attention), layer,       {x.id}, {a.q.id}, {a.k.id}, a.scale,
                   {a.distance.id},       {a.bias.id}, false};
-  tape.set_place({card().name, "attend", layer});
+  tape.set_caller({card().name, "attend", layer});
   encoding_->attend(self_.get(), &step_->c, &c);
   for (const pes_tensor t : {c.q, c.k, c.distance, c.bias})
     if (!tape.knows({t.id})) tape.fail("left a handle in its slots that is not of this step");
@@ -138,7 +138,7 @@ void Encoding::rewrite_with(double scale) const {
 
 Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, Tensor k,
                          Tensor visible, std::int64_t first) {
-  const Layer& layer = *static_cast<const Layer*>(self);
+  const Rewriting& layer = *static_cast<const Rewriting*>(self);
   const Encoding& e = *layer.encoding;
   pes_scores c{sizeof(pes_scores),
                layer.layer,
@@ -151,7 +151,7 @@ Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, 
                {scores.id},
                0,
                {layer.v.id}};
-  tape.set_place({e.card().name, "rewrite", layer.layer});
+  tape.set_caller({e.card().name, "rewrite", layer.layer});
   e.encoding_->rewrite(e.self_.get(), &e.step_->c, &c);
   if (!tape.knows({c.scores.id})) tape.fail("left a handle in scores that is not of this step");
   e.settle(tape);

@@ -78,7 +78,7 @@ class Encoding {
   struct StepDeleter {
     void operator()(Step*) const;
   };
-  struct Layer {  // what the rewriter needs when the backward pass makes a block again
+  struct Rewriting {  // what the rewriter needs when the backward pass makes a block again
     const Encoding* encoding;
     int layer;
     Tensor x, v;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "golden/probe.h"
+#include "golden/rig.h"
 
 namespace pesuite::golden {
 
@@ -61,7 +61,7 @@ struct Case {
   Backend& backend;
   Comparison& compare;
 
-  Probe probe() const { return {v, spelling, catalog, backend}; }
+  Rig rig() const { return {v, spelling, catalog, backend}; }
 };
 using Kind = void (*)(Case&);
 void check_attention(Case&);  // kinds_attention.cpp

@@ -22,7 +22,7 @@ Tensor by_head(Tape& t, Tensor o, std::int64_t H) {
   return ops::permute(t, ops::reshape(t, o, {1, s[1], H, s[2] / H}), axes);
 }
 
-void compare_gradients(Case& c, const Probe& p, const Run& r,
+void compare_gradients(Case& c, const Rig& p, const Response& r,
                        const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i) c.compare(names[i], r.gradients[i].data);
   for (const auto& [name, gradient] : p.parameter_gradients(r, names.size()))
@@ -45,7 +45,7 @@ struct Projection {
 }  // namespace
 
 void check_attention(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const std::vector<Values> inputs = {leading_one(c.v.input("q")), leading_one(c.v.input("k")),
                                       leading_one(c.v.input("v"))};
   const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
@@ -53,14 +53,14 @@ void check_attention(Case& c) {
   };
   // forward alone runs another kernel than a step that will go backwards
   c.compare("O", p(inputs, build).outputs[0].data);
-  const Run r = p(inputs, build, {leading_one(c.v.input("dO"))});
+  const Response r = p(inputs, build, {leading_one(c.v.input("dO"))});
   c.compare("O", r.outputs[0].data);
   compare_gradients(c, p, r, {"dq", "dk", "dv"});
 }
 
 // x [T, W], wq, wk, wv [in, out]: h = what the encoding makes of x; q = h wq.
 void check_embedding_attention(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const Values x0 = c.v.input("x");
   const Projection heads{x0.shape[0], p.heads(), p.head_dim(), false};
   const std::vector<Values> inputs = {x0, c.v.input("wq"), c.v.input("wk"), c.v.input("wv")};
@@ -69,7 +69,7 @@ void check_embedding_attention(Case& c) {
     const Tensor q = heads(t, h, x[1]), k = heads(t, h, x[2]), v = heads(t, h, x[3]);
     return {by_head(t, attend(t, p.attend(t, q, k, v)), p.heads())};
   };
-  const Run r = p(inputs, build, {leading_one(c.v.input("dO"))});
+  const Response r = p(inputs, build, {leading_one(c.v.input("dO"))});
   c.compare("O", r.outputs[0].data);
   compare_gradients(c, p, r, {"d_x", "d_wq", "d_wk", "d_wv"});
 }
@@ -77,7 +77,7 @@ void check_embedding_attention(Case& c) {
 // x [T, W], wq, wk, wv [out, in] as torch's Linear, no output projection; where the vector has
 // gains q_norm and k_norm [W], queries and keys are normalised over all heads together first.
 void check_module_attention(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const Values x0 = c.v.input("x");
   const Projection heads{x0.shape[0], p.heads(), p.head_dim(), true, c.v.number("rms_eps", 1e-6)};
   std::vector<Values> inputs = {x0, c.v.input("wq"), c.v.input("wk"), c.v.input("wv")};
@@ -95,14 +95,14 @@ void check_module_attention(Case& c) {
                  k = heads(t, h, x[2], normed ? x[5] : none), v = heads(t, h, x[3]);
     return {attend(t, p.attend(t, q, k, v))};  // [1, T, W]
   };
-  const Run r = p(inputs, build, {c.v.input("dO")});
+  const Response r = p(inputs, build, {c.v.input("dO")});
   c.compare("O", r.outputs[0].data);
   compare_gradients(c, p, r, names);
 }
 
 // What the encoding adds to embeddings of zeros.
 void check_table(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const std::int64_t T = p.length(), W = c.v.count("d_model");
   const Values zeros{{1, T, W}, std::vector<double>(static_cast<std::size_t>(T * W), 0.0)};
   const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
@@ -110,7 +110,7 @@ void check_table(Case& c) {
   };
   const std::string output = c.compare.wants("pe") ? "pe" : "table";
   const bool differentiated = c.v.has_input("G");
-  const Run r = differentiated ? p({zeros}, build, {c.v.input("G")}) : p({zeros}, build);
+  const Response r = differentiated ? p({zeros}, build, {c.v.input("G")}) : p({zeros}, build);
   c.compare(output, r.outputs[0].data);
   if (const auto positions = p.scattered(); positions && c.compare.wants("sorted_indices"))
     c.compare("sorted_indices", {positions->begin(), positions->end()});

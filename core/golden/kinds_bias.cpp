@@ -31,19 +31,19 @@ bool reaches_above(const Values& g) {  // any number above the diagonal
 }
 
 // Scores of queries and keys of zeros: the bias, in whatever slot the encoding puts it.
-Build bias_of(Probe& p) {
+Build bias_of(Rig& p) {
   return [&p](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
     return {p.scores(t, p.attend(t, x[0], x[0], x[0]))};
   };
 }
-Values no_content(const Probe& p, std::int64_t length) {
+Values no_content(const Rig& p, std::int64_t length) {
   return zeros({1, p.heads(), length, p.head_dim()});
 }
 
 }  // namespace
 
 void check_bias(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const Values wanted = c.compare.wanted("bias");  // [H, T, T]
   const std::vector<Values> inputs = {no_content(p, wanted.shape[-1])};
   bool square = false;  // keys ahead of the query have a bias of their own
@@ -54,7 +54,7 @@ void check_bias(Case& c) {
   };
   const bool differentiated = c.v.has_input("G");
   const Values g = differentiated ? c.v.input("G") : Values();
-  const Run r = differentiated ? p(inputs, build, {g}) : p(inputs, build);
+  const Response r = differentiated ? p(inputs, build, {g}) : p(inputs, build);
   c.compare("bias", square ? r.outputs[0].data : lower(r.outputs[0].data, wanted));
   for (const auto& [name, values] : p.parameters())
     if (c.compare.wants(name + "_after")) c.compare(name + "_after", values);
@@ -70,7 +70,7 @@ void check_slopes(Case& c) {
   if (counts == nullptr || !counts->is_array())
     fail(Exit::data, "{}: its config lacks 'heads', a list", c.v.name());
   for (const int heads : counts->get<std::vector<int>>()) {
-    Probe p(c.v, c.spelling, c.catalog, c.backend, heads);
+    Rig p(c.v, c.spelling, c.catalog, c.backend, heads);
     const Values bias = p({no_content(p, 2)}, bias_of(p)).outputs[0];  // [1, H, 2, 2]
     std::vector<double> slopes;
     for (int h = 0; h < heads; ++h)
@@ -81,7 +81,7 @@ void check_slopes(Case& c) {
 
 // A table whose entry b is the number b shows which one each distance takes.
 void check_buckets(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const std::vector<double> relative = c.v.input("relative_position").data;  // key - query
   double farthest = 0;
   for (const double r : relative) farthest = std::max(farthest, std::fabs(r));
@@ -99,7 +99,7 @@ void check_buckets(Case& c) {
 
 // Scores of given queries and keys before the mask; without the factor where the vector says so.
 void check_scores(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const auto with_batch = [&](const char* name) {
     Values v = c.v.input(name);
     v.shape = {1, v.shape[0], v.shape[1], v.shape[2]};
@@ -112,7 +112,7 @@ void check_scores(Case& c) {
     return {ops::affine(t, p.scores(t, a), unscaled ? 1 / a.scale : 1, 0)};
   };
   const Values wanted = c.compare.wanted("logits");
-  const Run r = p({with_batch("q"), with_batch("k")}, build);
+  const Response r = p({with_batch("q"), with_batch("k")}, build);
   c.compare("logits", lower(r.outputs[0].data, wanted));
 }
 
@@ -127,7 +127,7 @@ void check_contextual_positions(Case& c) {
   for (Values& v : inputs) v.shape = {1, H, T, D};
   for (const std::string& output : c.v.output_names()) {
     const Spelling spelling = c.rules.spell(c.v, output);
-    Probe p(c.v, spelling, c.catalog, c.backend);
+    Rig p(c.v, spelling, c.catalog, c.backend);
     const Build build = [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {
       const Attention a = p.attend(t, x[0], x[1], x[0]);
       Attention content;
@@ -165,7 +165,7 @@ void check_temperature(Case& c) {
       if (std::fabs(*at.length - s * *at.train_length) > 1e-9)
         fail(Exit::usage, "{}: {} times {} is no length; give train_length another value", at.rule,
              s, *at.train_length);
-      Probe p(c.v, at, c.catalog, c.backend);
+      Rig p(c.v, at, c.catalog, c.backend);
       double scale = 0;
       p({no_content(p, *at.length)},
         [&](Tape& t, std::span<const Tensor> x) -> std::vector<Tensor> {

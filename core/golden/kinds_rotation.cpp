@@ -11,7 +11,7 @@
 namespace pesuite::golden {
 
 void check_queries_and_keys(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const auto with_batch = [&](const char* name) {
     Values v = c.v.input(name);
     v.shape = {1, v.shape[0], v.shape[1], v.shape[2]};
@@ -23,7 +23,7 @@ void check_queries_and_keys(Case& c) {
     return {a.q, a.k};
   };
   const bool differentiated = c.v.has_input("G_q");
-  const Run r =
+  const Response r =
       differentiated ? p(inputs, build, {c.v.input("G_q"), c.v.input("G_k")}) : p(inputs, build);
   const std::string end = c.compare.wants("q_out") ? "_out" : "_rot";
   c.compare("q" + end, r.outputs[0].data);
@@ -39,7 +39,7 @@ namespace {
 // Pairs of features (1, 0) at every position, and what becomes of them.
 class TurnedPairs {
  public:
-  TurnedPairs(Probe& p, std::int64_t length, std::int64_t pairs) : p_(p), T_(length), n_(pairs) {
+  TurnedPairs(Rig& p, std::int64_t length, std::int64_t pairs) : p_(p), T_(length), n_(pairs) {
     // feature 0 of position 1 alone: its partner is where a part of it goes
     Values probe = zeros();
     for (std::int64_t h = 0; h < p_.heads(); ++h) probe.data[at(h, 1, 0)] = 1;
@@ -60,7 +60,7 @@ class TurnedPairs {
   }
   // Gradients of sum(g w) in the parameters, w [H, pairs] the angles at position 1: with the
   // cotangent (-sin w, cos w) g / length the chain rule gives g dw.
-  Run backward(const std::vector<double>& g) {
+  Response backward(const std::vector<double>& g) {
     Values cotangent = zeros();
     for (std::int64_t h = 0; h < p_.heads(); ++h)
       for (std::int64_t r = 0; r < n_; ++r) {
@@ -90,7 +90,7 @@ class TurnedPairs {
   }
   std::size_t partner() const { return static_cast<std::size_t>(interleaved_ ? 1 : n_); }
 
-  Probe& p_;
+  Rig& p_;
   std::int64_t T_, n_;
   bool interleaved_ = false;
   Values units_, turned_;
@@ -119,7 +119,7 @@ void compare_implied(Case& c, const std::vector<double>& w, std::int64_t heads) 
 void check_rescaled_factors(Case& c) {
   for (const std::string& output : c.v.output_names()) {
     const Spelling spelling = c.rules.spell(c.v, output);
-    Probe p(c.v, spelling, c.catalog, c.backend);
+    Rig p(c.v, spelling, c.catalog, c.backend);
     const std::int64_t pairs = c.v.input("factors").shape.count();
     const TurnedPairs seen(p, p.length(), pairs);
     std::vector<double> factors;
@@ -138,7 +138,7 @@ void check_rescaled_factors(Case& c) {
 // vector's, on which the frequencies may depend. Factors are what divides those of a base.
 void check_frequencies(Case& c) {
   if (c.v.has_input("factors")) return check_rescaled_factors(c);
-  Probe p = c.probe();
+  Rig p = c.rig();
   const std::string output = c.compare.wants("inv_freq") ? "inv_freq" : "init_factors";
   const Values wanted = c.compare.wanted(output);
   const std::int64_t heads = wanted.shape.rank() == 2 ? wanted.shape[0] : 1;
@@ -172,7 +172,7 @@ void check_frequencies(Case& c) {
 }
 
 void check_cosines(Case& c) {
-  Probe p = c.probe();
+  Rig p = c.rig();
   const Values wanted = c.compare.wanted("cos");  // [T, D/2]
   const TurnedPairs seen(p, wanted.shape[0], wanted.shape[1]);
   std::vector<double> cosines, sines, w;

@@ -7,16 +7,13 @@
 #include <vector>
 
 #include "base/json.h"
-#include "tensor/shape.h"
+#include "tensor/host.h"
 
 namespace pesuite::golden {
 
 namespace fs = std::filesystem;
 
-struct Values {  // a tensor on the host, row-major
-  Shape shape;
-  std::vector<double> data;
-};
+using host::Values;
 
 class Vector {
  public:

@@ -88,7 +88,7 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
   for (int i = 0; i < c.layers; ++i) {
     const std::string at = fmt::format("layers.{}.", i);
     const auto purpose = [&](const char* what) { return pes::purpose(at + "dropout." + what); };
-    Layer l{};
+    LayerWeights l{};
     l.attention_norm = add(at + "attention_norm.weight", {W}, false);
     l.attention_norm_bias = add_if(layer_norm, at + "attention_norm.bias", {W});
     l.qkv = add(at + "attention.qkv.weight", {qkv, W}, true);
@@ -267,7 +267,7 @@ Tensor Model::project(Tensor y, int w, int bias, Tensor residual, std::uint32_t 
   return ops::binary(tape_, Binary::add, residual, out);
 }
 
-Tensor Model::mlp(Tensor x, Tensor residual, const Layer& l, const StepInfo& s) {
+Tensor Model::mlp(Tensor x, Tensor residual, const LayerWeights& l, const StepInfo& s) {
   const Dropout drop = dropout(l.drop_activation, s);
   Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias), {},  // [B, T, F or 2F]
                          drop.p > 0 ? Storage::own : backend_.activations());
@@ -278,7 +278,7 @@ Tensor Model::mlp(Tensor x, Tensor residual, const Layer& l, const StepInfo& s) 
 }
 
 Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& look) {
-  const Layer& l = layers_[static_cast<std::size_t>(index)];
+  const LayerWeights& l = layers_[static_cast<std::size_t>(index)];
   const Storage storage = backend_.activations();
   const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
   const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {}, storage);

@@ -131,7 +131,7 @@ class Model {
   void with_encoding(const StepInfo&, const std::function<void(Tape&, const Composition&)>& body);
 
  private:
-  struct Layer {  // indices into parameters_, -1 for what is not there
+  struct LayerWeights {  // indices into parameters_, -1 for what is not there
     int attention_norm, attention_norm_bias, qkv, qkv_bias, q_norm, k_norm, out, out_bias;
     int mlp_norm, mlp_norm_bias, in, in_bias, down, down_bias;
     std::uint32_t drop_attention, drop_out, drop_activation, drop_mlp;  // purposes
@@ -147,7 +147,7 @@ class Model {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }
   Tensor layer(Tensor x, int index, const StepInfo&, const Inspection&);
-  Tensor mlp(Tensor x, Tensor residual, const Layer&, const StepInfo&);
+  Tensor mlp(Tensor x, Tensor residual, const LayerWeights&, const StepInfo&);
   Tensor normed(Tensor x, int gain, int bias, Storage = Storage::own);
   Dropout dropout(std::uint32_t purpose, const StepInfo&) const;
   // x + dropout(linear(y)), in one pass where nothing is dropped
@@ -164,7 +164,7 @@ class Model {
     void *low, *high;
   };
   std::vector<Bounds> bounds_;  // of parameters that have any
-  std::vector<Layer> layers_;
+  std::vector<LayerWeights> layers_;
   int table_ = -1, norm_ = -1, norm_bias_ = -1, head_ = -1, head_bias_ = -1;
   std::size_t encoding_first_ = 0;  // of its parameters
   void* gradients_ = nullptr;       // of all parameters, in their order

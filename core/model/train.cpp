@@ -47,11 +47,11 @@ double sum(const std::vector<double>& v) {
 }
 
 // One training run: what train() keeps at hand.
-class Run {
+class Trainer {
  public:
-  Run(Model& model, const Mixture& data, const TrainConfig& config, std::uint64_t seed,
-      const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
-      TrainState& state, Group& group)
+  Trainer(Model& model, const Mixture& data, const TrainConfig& config, std::uint64_t seed,
+          const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
+          TrainState& state, Group& group)
       : model_(model),
         data_(data),
         task_(data.main()),
@@ -65,7 +65,7 @@ class Run {
         gradients_(model, group),
         optimizer_(model.backend(), config.optimizer) {}
 
-  TrainOutcome go() {
+  TrainOutcome train() {
     check_equal_start();
     const TrainOutcome outcome = go_on();
     group_.wait();  // until the files are written
@@ -320,7 +320,7 @@ class Run {
 TrainOutcome train(Model& model, const Mixture& data, const TrainConfig& config, std::uint64_t seed,
                    const std::string& identity, const TrainPaths& paths, const TrainWatch& watch,
                    TrainState& state, Group& group) {
-  return Run(model, data, config, seed, identity, paths, watch, state, group).go();
+  return Trainer(model, data, config, seed, identity, paths, watch, state, group).train();
 }
 
 // ---------------------------------------------------------------------------- checkpoints

@@ -53,15 +53,16 @@ std::vector<int> shots(const EvalSettings& e) {
 }
 
 EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, int train_length,
-                       const Json& facts) {
+                       const TaskFacts& facts) {
   EvalConfig c;
   c.lengths = lengths;
   c.examples = e.examples;
   c.train_length = train_length;
-  if (facts.at("document").get<std::int64_t>() > 0) c.protocols = e.protocols;
+  if (facts.document > 0) c.protocols = e.protocols;
   for (const auto& [name, texts] : e.axes) {
     if (is_before(name)) {
-      if (const std::string why = facts.value("refuses_" + name, std::string()); !why.empty())
+      if (const std::string why = name == fill_axis ? facts.refuses_fill : facts.refuses_shots;
+          !why.empty())
         fail(Exit::usage, "'axes' names '{}', but task '{}' {}", name, e.task, why);
       EvalAxis before{name, {}};
       for (const int x : name == fill_axis ? fills(e, train_length) : shots(e))
@@ -69,20 +70,20 @@ EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, i
       c.axes.push_back(std::move(before));
       continue;
     }
-    if (!facts.at("axes").contains(name)) {
+    const auto axis = facts.axes.find(name);
+    if (axis == facts.axes.end()) {
       std::vector<std::string> names;
-      for (const auto& [n, unused] : facts.at("axes").items()) names.push_back(n);
+      for (const auto& [n, unused] : facts.axes) names.push_back(n);
       fail(Exit::usage, "'axes' names '{}', which task '{}' does not have{}", name, e.task,
            names.empty() ? "; it has none" : did_you_mean(name, names));
     }
-    const Json& axis = facts.at("axes").at(name);
-    const auto labels = axis.at("labels").get<std::vector<std::string>>();
+    const std::vector<std::string>& labels = axis->second.labels;
     EvalAxis out{name, {}};
     for (const std::string& t : texts) {
       const auto label = std::find(labels.begin(), labels.end(), t);
       double value = 0;
       if (label != labels.end())
-        value = axis.at("values")[static_cast<std::size_t>(label - labels.begin())];
+        value = axis->second.values[static_cast<std::size_t>(label - labels.begin())];
       else if (!parse_count(t, value))
         fail(Exit::usage, "'axes.{}' holds '{}'; known are {}{}", name, t, join(labels, ", "),
              did_you_mean(t, labels));

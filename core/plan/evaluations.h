@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/evaluate.h"
-#include "suite/suite.h"
+#include "plan/facts.h"
 
 namespace pesuite {
 
@@ -14,10 +14,9 @@ std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_leng
 std::vector<int> fills(const EvalSettings&, int train_length);
 std::vector<int> shots(const EvalSettings&);
 
-// `facts` of the task: its "document", "axes", "refuses_fill" and "refuses_shots". Error (usage)
-// for an axis or a value that it does not have.
+// Error (usage) for an axis or a value that the task does not have.
 EvalConfig eval_config(const EvalSettings&, const std::vector<int>& lengths, int train_length,
-                       const Json& facts);
+                       const TaskFacts&);
 
 // Those of the lengths at which the task has an example at every point of the axes: who asks for
 // 1..20 does not say that it has. All of them for corpora.

@@ -6,46 +6,15 @@
 #include <set>
 
 #include "backend/choice.h"
-#include "base/file.h"
-#include "base/isolate.h"
 #include "base/text.h"
 #include "cell/determinism.h"
 #include "plan/evaluations.h"
+#include "plan/facts.h"
 #include "plan/trainings.h"
-#include "plugin/card.h"
 
 namespace pesuite {
 
 namespace {
-
-constexpr double question_seconds = 120;  // a task may have to read a corpus
-
-// Identity of a plugin: its definition, the library that has it, and the bytes of that library.
-template <class D>
-Json identity_of(const D& found) {
-  static std::map<std::string, std::string>
-      builds;  // of this process: files do not change under us
-  const std::string path = found.library->path().string();
-  auto it = builds.find(path);
-  if (it == builds.end()) it = builds.emplace(path, sha256_file(path).substr(0, 16)).first;
-  return {{"version", found.descriptor->card->version},
-          {"library", found.library->entry().name},
-          {"build", "sha256:" + it->second}};
-}
-
-// A plugin that crashes when asked fails its cells and no others, so it is no problem of the suite.
-struct Crashed : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-Json ask(const std::function<Json()>& question) {
-  const Isolated r = run_isolated([&] { return question().dump(); }, question_seconds);
-  switch (r.end) {
-    case Isolated::End::returned: return Json::parse(r.text);
-    case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);
-    default: throw Crashed(r.text);
-  }
-}
 
 class Planner {
  public:
@@ -65,7 +34,7 @@ class Planner {
   Plan plan(const Store& store) {
     Plan plan;
     plan.problems = catalog_.problems;
-    if (!problems_.empty()) check_names();
+    if (!problems_.empty()) facts_.check_names(suite_);
     problems_.throw_if_any();
     check_filters();
     device_ = choose_backend(suite_.backend, suite_.precision);  // refused now, not by every cell
@@ -145,158 +114,6 @@ class Planner {
     refuse("model", m.where, first.model, m.id);
   }
 
-  // What can be said about expressions of a suite that cannot be planned.
-  void check_names() {
-    const auto check = [&](const std::string& where, auto&& question) {
-      try {
-        question();
-      } catch (const Error& e) {
-        problems_.add(where, e.what(), e.code());
-      }
-    };
-    for (const SuiteEncoding& e : suite_.encodings)
-      check(e.where,
-            [&] { to_text(parse_encoding(e.expression), full_terms(catalog_, e.expression)); });
-    for (const SuiteTask& t : suite_.tasks) check(t.where, [&] { task_text(t.expression); });
-  }
-  std::string task_text(const Expression& x) const {
-    return full_text(*catalog_.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
-  }
-
-  // Asks once; a refusal is a problem of the suite's line, reported once. Null then.
-  // What a plugin answers when it crashes instead stands in `crashed`.
-  const Json& once(const std::string& key, const std::string& where, Json crashed,
-                   const std::function<void(Json&)>& question) {
-    const auto it = answers_.find(key);
-    if (it != answers_.end()) return it->second;
-    Json answer;
-    try {
-      question(answer);
-    } catch (const Crashed& e) {
-      answer.update(crashed);
-      answer["note"] =
-          fmt::format("its plugin {} when it was created; its cells will fail", e.what());
-    } catch (const Error& e) {
-      problems_.add(where, e.what(), e.code());
-      answer = nullptr;
-    }
-    return answers_.emplace(key, std::move(answer)).first->second;
-  }
-
-  const Json& task_facts(const SuiteTask& t, int train_length, int max_length, int reached) {
-    const std::string key =
-        fmt::format("task {} {} {} {}", t.id, train_length, max_length, reached);
-    const Json crashed = {{"inputs", 1},
-                          {"outputs", 1},
-                          {"head", 0},
-                          {"document", 0},
-                          {"documents", {0, 0, 0}},
-                          {"digest", ""},
-                          {"axes", Json::object()},
-                          {"crashed", true}};
-    return once(key, t.where, crashed, [&](Json& facts) {
-      const auto found = catalog_.task(t.expression.name);
-      const char* family = found.descriptor->card->taxonomy;
-      facts = {{"text", task_text(t.expression)},
-               {"identity", identity_of(found)},
-               {"family", family != nullptr ? family : ""}};
-      facts.update(ask([&]() -> Json {
-        const Task task(catalog_, t.expression, train_length, max_length, reached);
-        const pes_task_created& i = task.info();
-        Json axes = Json::object();
-        for (const Axis& a : task.axes())
-          axes[a.name] = {{"values", a.values}, {"labels", a.labels}};
-        return {{"inputs", i.inputs},
-                {"positions", i.positions},
-                {"outputs", i.outputs},
-                {"head", static_cast<int>(i.head)},
-                {"document", i.document},
-                {"documents", i.documents},
-                {"digest", i.digest ? i.digest : ""},
-                {"note", i.note ? i.note : ""},
-                {"axes", axes},
-                {"refuses_fill", task.refuses_fill(train_length)},
-                {"refuses_shots", task.refuses_shots(train_length)}};
-      }));
-    });
-  }
-
-  const Json& encoding_facts(const SuiteEncoding& e, const ModelConfig& m, int train_length,
-                             int max_length) {
-    const std::string key = fmt::format("encoding {} {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
-                                        m.groups(), m.width, m.positions, train_length, max_length);
-    return once(key, e.where, {{"parameters", 0}}, [&](Json& facts) {
-      const EncodingExpression x = parse_encoding(e.expression);
-      const TermText full = full_terms(catalog_, e.expression);
-      facts = {{"text", to_text(x, full)},   {"first", to_text(x.first, full)},
-               {"switches", Json::array()},  {"evaluation", to_text(x.evaluation, full)},
-               {"identity", Json::object()}, {"written", to_text(x)}};
-      std::vector<const Sum*> sums = {&x.first};
-      for (const Switch& s : x.switches) {
-        facts["switches"].push_back(to_text(s.to, full));
-        sums.push_back(&s.to);
-      }
-      if (!x.evaluation.empty()) sums.push_back(&x.evaluation);
-      for (const Sum* sum : sums) {
-        for (const std::string& name : names_of(*sum))
-          facts["identity"][name] = identity_of(catalog_.encoding(name));
-        for (const std::string& note : {unused_layers(*sum, m.layers), unread_positions(*sum, m)})
-          if (!note.empty()) facts["note"] = note;
-      }
-      facts.update(ask([&]() -> Json {
-        return {{"parameters", rehearse_all(x, sums, shape_of(m, train_length, max_length))}};
-      }));
-    });
-  }
-  // Creates all encodings of an expression; returns the parameters of those that train last.
-  std::int64_t rehearse_all(const EncodingExpression& x, const std::vector<const Sum*>& sums,
-                            const ModelShape& shape) const {
-    std::vector<Encoding::ParameterSpec> trained;
-    for (const Sum* sum : sums) {
-      Composition encoding(catalog_, *sum, shape);
-      rehearse(encoding, shape);
-      if (sum != &x.evaluation) {
-        trained = encoding.parameters();
-        continue;
-      }
-      for (const Encoding::ParameterSpec& p : encoding.parameters())
-        if (std::none_of(trained.begin(), trained.end(),
-                         [&](const auto& t) { return t.name == p.name && t.shape == p.shape; }))
-          fail(
-              Exit::usage,
-              "encoding '{}': what '=>' swaps in learns '{}' {}, which the training before it does "
-              "not have; let it train, as in {} -> {} @ 90%",
-              x.source, p.name, p.shape.text(), to_text(*sums[sums.size() - 2]), to_text(*sum));
-    }
-    std::int64_t n = 0;
-    for (const auto& p : trained) n += p.shape.count();
-    return n;
-  }
-  static std::string unused_layers(const Sum& s, int layers) {
-    for (const Sum::Factor& f : s.factors)
-      if (f.pattern.size() > static_cast<std::size_t>(layers))
-        return fmt::format("the pattern names {} layers, the model has {}: the rest never acts",
-                           f.pattern.size(), layers);
-    return "";
-  }
-  std::string unread_positions(const Sum& s, const ModelConfig& m) const {
-    const auto names = names_of(s);
-    const bool read = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return (uses_of(*catalog_.encoding(name).descriptor->card) & PES_PLACED) != 0;
-    });
-    return m.positions == 0 || read ? ""
-                                    : "does not read the positions that the task gives its tokens; "
-                                      "to it they stand at their places";
-  }
-  // Finds what collides. What else goes wrong is a failure of the cell, not of the suite.
-  static void rehearse(Composition& encoding, const ModelShape& shape) {
-    try {  // on the backend without threads, which a forked process may not start
-      encoding.rehearse(*open_backend("reference", {}), shape);
-    } catch (const Error& e) {
-      if (e.code() != Exit::plugin) throw;
-    }
-  }
-
   struct Lengths {  // tokens
     int train = 0, longest = 0, reached = 0;
   };
@@ -312,20 +129,20 @@ class Planner {
     const auto asked = asked_of(t, t.train_length > 0 ? t.train_length : m.train_length);
     if (!asked) return false;
     const Lengths& lengths = asked->lengths;
-    const Json& task = task_facts(t, lengths.train, lengths.longest, lengths.reached);
-    if (task.is_null()) return false;
-    c.config.model = model_for(task, m.config);
-    const bool crashed = task.contains("crashed");
-    if (!crashed && !mix(c.config, t, lengths, c.config.model)) return false;
-    const Json& encoding = encoding_facts(e, c.config.model, lengths.train, lengths.longest);
-    if (encoding.is_null()) return false;
-    note(plan, t.id, task.value("note", std::string()));
-    note(plan, e.id, encoding.value("note", std::string()));
+    const TaskFacts* task = facts_.task(t, lengths.train, lengths.longest, lengths.reached);
+    if (task == nullptr) return false;
+    c.config.model = model_for(*task, m.config);
+    if (!task->crashed && !mix(c.config, t, lengths, c.config.model)) return false;
+    const EncodingFacts* encoding =
+        facts_.encoding(e, c.config.model, lengths.train, lengths.longest);
+    if (encoding == nullptr) return false;
+    note(plan, t.id, task->note);
+    note(plan, e.id, encoding->note);
     c.reach = lengths.reached;
     c.config.max_length = lengths.longest;
-    identify(c, e, task, encoding);
-    if (!set_training(c, e, t, task, encoding, lengths.train, plan)) return false;
-    if (!crashed && !add_evals(c, *asked, t, task, plan)) return false;
+    identify(c, *task, *encoding);
+    if (!set_training(c, e, t, *task, *encoding, lengths.train, plan)) return false;
+    if (!task->crashed && !add_evals(c, *asked, t, *task, plan)) return false;
     c.id = cell_id(c.config);
     c.training = cell_id(training_of(c.config));
     c.series = series_id(c.config);
@@ -367,33 +184,33 @@ class Planner {
     return a;
   }
 
-  static ModelConfig model_for(const Json& task, ModelConfig model) {
-    model.vocabulary = task.at("inputs");
-    model.classes = task.at("outputs");
-    model.positions = task.value("positions", 0);
-    if (task.at("head").get<int>() != PES_LM) model.tied = false;  // classes are no tokens
+  static ModelConfig model_for(const TaskFacts& task, ModelConfig model) {
+    model.vocabulary = task.inputs;
+    model.classes = task.outputs;
+    model.positions = task.positions;
+    if (task.head != PES_LM) model.tied = false;  // classes are no tokens
     return model;
   }
 
   // What the cell is about, by what plugins said.
-  void identify(PlannedCell& c, const SuiteEncoding& e, const Json& task, const Json& encoding) {
+  void identify(PlannedCell& c, const TaskFacts& task, const EncodingFacts& encoding) {
     CellConfig& config = c.config;
-    c.expression = encoding.value("text", e.expression);
-    c.encoding_text = encoding.value("written", e.expression);
-    c.family = task.at("family");
-    config.encoding = encoding.value("first", e.expression);
-    config.evaluation = encoding.value("evaluation", std::string());
-    config.encoding_identity =
-        encoding.at("identity").get<std::map<std::string, std::map<std::string, std::string>>>();
-    config.task = task.at("text");
-    config.task_identity = identity_of_task(task);
+    c.expression = encoding.text;
+    c.encoding_text = encoding.written;
+    c.family = task.family;
+    config.encoding = encoding.first;
+    config.evaluation = encoding.evaluation;
+    config.encoding_identity = encoding.identity;
+    config.task = task.text;
+    config.task_identity = task.identity;
     config.seed = c.seed;
     config.backend = device_.backend;
     config.precision = device_.precision;
   }
 
-  bool set_training(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const Json& task,
-                    const Json& encoding, int train_length, Plan& plan) {
+  bool set_training(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t,
+                    const TaskFacts& task, const EncodingFacts& encoding, int train_length,
+                    Plan& plan) {
     CellConfig& config = c.config;
     config.train = t.train.resolve(train_length, forward_flops(config.model, train_length));
     config.train.pass_tokens = usual_pass_tokens(device_.backend);
@@ -406,18 +223,18 @@ class Planner {
       config.switches =
           resolve_switches(parse_encoding(e.expression), t.train, config.train, config.model);
       for (std::size_t i = 0; i < config.switches.size(); ++i)
-        config.switches[i].encoding = encoding.at("switches").at(i);
+        config.switches[i].encoding = encoding.switches.at(i);
     } catch (const Error& error) {
       if (noted_.insert(e.where + error.what()).second)
         problems_.add(e.where, error.what(), error.code());
       return false;
     }
-    c.encoding_parameters = encoding.at("parameters").get<double>();
+    c.encoding_parameters = encoding.parameters;
     c.parameters = static_cast<double>(parameter_count(model_of(config))) + c.encoding_parameters;
     return true;
   }
 
-  bool add_evals(PlannedCell& c, const Asked& asked, const SuiteTask& t, const Json& task,
+  bool add_evals(PlannedCell& c, const Asked& asked, const SuiteTask& t, const TaskFacts& task,
                  Plan& plan) {
     for (const auto& [settings, lengths] : asked.evals) {
       const char* key = "axes";
@@ -482,36 +299,36 @@ class Planner {
       SuiteTask other;
       other.expression = m.expression, other.where = m.where;
       other.id = "mixed " + to_text(m.expression);
-      const Json& facts = task_facts(other, lengths.train, longest, 0);
-      if (facts.is_null()) return false;
-      config.mix.push_back(
-          {facts.at("text"), identity_of_task(facts), m.share, m.same_alphabet, longest});
+      const TaskFacts* facts = facts_.task(other, lengths.train, longest, 0);
+      if (facts == nullptr) return false;
+      config.mix.push_back({facts->text, facts->identity, m.share, m.same_alphabet, longest});
     }
-    const Json& all = once(
+    const std::optional<int> vocabulary = facts_.number(
         fmt::format("data {} {} {} {}", t.id, lengths.train, lengths.longest, lengths.reached),
-        where, {{"vocabulary", model.vocabulary}}, [&](Json& facts) {
-          facts = ask([&]() -> Json {
-            const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
-            const std::vector<Task> mixed = make_mixed_tasks(catalog_, config);
-            const Mixture mixture = make_mixture(own, mixed, config.mix);
-            for (std::size_t part = 0; part < mixture.parts(); ++part) {
-              const Task& task = mixture.task(part);
-              const auto refuse = [&](int wanted, const char* what, const std::string& why) {
-                if (wanted > 0 && !why.empty())
-                  fail(Exit::usage, "no {} can stand before examples of task '{}': it {}", what,
-                       task.text(), why);
-              };
-              refuse(s.lengths.fill, "FILL", task.refuses_fill(lengths.train));
-              refuse(s.lengths.shots, "solved ones", task.refuses_shots(lengths.train));
-            }
-            try_lengths(mixture, s.lengths, lengths.train);
-            for (const int later : switch_lengths_) try_lengths(mixture, s.lengths, later);
-            return {{"vocabulary", mixture.vocabulary()}};
-          });
-        });
-    if (all.is_null()) return false;
-    if (!s.mix.empty()) model.vocabulary = model.classes = all.at("vocabulary");
+        where, model.vocabulary, [&] { return alphabet_of(config, t, lengths); });
+    if (!vocabulary) return false;
+    if (!s.mix.empty()) model.vocabulary = model.classes = *vocabulary;
     return true;
+  }
+  // How many symbols the tasks of a training have together. Error where they lack examples.
+  int alphabet_of(const CellConfig& config, const SuiteTask& t, const Lengths& lengths) const {
+    const LengthPlan& plan = t.train.lengths;
+    const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
+    const std::vector<Task> mixed = make_mixed_tasks(catalog_, config);
+    const Mixture mixture = make_mixture(own, mixed, config.mix);
+    for (std::size_t part = 0; part < mixture.parts(); ++part) {
+      const Task& task = mixture.task(part);
+      const auto refuse = [&](int wanted, const char* what, const std::string& why) {
+        if (wanted > 0 && !why.empty())
+          fail(Exit::usage, "no {} can stand before examples of task '{}': it {}", what,
+               task.text(), why);
+      };
+      refuse(plan.fill, "FILL", task.refuses_fill(lengths.train));
+      refuse(plan.shots, "solved ones", task.refuses_shots(lengths.train));
+    }
+    try_lengths(mixture, plan, lengths.train);
+    for (const int later : switch_lengths_) try_lengths(mixture, plan, later);
+    return mixture.vocabulary();
   }
   // Makes examples of the shortest lengths, which are those that tasks lack, and of some others.
   static void try_lengths(const Mixture& mixture, const LengthPlan& plan, int longest) {
@@ -525,12 +342,6 @@ class Planner {
   int longest_trained(int first) const {
     return switch_lengths_.empty() ? first : std::max(first, *switch_lengths_.rbegin());
   }
-  static std::map<std::string, std::string> identity_of_task(const Json& facts) {
-    auto identity = facts.at("identity").get<std::map<std::string, std::string>>();
-    if (const std::string digest = facts.at("digest"); !digest.empty()) identity["digest"] = digest;
-    return identity;
-  }
-
   static void add_probes(PlannedCell& c, const EvalSettings& settings,
                          const std::vector<int>& lengths, CellEval e) {
     const int longest = c.config.max_length;
@@ -555,8 +366,9 @@ class Planner {
   }
 
   // As many of `wanted` examples as the split has, with a note where that is fewer.
-  int available(int wanted, const Json& facts, pes_split split, const std::string& id, Plan& plan) {
-    const std::int64_t documents = facts.at("documents").at(static_cast<std::size_t>(split));
+  int available(int wanted, const TaskFacts& facts, pes_split split, const std::string& id,
+                Plan& plan) {
+    const std::int64_t documents = facts.documents.at(static_cast<std::size_t>(split));
     if (documents == 0 || documents >= wanted) return wanted;
     const std::string note =
         fmt::format("{}: the {} text has {} documents, fewer than the {} asked for; all are used",
@@ -575,16 +387,16 @@ class Planner {
                             Plan& plan) {
     const std::vector<int>& lengths = ec.lengths;
     const std::string key =
-        fmt::format("lengths {} {} {} {}", t.id, max_length, fmt::join(lengths, ","),
-                    canonical(to_json(CellEval{0, reached, ec, {}})));
-    const Json& answer = once(key, t.where, {{"lengths", lengths}}, [&](Json& facts) {
-      facts = ask([&]() -> Json {
-        const Task task(catalog_, t.expression, ec.train_length, max_length, reached);
-        return {{"lengths", lengths_with_examples(task, ec)}};
-      });
-    });
-    if (answer.is_null()) return lengths;  // refused, and said so
-    const auto there = answer.at("lengths").get<std::vector<int>>();
+        fmt::format("{} {}", t.id, canonical(to_json(CellEval{0, reached, ec, {}})));
+    auto known = existing_.find(key);
+    if (known == existing_.end())
+      known = existing_
+                  .emplace(key, facts_.numbers([&] {
+                    return lengths_with_examples(
+                        Task(catalog_, t.expression, ec.train_length, max_length, reached), ec);
+                  }))
+                  .first;
+    const std::vector<int>& there = known->second;
     if (there.empty())
       fail(Exit::usage, "'lengths' holds none of which task '{}' has an example", t.id);
     if (there.size() < lengths.size()) {
@@ -601,24 +413,25 @@ class Planner {
     return there;
   }
 
-  void check_documents(const EvalConfig& c, const Json& facts, const SuiteTask& t, int reached) {
+  void check_documents(const EvalConfig& c, const TaskFacts& facts, const SuiteTask& t,
+                       int reached) {
     const std::string key = fmt::format("check {} {}", t.id,
                                         canonical(to_json(CellEval{c.lengths.back(), reached, c})));
-    if (!checked_.insert(key).second || facts.at("document").get<std::int64_t>() == 0) return;
-    ask([&]() -> Json {
+    if (!checked_.insert(key).second || facts.document == 0) return;
+    facts_.try_out([&] {
       check(c, Task(catalog_, t.expression, c.train_length,
                     *std::max_element(c.lengths.begin(), c.lengths.end()), reached));
-      return true;
     });
   }
 
   const Suite& suite_;
   Catalog catalog_;
   Problems problems_;
-  std::map<std::string, Json> answers_;
+  Facts facts_{catalog_, problems_};
   Choice device_;  // what the suite's backend and precision stand for on this machine
   std::set<std::string> noted_, checked_;
-  std::set<int> switch_lengths_;  // tokens, of all encodings
+  std::map<std::string, std::vector<int>> existing_;  // lengths, by task and evaluation
+  std::set<int> switch_lengths_;                      // tokens, of all encodings
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace pesuite {
 
 namespace {
 
-// The settings that S1 compares before it reuses a run's folder.
+// The settings by which a run's folder is reused: those that decide what its checkpoints fit.
 Json critical(const CellConfig& c) {
   const Json m = to_json(c.model);
   const Json cell = to_json(c);

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +23,7 @@
 #include "cell/record.h"
 #include "plan/trainings.h"
 #include "run/environment.h"
+#include "run/process.h"
 #include "run/worker.h"
 
 namespace pesuite {
@@ -80,7 +79,7 @@ class Runner {
         cells_(plan.cells),
         jobs_(jobs_of(options, suite.threads)) {}
 
-  RunResult go() {
+  RunResult run() {
     cells_.insert(cells_.end(), plan_.trunks.begin(), plan_.trunks.end());
     result_.folder = folder_;
     FileLock lock(folder_ / ".lock");
@@ -248,6 +247,29 @@ class Runner {
 
   void start(std::size_t index, Progress& progress) {
     const PlannedCell& c = cells_[index];
+    const fs::path file = store_.cell(c.id) / "work.json";
+    write_file_atomic(file, to_json(order_for(c)).dump(1) + "\n");
+    // also when the file is replaced meanwhile; a launcher needs a name that other machines know
+    const std::string self = "/proc/self/exe";
+    WorkerCommand command;
+    command.words = options_.launch;
+    command.words.insert(
+        command.words.end(),
+        {launched() ? fs::read_symlink(self).string() : "pesuite", "worker", file.string()});
+    command.program = launched() ? command.words[0] : self;
+    command.log = store_.log(c.id);
+    command.memory_limit = suite_.memory_limit, command.threads = suite_.threads;
+    command.fixed_instructions = suite_.determinism == "strict";
+    const WorkerProcess worker = start_worker(command);
+    Process p;
+    p.cell = index;
+    p.start = std::chrono::steady_clock::now();
+    p.pid = worker.pid, p.output = worker.output;
+    progress.started(c.id, c.label(), c.seconds);
+    running_.push_back(std::move(p));
+  }
+
+  WorkerOrder order_for(const PlannedCell& c) {
     WorkerOrder order;
     order.work.cell = c.config;
     order.work.evals = c.evals;
@@ -259,63 +281,7 @@ class Runner {
     order.plugin_path = options_.plugin_path;
     order.divergence_fails = suite_.divergence_fails;
     order.ordinal = started_++;
-    const fs::path file = store_.cell(c.id) / "work.json";
-    write_file_atomic(file, to_json(order).dump(1) + "\n");
-
-    Process p;
-    p.cell = index;
-    p.start = std::chrono::steady_clock::now();
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0)
-      fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
-    p.output = ends[0];
-    ::fcntl(p.output, F_SETFL, O_NONBLOCK);
-    const std::string log = store_.log(c.id).string(), order_file = file.string();
-    const std::string threads = std::to_string(suite_.threads);
-    const double memory = suite_.memory_limit;
-    // also when the file is replaced meanwhile; a launcher needs a name that other machines know
-    const std::string self = "/proc/self/exe";
-    std::vector<std::string> command = options_.launch;
-    command.insert(command.end(), {launched() ? fs::read_symlink(self).string() : "pesuite",
-                                   "worker", order_file});
-    const std::string file_name = launched() ? command[0] : self;
-    std::vector<char*> words;
-    for (std::string& word : command) words.push_back(word.data());
-    words.push_back(nullptr);
-    const pid_t parent = ::getpid();
-    // A request to stop that comes before the worker listens ends it, instead of being lost on a
-    // handler that it inherits.
-    sigset_t ask, old;
-    ::sigemptyset(&ask);
-    ::sigaddset(&ask, SIGTERM);
-    ::sigprocmask(SIG_BLOCK, &ask, &old);
-    p.pid = ::fork();
-    if (p.pid == 0) ::signal(SIGTERM, SIG_DFL);
-    ::sigprocmask(SIG_SETMASK, &old, nullptr);
-    if (p.pid < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
-    if (p.pid == 0) {
-      ::setpgid(0, 0);  // the terminal's Ctrl-C is for the runner alone
-      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (::getppid() != parent) ::_exit(1);
-      const int log_fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-      ::dup2(ends[1], STDOUT_FILENO);
-      if (log_fd >= 0) ::dup2(log_fd, STDERR_FILENO);
-      const int nothing = ::open("/dev/null", O_RDONLY);
-      ::dup2(nothing, STDIN_FILENO);
-      if (memory > 0) {
-        const rlimit limit{static_cast<rlim_t>(memory), static_cast<rlim_t>(memory)};
-        ::setrlimit(RLIMIT_DATA, &limit);
-      }
-      if (suite_.determinism == "strict") fix_instructions();
-      ::setenv("OMP_NUM_THREADS", threads.c_str(), 1);
-      ::setenv("OMP_WAIT_POLICY", "passive",
-               0);  // spinning teams on few cores are ten times slower
-      ::execvp(file_name.c_str(), words.data());
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-    progress.started(c.id, c.label(), c.seconds);
-    running_.push_back(std::move(p));
+    return order;
   }
 
   void wait_for_news(Progress& progress) {
@@ -541,7 +507,7 @@ fs::path run_folder(const Suite& suite, const fs::path& out) {
 }
 
 RunResult run_suite(const Suite& suite, const Plan& plan, const RunOptions& options) {
-  return Runner(suite, plan, options).go();
+  return Runner(suite, plan, options).run();
 }
 
 }  // namespace pesuite

@@ -36,9 +36,9 @@ std::vector<SearchRule> rules_beside(const Catalog& catalog) {
 }
 
 // One forward pass of the hooks over queries [1, 1, T, D] of ones in `features` of position 1.
-class Probe {
+class Turner {
  public:
-  Probe(const Catalog& catalog, const Expression& e, const ModelShape& shape)
+  Turner(const Catalog& catalog, const Expression& e, const ModelShape& shape)
       : backend_(open_backend("reference", {})), encoding_(catalog, e, shape), shape_(shape) {}
   std::vector<double> turned(const std::vector<int>& features, int length) {
     Tape tape(*backend_);
@@ -94,13 +94,13 @@ SearchRule search_rule(const Catalog& catalog, const std::string& encoding) {
 }
 
 Turns turns_of(const Catalog& catalog, const Expression& e, const ModelShape& shape, int length) {
-  Probe probe(catalog, e, shape);
+  Turner turner(catalog, e, shape);
   const auto refuse = [&] {
     fail(Exit::usage, "encoding '{}' does not turn pairs of features", to_text(e));
   };
-  if (!probe.encoding().parameters().empty()) refuse();
+  if (!turner.encoding().parameters().empty()) refuse();
   // feature 0 alone: its partner is where a part of it goes
-  const std::vector<double> first = probe.turned({0}, length);
+  const std::vector<double> first = turner.turned({0}, length);
   std::size_t partner = 1;
   for (std::size_t i = 2; i < first.size(); ++i)
     if (std::fabs(first[i]) > std::fabs(first[partner])) partner = i;
@@ -109,7 +109,7 @@ Turns turns_of(const Catalog& catalog, const Expression& e, const ModelShape& sh
   const std::size_t pairs = half ? partner : first.size() / 2, apart = half ? partner : 1;
   std::vector<int> features;
   for (std::size_t r = 0; r < pairs; ++r) features.push_back(static_cast<int>(half ? r : 2 * r));
-  const std::vector<double> y = probe.turned(features, length);
+  const std::vector<double> y = turner.turned(features, length);
   Turns t;
   for (const int f : features) {
     const double a = y[static_cast<std::size_t>(f)], b = y[static_cast<std::size_t>(f) + apart];

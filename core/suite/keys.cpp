@@ -71,8 +71,9 @@ class Walk {
   std::string help(const Json& node) const {
     const Json& d = definition(node);
     const std::string said = node.value("description", d.value("description", std::string()));
-    if (!d.contains("default")) return said;
-    return fmt::format("{}{}Default: {}.", said, said.empty() ? "" : " ", text(d.at("default")));
+    const Json usual = node.value("default", d.value("default", Json()));
+    if (usual.is_null()) return said;
+    return fmt::format("{}{}Default: {}.", said, said.empty() ? "" : " ", text(usual));
   }
 
   static std::string text(const Json& value) {

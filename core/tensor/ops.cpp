@@ -46,11 +46,11 @@ Tensor product(Tape& t, const Shape& shape, Tensor a, Tensor b, bool transpose_b
   return y;
 }
 
-// w x + b whose product is not made yet; b may be null. w null: not such a layer.
-struct Layer {
+// w x + b whose product is not made yet; b may be null. w null: nothing of the kind.
+struct Affine {
   Tensor w, x, b;
 };
-Layer layer_of(Tape& t, Tensor y) {
+Affine affine_of(Tape& t, Tensor y) {
   const Tape::Terms top = t.terms(y);
   if (top.how == How::product) return {top.a, top.b, {}};
   const Tape::Terms product = t.terms(top.a);
@@ -67,7 +67,7 @@ bool is_small_layer(const Shape& w, const Shape& x) {
          (of_x == 1 || of_x == many);
 }
 
-Tensor two_layers(Tape& t, const Shape& shape, const Layer& second, const Layer& first) {
+Tensor two_affine(Tape& t, const Shape& shape, const Affine& second, const Affine& first) {
   const Tensor all[] = {second.w, second.b, first.w, first.b, t.now(first.x)};
   const auto layers = [all = std::to_array(all)](Tape& t) {
     return TwoLayers{t.view(all[0]), t.view(all[1]), t.view(all[2]), t.view(all[3]),
@@ -88,10 +88,10 @@ Tensor two_layers(Tape& t, const Shape& shape, const Layer& second, const Layer&
 }
 
 // The layer's result. A rectified layer that it reads is made with it, and never stored.
-Tensor made(Tape& t, const Shape& shape, const Layer& l) {
+Tensor made(Tape& t, const Shape& shape, const Affine& l) {
   if (const Tape::Terms hidden = t.terms(l.x); hidden.how == How::relu)
-    if (const Layer before = layer_of(t, hidden.a); before.w)
-      return two_layers(t, shape, l, before);
+    if (const Affine before = affine_of(t, hidden.a); before.w)
+      return two_affine(t, shape, l, before);
   const Tensor y = product(t, shape, l.w, t.now(l.x), false);
   return l.b ? binary(t, Binary::add, y, l.b) : y;
 }
@@ -116,7 +116,7 @@ Tensor add_later(Tape& t, Tensor unmade, Tensor x) {
 
 Tensor unary(Tape& t, Unary op, Tensor x) {
   if (!x) return {};
-  if (op == Unary::relu && layer_of(t, x).w)
+  if (op == Unary::relu && affine_of(t, x).w)
     return t.later(t.shape(x), {How::relu, x, {}},
                    [x](Tape& t) { return unary(t, Unary::relu, t.now(x)); });
   t.now(x);

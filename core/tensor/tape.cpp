@@ -184,7 +184,7 @@ void Tape::reset() {
   closures_used_ = 0;
   failure_.clear();
   refused_ = false;
-  place_ = {};
+  caller_ = {};
   arena_.reset();
 }
 
@@ -208,10 +208,10 @@ Tensor Tape::refuse(std::string message) {
 Tensor Tape::fail(std::string message) {
   if (!failure_.empty()) return {};
   failure_ = std::move(message);
-  if (!place_.who.empty())
+  if (!caller_.who.empty())
     failure_ =
-        fmt::format("encoding '{}', hook {}{}: {}", place_.who, place_.hook,
-                    place_.layer < 0 ? "" : fmt::format(", layer {}", place_.layer), failure_);
+        fmt::format("encoding '{}', hook {}{}: {}", caller_.who, caller_.hook,
+                    caller_.layer < 0 ? "" : fmt::format(", layer {}", caller_.layer), failure_);
   return {};
 }
 

@@ -204,11 +204,11 @@ class Tape {
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
   // Where ops are called from, for the failure's sentence; an empty one is the model itself.
-  struct Place {
+  struct Caller {
     std::string_view who, hook;  // must outlive the step
     int layer = -1;
   };
-  void set_place(Place place) { place_ = place; }
+  void set_caller(Caller caller) { caller_ = caller; }
   bool knows(Tensor t) const { return t.id < slots_.size(); }
 
  private:
@@ -271,7 +271,7 @@ class Tape {
   bool patient_ = false;
   std::string failure_;
   bool refused_ = false;
-  Place place_;
+  Caller caller_;
 };
 
 }  // namespace pesuite

@@ -276,6 +276,18 @@ TEST(Words, HaveOneMeaning) {
   }
 }
 
+// A run is one of a suite, a probe looks at a model, a place is where a number was measured, a
+// layer is the model's; what a class does has a better name than go().
+TEST(Words, OfTypesAreNotLentToOthers) {
+  static const std::regex lent(R"(\b(struct|class) (Probe|Run|Layer|Place)\b|\bgo\(\))");
+  for (const Source& s : read_sources({"core"}, cpp)) {
+    const auto lines = code_of(s, false);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (std::regex_search(lines[i], lent) && s.path != "core/analysis/run_data.h")
+        broken(s, i, "this word means something else here", "say what it is or does");
+  }
+}
+
 // ------------------------------------------------------------------------------------- files
 
 // The classes that docs/plugins.md shows to authors are built, checked and loaded by other tests.
@@ -315,6 +327,105 @@ TEST(Files, CanBeReadInOneSitting) {
     else if (lines > soon)
       std::cout << fmt::format("{}: {} lines; a file stays near {}\n", s.path, lines, soon);
   }
+}
+
+// --------------------------------------------------------------------------------- functions
+
+struct Function {
+  std::size_t line = 0, lines = 0;
+  std::string head;  // what stands before its body
+};
+
+// Of a formatted source, blind to what is between quotes. Lambdas count with what holds them.
+std::vector<Function> functions_of(const Source& s) {
+  enum class Block { outside, type, function, other };
+  static const std::regex name_space(R"(^(inline )?namespace\b)"),
+      type(R"(^(template *<.*> *)?(struct|class|union|enum)\b[^(]*$)"), data(R"(=\s*$)");
+  std::string text;
+  for (std::string line : code_of(s, false)) {
+    if (trim(line).starts_with("#")) line.clear();  // macros close what they like
+    text += line + "\n";
+  }
+  struct Open {
+    Block block;
+    std::size_t from;
+    std::string head;
+  };
+  std::vector<Open> open;
+  std::vector<Function> out;
+  std::size_t since = 0;  // end of the declaration before
+  int brackets = 0;
+  const auto outside = [&] {
+    return open.empty() || open.back().block == Block::outside || open.back().block == Block::type;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    brackets += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == '{') {
+      const std::string head = trim(text.substr(since, i - since));
+      const Block block = !outside() || brackets > 0            ? Block::other
+                          : std::regex_search(head, name_space) ? Block::outside
+                          : std::regex_search(head, type)       ? Block::type
+                          : std::regex_search(head, data)       ? Block::other
+                          : head.find('(') != std::string::npos ? Block::function
+                                                                : Block::other;
+      open.push_back({block, text.find_first_not_of(" \n", since), head});
+      if (block != Block::other) since = i + 1;
+    } else if (c == '}' && !open.empty()) {
+      const Open closed = open.back();
+      open.pop_back();
+      if (closed.block == Block::function)
+        out.push_back(
+            {static_cast<std::size_t>(std::count(text.begin(), text.begin() + closed.from, '\n')),
+             static_cast<std::size_t>(
+                 std::count(text.begin() + closed.from, text.begin() + i, '\n') + 1),
+             closed.head});
+      if (closed.block != Block::other) since = i + 1;
+    } else if (c == ';' && brackets == 0 && outside()) {
+      since = i + 1;
+    }
+  }
+  return out;
+}
+
+TEST(Functions, AreFoundWithTheirLines) {
+  const Source s{"core/x.cpp",
+                 "#define A {\nnamespace n {\nstruct S {\n  int a = 3;\n  S() : a{1} {}\n"
+                 "  int f(int x) {\n    if (x) {\n      return 1;\n    }\n    return 2;\n  }\n};\n"
+                 "const int table[] = {1,\n 2};\nint g() { return 0; }\n}\n"};
+  std::vector<std::string> found;
+  for (const Function& f : functions_of(s))
+    found.push_back(fmt::format("{} {} {}", f.head, f.line, f.lines));
+  EXPECT_NE(std::find(found.begin(), found.end(), "int f(int x) 5 6"), found.end())
+      << join(found, "; ");
+  EXPECT_EQ(found.back(), "int g() 14 1");
+}
+
+TEST(Functions, CanBeReadAtASight) {
+  constexpr std::size_t never = 80, reason = 60, verb = 40;
+  const std::map<std::string, std::string> long_ones = {
+      // with a reason
+      {"core/model/model.cpp: Model::Model", "the parameters in the order of a forward pass"},
+      {"core/model/probe_attention.cpp: std::vector<Observation> probe_attention",
+       "one pass and the sums that it fills"},
+      {"core/check/phases.cpp: std::string check_phases", "one law with its four cases"}};
+  std::set<std::string> met;
+  for (const Source& s : read_sources({"core"}, cpp)) {
+    if (s.path.starts_with("core/backend/") || s.path == "core/bench/timed_backend.h") continue;
+    for (const Function& f : functions_of(s)) {
+      const std::string name = s.path + ": " + f.head.substr(0, f.head.find('('));
+      const bool excused = long_ones.contains(name);
+      if (excused && f.lines > reason) met.insert(name);
+      const bool is_verb = f.head.find("_verb(") != std::string::npos;
+      const std::size_t most = is_verb ? verb : excused ? never : reason;
+      if (f.lines > most)
+        broken(s, f.line, fmt::format("{} has {} lines, above {}", name, f.lines, most),
+               is_verb ? "a verb reads as parse, load, plan, run, report; move the parts out"
+                       : "split it, or name it with a reason among the long ones above");
+    }
+  }
+  for (const auto& [name, why] : long_ones)
+    EXPECT_TRUE(met.contains(name)) << name << " needs no excuse any more";
 }
 
 }  // namespace

@@ -289,7 +289,7 @@ TEST_F(Catalogs, RefuseAManifestOfAnotherAbi) {
   EXPECT_THAT(listed.problems.at(0), HasSubstr("; use a newer pesuite, or rebuild the plugin"));
 }
 
-// product.md, section 13: a scan of all plugins takes less than 100 ms.
+// A scan of all plugins takes less than 100 ms.
 TEST(Scan, OfTheBuildsFolderIsQuick) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "a time means nothing under sanitizers";

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "golden/probe.h"
+#include "golden/rig.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -64,7 +64,7 @@ class Hooks {
     const std::size_t own = inputs.size();
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
     std::vector<Tensor> leaves;
-    const golden::Run r = golden::run(
+    const golden::Response r = golden::run(
         *backend_, inputs, [&](Tape& t, std::span<const Tensor> all) -> std::vector<Tensor> {
           leaves.assign(all.begin() + static_cast<std::ptrdiff_t>(own), all.end());
           StepInfo s;

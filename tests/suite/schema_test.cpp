@@ -241,7 +241,10 @@ TEST(SuiteSchema, KnowsEveryKeyThatTheProgramReads) {
   walk(schema, schema, "",
        [&](const std::string& path) { known.insert(path.substr(path.rfind('.') + 1)); });
   const fs::path folder = fs::path(PESUITE_TEST_DIR) / "../core/suite";
-  const std::string source = read_file(folder / "suite.cpp") + read_file(folder / "hypothesis.cpp");
+  std::string source;
+  for (const char* file :
+       {"suite", "read_train", "read_model", "read_task", "read_eval", "hypothesis"})
+    source += read_file(folder / (std::string(file) + ".cpp"));
   const std::regex read(
       R"re((?:\b\w\.(?:text|flag|integer|number|choice|table|named_table|find|has)s?|positive|read_\w+)\((?:\w, )?"(\w+)")re");
   int keys = 0;

@@ -260,10 +260,11 @@ TEST_P(StoredActivations, AreNearTheReference) {
     const Tensor sum = ops::binary(t, Binary::add, ops::linear(t, h, x[5]), side);
     return ops::linear(t, inner, x[4], {}, sum);
   };
-  const testing::Result wanted = run(*open_backend("reference", {}), in, build);
+  const testing::Result wanted = testing::run(*open_backend("reference", {}), in, build);
   EXPECT_EQ(seen, Storage::own);
   const auto in_bf16 = [&](int threads) {
-    return run(*open_backend("cpu", {.threads = threads, .precision = Precision::bf16}), in, build);
+    return testing::run(*open_backend("cpu", {.threads = threads, .precision = Precision::bf16}),
+                        in, build);
   };
   const testing::Result one = in_bf16(1), two = in_bf16(2);
   EXPECT_EQ(seen, Storage::bf16);

@@ -159,7 +159,7 @@ TEST(OpFailures, NameOpAndShapes) {
   EXPECT_EQ(failure([](Tape& t, T x) { return ops::sum(t, x[0], 4); }),
             "sum: axis 4 of a tensor [2, 3] does not exist");
   EXPECT_EQ(failure([](Tape& t, T x) {
-              t.set_place({"x", "attend", 0});
+              t.set_caller({"x", "attend", 0});
               const Tensor bad = ops::rotate(t, x[0], x[1], x[1], Pairs::half);
               return ops::affine(t, ops::unary(t, Unary::exp, bad), 2, 0);
             }),

@@ -14,21 +14,21 @@ namespace pesuite::golden {
 // One graph: tensors with the inputs' values in, tensors to look at out.
 using Build = std::function<std::vector<Tensor>(Tape&, std::span<const Tensor>)>;
 
-struct Run {
+struct Response {
   std::vector<Values> outputs;
   std::vector<Values> gradients;  // of sum(cotangent output) in each input
 };
 // Without cotangents, forward only; else one for each output. Error (plugin) when an op fails.
-Run run(Backend&, const std::vector<Values>& inputs, const Build&,
-        const std::vector<Values>& cotangents = {});
+Response run(Backend&, const std::vector<Values>& inputs, const Build&,
+             const std::vector<Values>& cotangents = {});
 
 // One vector's encoding on one backend. Its parameters are inputs of the graph, behind those of
 // the vector's kind.
-class Probe {
+class Rig {
  public:
   // `heads` 0: the vector's. Error (usage, plugin) when there is no such encoding, when it refuses,
   // or when the vector has nothing for one of its parameters.
-  Probe(const Vector&, const Spelling&, const Catalog&, Backend&, int heads = 0);
+  Rig(const Vector&, const Spelling&, const Catalog&, Backend&, int heads = 0);
 
   const Vector& vector() const { return v_; }
   const Spelling& spelling() const { return s_; }
@@ -41,8 +41,8 @@ class Probe {
   std::optional<std::vector<int>> scattered() const;  // positions that are no run, sorted
 
   // Runs `build` with the parameters behind `inputs`, which are `own` in number for it.
-  Run operator()(std::vector<Values> inputs, const Build& build,
-                 const std::vector<Values>& cotangents = {});
+  Response operator()(std::vector<Values> inputs, const Build& build,
+                      const std::vector<Values>& cotangents = {});
   // Gives the only parameter, a matrix, the values of a function of row and column; its input, if
   // any, no longer counts. Error (plugin) when there is not exactly one.
   void fill(const std::function<double(std::int64_t row, std::int64_t column)>& value);
@@ -50,7 +50,7 @@ class Probe {
   std::vector<std::pair<std::string, std::vector<double>>> parameters() const;
   // The parameters' gradients behind those of `own` inputs, by the vector's names: "d_table".
   std::vector<std::pair<std::string, std::vector<double>>> parameter_gradients(
-      const Run&, std::size_t own) const;
+      const Response&, std::size_t own) const;
 
   // Inside a build: q and k [1, H, T, D] as one layer's attention sees them, the bias of scattered
   // positions included; the embedding x [1, T, W] with the encoding in it.

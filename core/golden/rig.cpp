@@ -1,4 +1,4 @@
-#include "golden/probe.h"
+#include "golden/rig.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,38 +9,15 @@
 
 namespace pesuite::golden {
 
-Run run(Backend& backend, const std::vector<Values>& inputs, const Build& build,
-        const std::vector<Values>& cotangents) {
-  struct Leaves {  // given back whatever happens
-    Backend& backend;
-    std::vector<Parameter> list;
-    ~Leaves() {
-      for (Parameter& p : list) {
-        backend.release(p.value);
-        backend.release(p.grad);
-      }
-    }
-  };
-  Leaves parameters{backend, std::vector<Parameter>(inputs.size())};
+Response run(Backend& backend, const std::vector<Values>& inputs, const Build& build,
+             const std::vector<Values>& cotangents) {
+  host::Leaves parameters(backend, inputs);
   Tape tape(backend);
-  std::vector<Tensor> leaves;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Parameter& p = parameters.list[i];
-    p.shape = inputs[i].shape;
-    const auto bytes = static_cast<std::size_t>(p.shape.count()) * backend.element_size();
-    p.value = backend.allocate(bytes);
-    p.grad = backend.allocate(bytes);
-    backend.upload({p.value, p.shape}, inputs[i].data.data());
-    leaves.push_back(tape.leaf(p));
-  }
+  const std::vector<Tensor> leaves = parameters.on(tape);
   const std::vector<Tensor> made = build(tape, leaves);
   if (tape.failed()) fail(Exit::plugin, "{}", tape.failure());
-  Run result;
-  for (const Tensor y : made) {
-    Values v{tape.shape(y), std::vector<double>(static_cast<std::size_t>(tape.shape(y).count()))};
-    backend.download(v.data.data(), tape.view(y));
-    result.outputs.push_back(std::move(v));
-  }
+  Response result;
+  for (const Tensor y : made) result.outputs.push_back(host::download(backend, tape.view(y)));
   if (cotangents.empty()) return result;
   PES_CHECK(cotangents.size() == made.size());
   for (std::size_t i = 0; i < made.size(); ++i) {
@@ -50,11 +27,7 @@ Run run(Backend& backend, const std::vector<Values>& inputs, const Build& build,
     if (const Out dy = tape.grad(made[i])) backend.upload(dy, cotangents[i].data.data());
   }
   tape.backward();
-  for (Parameter& p : parameters.list) {
-    Values g{p.shape, std::vector<double>(static_cast<std::size_t>(p.shape.count()))};
-    if (p.has_grad) backend.download(g.data.data(), View{p.grad, p.shape});
-    result.gradients.push_back(std::move(g));
-  }
+  result.gradients = parameters.gradients();
   return result;
 }
 
@@ -103,7 +76,7 @@ Tensor indices(Tape& t, const std::vector<int>& list) {
 
 // A vector without heads, as tables have none, is of a model with one; without a head size, of one
 // with 8 features.
-ModelShape Probe::shape_of(const Vector& v, const Spelling& s, int heads) {
+ModelShape Rig::shape_of(const Vector& v, const Spelling& s, int heads) {
   ModelShape m;
   m.layers = 1;
   m.heads = m.kv_heads = heads > 0 ? heads : static_cast<int>(v.number("H", 1));
@@ -115,8 +88,7 @@ ModelShape Probe::shape_of(const Vector& v, const Spelling& s, int heads) {
   return m;
 }
 
-Probe::Probe(const Vector& v, const Spelling& s, const Catalog& catalog, Backend& backend,
-             int heads)
+Rig::Rig(const Vector& v, const Spelling& s, const Catalog& catalog, Backend& backend, int heads)
     : v_(v),
       s_(s),
       backend_(backend),
@@ -125,7 +97,7 @@ Probe::Probe(const Vector& v, const Spelling& s, const Catalog& catalog, Backend
   bind();
 }
 
-void Probe::bind() {
+void Rig::bind() {
   std::vector<std::string> names;
   for (const Encoding::ParameterSpec& p : encoding_.parameters()) {
     names.push_back(p.name);
@@ -155,7 +127,7 @@ void Probe::bind() {
       fail(Exit::usage, "{}: {} has no parameter '{}'", s_.rule, encoding_.text(), name);
 }
 
-void Probe::fill(const std::function<double(std::int64_t, std::int64_t)>& value) {
+void Rig::fill(const std::function<double(std::int64_t, std::int64_t)>& value) {
   const auto matrix = [](const Shape& s) {  // of one layer
     return s.rank() >= 2 && s.span(0, s.rank() - 2) == 1;
   };
@@ -167,14 +139,14 @@ void Probe::fill(const std::function<double(std::int64_t, std::int64_t)>& value)
     v.data[static_cast<std::size_t>(n)] = value(n / columns, n % columns);
 }
 
-int Probe::length() const {
+int Rig::length() const {
   if (s_.length) return *s_.length;
   const double n = v_.number("T", v_.number("seq_len", 0));
   if (n < 1) fail(Exit::data, "{}: its config lacks the length T", v_.name());
   return static_cast<int>(n);
 }
 
-std::optional<std::vector<int>> Probe::scattered() const {
+std::optional<std::vector<int>> Rig::scattered() const {
   const Json* place = s_.positions.empty() ? nullptr : v_.find(s_.positions);
   if (place == nullptr) return std::nullopt;
   if (place->is_object()) place = &place->at("data");  // a tensor; else a list in the config
@@ -186,8 +158,8 @@ std::optional<std::vector<int>> Probe::scattered() const {
   return positions;
 }
 
-Run Probe::operator()(std::vector<Values> inputs, const Build& build,
-                      const std::vector<Values>& cotangents) {
+Response Rig::operator()(std::vector<Values> inputs, const Build& build,
+                         const std::vector<Values>& cotangents) {
   const std::size_t own = inputs.size();
   for (const Bound& b : bound_) inputs.push_back(b.values);
   return run(
@@ -199,8 +171,8 @@ Run Probe::operator()(std::vector<Values> inputs, const Build& build,
       cotangents);
 }
 
-std::vector<std::pair<std::string, std::vector<double>>> Probe::parameter_gradients(
-    const Run& r, std::size_t own) const {
+std::vector<std::pair<std::string, std::vector<double>>> Rig::parameter_gradients(
+    const Response& r, std::size_t own) const {
   std::vector<std::pair<std::string, std::vector<double>>> out;
   for (std::size_t i = 0; i < bound_.size(); ++i) {
     const Bound& b = bound_[i];
@@ -210,27 +182,27 @@ std::vector<std::pair<std::string, std::vector<double>>> Probe::parameter_gradie
   return out;
 }
 
-std::vector<double> Probe::as_given(Values x, const Bound& b) const {
+std::vector<double> Rig::as_given(Values x, const Bound& b) const {
   if (b.axes.empty()) return x.data;
   x.shape = permuted(v_.input(b.input), b.axes, b.input).shape;
   return permuted(x, inverse(b.axes), b.input).data;
 }
 
-std::vector<std::pair<std::string, std::vector<double>>> Probe::parameters() const {
+std::vector<std::pair<std::string, std::vector<double>>> Rig::parameters() const {
   std::vector<std::pair<std::string, std::vector<double>>> out;
   for (const Bound& b : bound_)
     if (!b.input.empty()) out.emplace_back(b.input, as_given(b.values, b));
   return out;
 }
 
-void Probe::begin(Tape& t, int length, int offset) {
+void Rig::begin(Tape& t, int length, int offset) {
   StepInfo step;
   step.training = s_.training;
   step.batch = 1, step.length = length, step.offset = offset;
   encoding_.begin(t, step, leaves_);
 }
 
-Attention Probe::attend_here(Tape& t, Tensor q, Tensor k, Tensor v, int length, int offset) {
+Attention Rig::attend_here(Tape& t, Tensor q, Tensor k, Tensor v, int length, int offset) {
   begin(t, length, offset);
   Attention a;
   a.q = q, a.k = k, a.v = v;
@@ -258,7 +230,7 @@ std::optional<int> run_from(const std::vector<int>& positions) {
 
 // Tokens at given positions are each run alone, at their own offset: what a hook does to q and k of
 // one token may depend on its position and on nothing of the others.
-Attention Probe::attend(Tape& t, Tensor q, Tensor k, Tensor v) {
+Attention Rig::attend(Tape& t, Tensor q, Tensor k, Tensor v) {
   const int length = static_cast<int>(t.shape(q)[2]);
   const auto positions = scattered();
   const auto first = positions ? run_from(*positions) : s_.offset;
@@ -282,8 +254,8 @@ Attention Probe::attend(Tape& t, Tensor q, Tensor k, Tensor v) {
 }
 
 // A bias of positions is that of a long sequence at their rows and columns.
-void Probe::gather_bias(Tape& t, Attention& a, const std::vector<int>& positions, Tensor q,
-                        Tensor k) {
+void Rig::gather_bias(Tape& t, Attention& a, const std::vector<int>& positions, Tensor q,
+                      Tensor k) {
   const int end = positions.back() + 1;
   const auto zeros = [&](Tensor like) {
     const Shape s{1, t.shape(like)[1], end, t.shape(like)[3]};
@@ -314,7 +286,7 @@ void Probe::gather_bias(Tape& t, Attention& a, const std::vector<int>& positions
   }
 }
 
-Tensor Probe::embed(Tape& t, Tensor x) {
+Tensor Rig::embed(Tape& t, Tensor x) {
   const int length = static_cast<int>(t.shape(x)[1]);
   const auto positions = scattered();
   const auto first = positions ? run_from(*positions) : s_.offset;
@@ -331,7 +303,7 @@ Tensor Probe::embed(Tape& t, Tensor x) {
   return all;
 }
 
-Tensor Probe::scores(Tape& t, const Attention& a) {
+Tensor Rig::scores(Tape& t, const Attention& a) {
   const std::int64_t H = t.shape(a.q)[1], T = t.shape(a.q)[2];
   Tensor s = ops::affine(t, ops::matmul(t, a.q, a.k, true), a.scale, 0);  // [1, H, T, T]
   std::vector<double> visible;

@@ -1,4 +1,4 @@
-#include "check/probe.h"
+#include "check/pass.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,32 +60,7 @@ Inputs draw_inputs(const Instance& instance, int batch, int length, std::uint64_
 
 namespace {
 
-// Memory of one tensor on a backend, with a gradient.
-class Leaf {
- public:
-  Leaf(Backend& backend, const Values& v) : backend_(backend) {
-    const auto bytes = static_cast<std::size_t>(v.shape.count()) * backend.element_size();
-    p_.shape = v.shape;
-    p_.value = backend.allocate(bytes);
-    p_.grad = backend.allocate(bytes);
-    backend.upload({p_.value, p_.shape}, v.data.data());
-  }
-  Leaf(Leaf&& other) noexcept : backend_(other.backend_), p_(std::exchange(other.p_, {})) {}
-  ~Leaf() {
-    backend_.release(p_.value);
-    backend_.release(p_.grad);
-  }
-  Parameter& parameter() { return p_; }
-  Values gradient() const {
-    Values g{p_.shape, std::vector<double>(static_cast<std::size_t>(p_.shape.count()))};
-    if (p_.has_grad) backend_.download(g.data.data(), View{p_.grad, p_.shape});
-    return g;
-  }
-
- private:
-  Backend& backend_;
-  Parameter p_;
-};
+using host::Leaf;
 
 // One pass as tensors on a tape.
 class Graph {
@@ -224,10 +199,7 @@ class Graph {
 
 Values download(Tape& tape, Tensor t) {
   if (!t) return {};
-  Values v{tape.shape(t), {}};
-  v.data.resize(static_cast<std::size_t>(v.shape.count()));
-  tape.backend().download(v.data.data(), tape.view(t));
-  return v;
+  return host::download(tape.backend(), tape.view(t));
 }
 
 // Sets what stands at invisible keys to 0.
@@ -270,7 +242,7 @@ Outputs run(Backend& backend, Instance& instance, const Inputs& in, const Pass& 
   Outputs out;
   out.embedding = download(g.tape(), g.embedding());
   for (const Graph::LayerTensors& l : g.layers()) {
-    Layer layer;
+    LayerPass layer;
     layer.q = download(g.tape(), l.a.q);
     layer.k = download(g.tape(), l.a.k);
     layer.distance = download(g.tape(), l.a.distance);
@@ -334,7 +306,7 @@ struct Named {
 std::vector<Named> named(const Outputs& o) {
   std::vector<Named> out = {{"the embedding", &o.embedding}};
   for (std::size_t i = 0; i < o.layers.size(); ++i) {
-    const Layer& l = o.layers[i];
+    const LayerPass& l = o.layers[i];
     const std::pair<const char*, const Values*> parts[] = {
         {"q", &l.q},       {"k", &l.k},           {"distance", &l.distance},
         {"bias", &l.bias}, {"scores", &l.scores}, {"the attention's output", &l.y}};

@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "check/instance.h"
+#include "tensor/host.h"
 
 namespace pesuite::checks {
 
-struct Values {  // a tensor on the host
-  Shape shape;
-  std::vector<double> data;
-};
+using host::Values;
 
 // What a pass is given. x serves as the input of every layer, q, k and v likewise.
 struct Inputs {
@@ -28,7 +26,7 @@ struct Inputs {
 // values; with `moved`, some way off them, so that what starts at 0 shows its effect too.
 Inputs draw_inputs(const Instance&, int batch, int length, std::uint64_t seed, bool moved = true);
 
-struct Layer {                  // of what attend() left, and what followed from it
+struct LayerPass {              // of what attend() left, and what followed from it
   Values q, k, distance, bias;  // the last two empty where unset
   Values scores;                // [B, H, T, T], 0 where a key is not visible
   Values y;                     // [B, T, H D], the attention's output
@@ -38,7 +36,7 @@ struct Layer {                  // of what attend() left, and what followed from
 };
 struct Outputs {
   Values embedding;  // [B, T, W]
-  std::vector<Layer> layers;
+  std::vector<LayerPass> layers;
 };
 
 struct Wish {

@@ -1,0 +1,72 @@
+#include "run/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "cell/determinism.h"
+
+namespace pesuite {
+
+namespace {
+
+// After the fork: only calls that are safe there, on what was made before it.
+[[noreturn]] void become_worker(const char* program, char* const* words, const char* log,
+                                const char* threads, int output, double memory_limit,
+                                bool fixed_instructions) {
+  ::setpgid(0, 0);  // the terminal's Ctrl-C is for the runner alone
+  const int log_fd = ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  ::dup2(output, STDOUT_FILENO);
+  if (log_fd >= 0) ::dup2(log_fd, STDERR_FILENO);
+  ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
+  if (memory_limit > 0) {
+    const rlimit limit{static_cast<rlim_t>(memory_limit), static_cast<rlim_t>(memory_limit)};
+    ::setrlimit(RLIMIT_DATA, &limit);
+  }
+  if (fixed_instructions) fix_instructions();
+  ::setenv("OMP_NUM_THREADS", threads, 1);
+  // spinning teams on few cores are ten times slower
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);
+  ::execvp(program, words);
+  ::_exit(127);
+}
+
+}  // namespace
+
+WorkerProcess start_worker(const WorkerCommand& command) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const std::string log = command.log.string(), threads = std::to_string(command.threads);
+  std::vector<std::string> texts = command.words;
+  std::vector<char*> words;
+  for (std::string& word : texts) words.push_back(word.data());
+  words.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  // A request to stop that comes before the worker listens ends it, instead of being lost on a
+  // handler that it inherits.
+  sigset_t ask, old;
+  ::sigemptyset(&ask);
+  ::sigaddset(&ask, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &ask, &old);
+  const pid_t pid = ::fork();
+  if (pid == 0) ::signal(SIGTERM, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &old, nullptr);
+  if (pid < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(1);
+    become_worker(command.program.c_str(), words.data(), log.c_str(), threads.c_str(), ends[1],
+                  command.memory_limit, command.fixed_instructions);
+  }
+  ::close(ends[1]);
+  return {pid, ends[0]};
+}
+
+}  // namespace pesuite

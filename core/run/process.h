@@ -1,0 +1,26 @@
+// A worker's process: its own group, limits and log; what it says comes through a pipe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace pesuite {
+
+struct WorkerCommand {
+  std::string program;  // file, or name to look for
+  std::vector<std::string> words;
+  std::filesystem::path log;  // of its stderr, which is added to
+  double memory_limit = 0;    // bytes; 0: none
+  int threads = 1;
+  bool fixed_instructions = false;  // see cell/determinism.h
+};
+struct WorkerProcess {
+  pid_t pid = 0;
+  int output = -1;  // reads what it writes to stdout; does not block
+};
+WorkerProcess start_worker(const WorkerCommand&);
+
+}  // namespace pesuite
