@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "plan/trainings.h"
+#include "plugin/card.h"
 
 namespace pesuite {
 

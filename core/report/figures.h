@@ -24,16 +24,16 @@ struct FigureContext {
 
 // The section of a report in which a kind stands, and what it is about.
 enum class FigureSection {
-  answer,     // the run
-  task,       // a task; the first of all is what a reader sees
-  protocol,   // a task under one protocol of corpora
-  length,     // a task: what changes over length
-  recall,     // a task: what must be recalled
-  probes,     // a task
-  learning,   // a task
+  answer,      // the run
+  task,        // a task; the first of all is what a reader sees
+  protocol,    // a task under one protocol of corpora
+  length,      // a task: what changes over length
+  recall,      // a task: what must be recalled
+  probes,      // a task
+  learning,    // a task
   over_tasks,  // the run
-  ranks,      // the run
-  cost        // the run
+  ranks,       // the run
+  cost         // the run
 };
 
 struct FigureKind {

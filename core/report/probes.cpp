@@ -6,8 +6,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/figures.h"
-#include "report/figures/attention.h"
 #include "report/tables.h"
 
 namespace pesuite {
@@ -191,26 +189,6 @@ TableFile probe_table(const RunData& run, const TaskData& t) {
   table.add_heads();
   TableFile out{file_name(run, t, "probes"), std::move(table.blocks), {}};
   if (!out.blocks.empty()) out.csv = table.csv();
-  return out;
-}
-
-std::vector<Figure> attention_figures(const RunData& run, const TaskData& t) {
-  std::vector<Figure> out;
-  for (const MapsFile& m : t.maps) {
-    if (m.seed != t.maps[0].seed) continue;
-    std::string name =
-        file_name(run, t, "attention", fmt::format("{}_{}", run.encodings[m.encoding], m.length));
-    for (int n = 2;
-         std::any_of(out.begin(), out.end(), [&](const Figure& f) { return f.name == name; }); ++n)
-      name = file_name(run, t, "attention",
-                       fmt::format("{}_{}_{}", run.encodings[m.encoding], m.length, n));
-    Figure f =
-        attention_figure(m.file, name,
-                         fmt::format("{} · attention of {} at {} tokens, seed {}", t.task,
-                                     shorten(run.encodings[m.encoding], 26), m.length, m.seed));
-    f.caption += fmt::format(" In full: attention/{}.", m.file.filename().string());
-    out.push_back(std::move(f));
-  }
   return out;
 }
 

@@ -38,7 +38,6 @@ class Page {
   void answer();
   void claims(const std::vector<Judged>& judged);
   void task(std::size_t i);
-  std::vector<Figure> task_figures(const TaskData& t) const;
   void recall(const TaskData& t);
   void probes(const TaskData& t);
   void pairs(std::size_t i);
@@ -55,6 +54,7 @@ class Page {
   void text(Text t, Paragraph::Kind kind = Paragraph::Kind::plain) {
     document_.text(std::move(t), kind);
   }
+  void figures(FigureSection s) { document_.figures(figures_of(s, {run_, across_})); }
   void evidence(const std::string& title) { heading(3, title, Depth::evidence); }
   // A table's blocks, and its file.
   void tables(TableFile t) {
@@ -93,7 +93,7 @@ void Page::write(const std::vector<Judged>& judged) {
 void Page::answer() {
   heading(2, "Answer", Depth::screen);
   for (const std::string& sentence : answer_sentences(run_)) text(sentence);
-  document_.figures(answer_figures(run_));
+  figures(FigureSection::answer);
   document_.table(answer_table(run_));
   text(answer_line(run_), Paragraph::Kind::note);
   evidence("Verdicts");
@@ -115,7 +115,7 @@ void Page::task(std::size_t i) {
   heading(2, title_of(t), run_.tasks.size() <= few ? Depth::screen : Depth::page);
   text(trained_sentence(run_, t));
   if (!t.corpus && !t.problem) text("Nothing was evaluated.");
-  std::vector<Figure> figures = task_figures(t);
+  std::vector<Figure> figures = figures_of(FigureSection::task, {run_, across_, &t});
   if (!figures.empty()) {
     document_.figure(std::move(figures.front()));
     figures.erase(figures.begin());
@@ -128,8 +128,7 @@ void Page::task(std::size_t i) {
   document_.figures(std::move(figures));
   for (const std::string& protocol : t.protocols) {
     evidence("Protocol " + protocol);
-    if (protocol != main_protocol(t)) document_.figures(length_figures(run_, t, protocol));
-    document_.figures(position_figures(run_, t, protocol));
+    document_.figures(figures_of(FigureSection::protocol, {run_, across_, &t, protocol}));
     tables(length_table(run_, t, protocol));
   }
   if (t.problem) {
@@ -138,42 +137,24 @@ void Page::task(std::size_t i) {
   }
   if (TableFile more = generalisation_table(run_, t); !more.blocks.empty()) {
     evidence("Over length");
-    document_.figures(effective_figures(run_, t));
+    document_.figures(figures_of(FigureSection::length, {run_, across_, &t}));
     tables(std::move(more));
   }
   recall(t);
   pairs(i);
   probes(t);
-  if (std::vector<Figure> curves = curve_figures(run_, t); !curves.empty()) {
+  if (auto curves = figures_of(FigureSection::learning, {run_, across_, &t}); !curves.empty()) {
     evidence("Learning");
     document_.figures(std::move(curves));
     tables(learning_table(run_, t));
   }
 }
 
-// The one to look at first: regret, or perplexity where no optimum is known; maps by an axis, or
-// accuracy.
-std::vector<Figure> Page::task_figures(const TaskData& t) const {
-  std::vector<Figure> out;
-  const auto add = [&](std::vector<Figure> more) {
-    std::move(more.begin(), more.end(), std::back_inserter(out));
-  };
-  if (t.corpus) {
-    add(length_figures(run_, t, main_protocol(t)));
-    std::reverse(out.begin(), out.end());
-  }
-  if (!t.problem) return out;
-  add(map_figures(run_, t));
-  add(accuracy_figures(run_, t));
-  add(strip_figures(run_, t));
-  return out;
-}
-
 void Page::recall(const TaskData& t) {
   TableFile table = recall_table(run_, t);
   if (table.blocks.empty()) return;
   evidence("Recall by distance");
-  document_.figures(recall_figures(run_, t));
+  document_.figures(figures_of(FigureSection::recall, {run_, across_, &t}));
   tables(std::move(table));
 }
 
@@ -192,7 +173,7 @@ void Page::pairs(std::size_t i) {
 
 void Page::probes(const TaskData& t) {
   TableFile probes = probe_table(run_, t);
-  std::vector<Figure> maps = attention_figures(run_, t);
+  std::vector<Figure> maps = figures_of(FigureSection::probes, {run_, across_, &t});
   if (probes.blocks.empty() && maps.empty()) return;
   evidence("Probes");
   tables(std::move(probes));
@@ -202,16 +183,16 @@ void Page::probes(const TaskData& t) {
 // Ranks need several tasks before they say anything.
 void Page::across() {
   TableFile table = across_table(run_, across_), weighted = weighted_table(run_);
-  std::vector<Figure> ladders = ladder_figures(run_);
-  if (table.blocks.empty() && weighted.blocks.empty() && ladders.empty()) return;
+  std::vector<Figure> over = figures_of(FigureSection::over_tasks, {run_, across_});
+  if (table.blocks.empty() && weighted.blocks.empty() && over.empty()) return;
   constexpr std::size_t enough = 5;
   const bool ranks = across_.tasks.size() >= enough && across_.p < 0.05;
   heading(2, "Over all tasks");
-  document_.figures(std::move(ladders));
+  document_.figures(std::move(over));
   tables(std::move(weighted));
   if (!ranks) evidence("Ranks");
   document_.list(across_findings(run_, across_));
-  document_.figures(across_figures(run_, across_));
+  figures(FigureSection::ranks);
   tables(std::move(table));
 }
 
@@ -221,7 +202,7 @@ void Page::cost() {
   heading(2, "Cost");
   document_.table(table.blocks[0]);
   evidence("Speed and memory");
-  document_.figures(cost_figures(run_));
+  figures(FigureSection::cost);
   table.blocks.erase(table.blocks.begin());
   if (table.blocks.empty()) return;
   tables(std::move(table));

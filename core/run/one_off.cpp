@@ -222,7 +222,7 @@ class Session {
                                  "",
                                  o_.encoding_name,
                                  task,
-                                 o_.size,
+                                 "train",
                                  stages_[at_].encoding,
                                  o_.cell.seed,
                                  &stages_[at_]};

@@ -135,7 +135,7 @@ Figure accuracy_figure(const RunData& run, const TaskData& t, const std::vector<
 
 }  // namespace
 
-std::vector<Figure> accuracy_figures(const RunData& run, const TaskData& t) {
+static std::vector<Figure> draw_accuracy(const RunData& run, const TaskData& t) {
   std::vector<SettingPart> parts;
   std::map<std::pair<int, std::string>, std::vector<SettingPart>> grids;
   for (const SettingPart& p : setting_parts(t)) {
@@ -150,6 +150,11 @@ std::vector<Figure> accuracy_figures(const RunData& run, const TaskData& t) {
   for (const auto& [common, some] : grids)
     out.push_back(accuracy_figure(run, t, some, {common.first, common.second}));
   return out;
+}
+
+std::vector<FigureKind> accuracy_figures() {
+  return {{FigureSection::task, 20,
+           [](const FigureContext& c) { return draw_accuracy(c.run, *c.task); }}};
 }
 
 }  // namespace pesuite

@@ -186,7 +186,7 @@ struct Panels {
 
 }  // namespace
 
-std::vector<Figure> answer_figures(const RunData& run) {
+static std::vector<Figure> draw_answer(const RunData& run) {
   std::vector<TaskAnswer> all;
   for (const TaskData& t : run.tasks)
     if (TaskAnswer a = answer_of(t); !a.encodings.empty()) all.push_back(std::move(a));
@@ -197,6 +197,10 @@ std::vector<Figure> answer_figures(const RunData& run) {
         a.encodings.size() > most_encodings)
       return {};
   return {Panels{run, all}.figure()};
+}
+
+std::vector<FigureKind> answer_figures() {
+  return {{FigureSection::answer, 0, [](const FigureContext& c) { return draw_answer(c.run); }}};
 }
 
 }  // namespace pesuite

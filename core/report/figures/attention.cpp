@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "model/safetensors.h"
+#include "report/figures.h"
+#include "report/tables.h"
 
 namespace pesuite {
 
@@ -89,6 +91,32 @@ Figure attention_figure(const fs::path& maps, const std::string& name, const std
                    {"last", static_cast<double>(n - 1)}};
   figure.x.label = "key", figure.y.label = "query";
   return figure;
+}
+
+// Maps of the first seed that has any.
+static std::vector<Figure> draw_attention(const RunData& run, const TaskData& t) {
+  std::vector<Figure> out;
+  for (const MapsFile& m : t.maps) {
+    if (m.seed != t.maps[0].seed) continue;
+    std::string name =
+        file_name(run, t, "attention", fmt::format("{}_{}", run.encodings[m.encoding], m.length));
+    for (int n = 2;
+         std::any_of(out.begin(), out.end(), [&](const Figure& f) { return f.name == name; }); ++n)
+      name = file_name(run, t, "attention",
+                       fmt::format("{}_{}_{}", run.encodings[m.encoding], m.length, n));
+    Figure f =
+        attention_figure(m.file, name,
+                         fmt::format("{} · attention of {} at {} tokens, seed {}", t.task,
+                                     shorten(run.encodings[m.encoding], 26), m.length, m.seed));
+    f.caption += fmt::format(" In full: attention/{}.", m.file.filename().string());
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+std::vector<FigureKind> attention_figures() {
+  return {{FigureSection::probes, 0,
+           [](const FigureContext& c) { return draw_attention(c.run, *c.task); }}};
 }
 
 }  // namespace pesuite

@@ -34,7 +34,7 @@ std::vector<Point> points_of(const TaskData& t, const Ground& g) {
 
 }  // namespace
 
-std::vector<Figure> cost_figures(const RunData& run) {
+static std::vector<Figure> draw_cost(const RunData& run) {
   std::vector<Figure> out;
   for (const TaskData& t : run.tasks) {
     const std::vector<Ground> all = grounds(t);
@@ -96,6 +96,10 @@ std::vector<Figure> cost_figures(const RunData& run) {
     out.push_back(std::move(f));
   }
   return out;
+}
+
+std::vector<FigureKind> cost_figures() {
+  return {{FigureSection::cost, 0, [](const FigureContext& c) { return draw_cost(c.run); }}};
 }
 
 }  // namespace pesuite

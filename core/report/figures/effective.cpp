@@ -13,7 +13,7 @@
 
 namespace pesuite {
 
-std::vector<Figure> effective_figures(const RunData& run, const TaskData& t) {
+static std::vector<Figure> draw_effective(const RunData& run, const TaskData& t) {
   if (t.lengths.size() < 2) return {};
   const std::string protocol = t.corpus ? main_protocol(t) : "";
   Figure f;
@@ -59,6 +59,11 @@ std::vector<Figure> effective_figures(const RunData& run, const TaskData& t) {
               {"legend_height", 0.0},
               {"panel_height", std::max(120.0, 26.0 * static_cast<double>(t.encodings.size()))}};
   return {f};
+}
+
+std::vector<FigureKind> effective_figures() {
+  return {{FigureSection::length, 0,
+           [](const FigureContext& c) { return draw_effective(c.run, *c.task); }}};
 }
 
 }  // namespace pesuite

@@ -161,7 +161,7 @@ struct Learning {
 
 }  // namespace
 
-std::vector<Figure> curve_figures(const RunData& run, const TaskData& t) {
+static std::vector<Figure> draw_curves(const RunData& run, const TaskData& t) {
   std::vector<Figure> out;
   for (const char* metric : {"acc", "nll"}) {
     Learning l{run, t, metric};
@@ -170,6 +170,11 @@ std::vector<Figure> curve_figures(const RunData& run, const TaskData& t) {
     if (!l.lines.empty()) out.push_back(l.figure());
   }
   return out;
+}
+
+std::vector<FigureKind> learning_figures() {
+  return {{FigureSection::learning, 0,
+           [](const FigureContext& c) { return draw_curves(c.run, *c.task); }}};
 }
 
 }  // namespace pesuite

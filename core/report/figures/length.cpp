@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "report/lines.h"
+#include "report/tables.h"
 
 namespace pesuite {
 
@@ -91,16 +92,16 @@ std::vector<std::pair<int, int>> buckets_at(const TaskData& t, const Place& at) 
 
 }  // namespace
 
-std::vector<Figure> length_figures(const RunData& run, const TaskData& t,
-                                   const std::string& protocol) {
+static std::vector<Figure> draw_lengths(const RunData& run, const TaskData& t,
+                                        const std::string& protocol) {
   if (lengths_of(t, protocol).size() < 2) return {};
   std::vector<Figure> out = {against_length(run, t, protocol, false)};
   if (t.has("regret")) out.push_back(against_length(run, t, protocol, true));
   return out;
 }
 
-std::vector<Figure> position_figures(const RunData& run, const TaskData& t,
-                                     const std::string& protocol) {
+static std::vector<Figure> draw_positions(const RunData& run, const TaskData& t,
+                                          const std::string& protocol) {
   const bool regret = t.has("regret");
   const int longest = lengths_of(t, protocol).back();
   const Place at = whole(regret ? "regret" : "nll", protocol, longest);
@@ -144,6 +145,27 @@ std::vector<Figure> position_figures(const RunData& run, const TaskData& t,
   name_line_ends(f, lines);
   f.rows = std::move(lines.rows);
   return {f};
+}
+
+// Of the main protocol what is its measure stands first: regret where the optimum is known.
+static std::vector<Figure> draw_main(const RunData& run, const TaskData& t) {
+  if (!t.corpus) return {};
+  std::vector<Figure> out = draw_lengths(run, t, main_protocol(t));
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+static std::vector<Figure> draw_protocol(const FigureContext& c) {
+  std::vector<Figure> out;
+  if (c.protocol != main_protocol(*c.task)) out = draw_lengths(c.run, *c.task, c.protocol);
+  for (Figure& f : draw_positions(c.run, *c.task, c.protocol)) out.push_back(std::move(f));
+  return out;
+}
+
+std::vector<FigureKind> length_figures() {
+  return {
+      {FigureSection::task, 0, [](const FigureContext& c) { return draw_main(c.run, *c.task); }},
+      {FigureSection::protocol, 0, draw_protocol}};
 }
 
 }  // namespace pesuite

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/lines.h"
+#include "report/tables.h"
 
 namespace pesuite {
 
@@ -232,7 +233,7 @@ Figure axis_map(const RunData& run, const TaskData& t, const std::string& axis,
 
 }  // namespace
 
-std::vector<Figure> map_figures(const RunData& run, const TaskData& t) {
+static std::vector<Figure> draw_maps_of_axes(const RunData& run, const TaskData& t) {
   std::vector<Figure> out;
   if (t.settings.empty() || t.lengths.size() < 2) return out;
   for (const auto& [axis, value] : t.settings[0].axes) {
@@ -244,7 +245,7 @@ std::vector<Figure> map_figures(const RunData& run, const TaskData& t) {
   return out;
 }
 
-std::vector<Figure> strip_figures(const RunData& run, const TaskData& t) {
+static std::vector<Figure> draw_strips(const RunData& run, const TaskData& t) {
   if (!t.problem || t.seeds.size() < 3) return {};
   std::vector<Ground> all = grounds(t);
   if (all.empty() || all.size() > 12) return {};
@@ -320,7 +321,7 @@ double mean_at(const TaskData& t, std::size_t e, int length) {
 
 }  // namespace
 
-std::vector<Figure> ladder_figures(const RunData& run) {
+static std::vector<Figure> draw_ladders(const RunData& run) {
   std::vector<Figure> out;
   for (const auto& tasks : ladders(run)) {
     std::set<int> lengths;
@@ -367,6 +368,14 @@ std::vector<Figure> ladder_figures(const RunData& run) {
     out.push_back(std::move(f));
   }
   return out;
+}
+
+std::vector<FigureKind> maps_figures() {
+  return {
+      {FigureSection::task, 10,
+       [](const FigureContext& c) { return draw_maps_of_axes(c.run, *c.task); }},
+      {FigureSection::task, 30, [](const FigureContext& c) { return draw_strips(c.run, *c.task); }},
+      {FigureSection::over_tasks, 0, [](const FigureContext& c) { return draw_ladders(c.run); }}};
 }
 
 }  // namespace pesuite

@@ -94,11 +94,16 @@ Figure profile_figure(const RunData& run, const Across& a) {
 
 }  // namespace
 
-std::vector<Figure> across_figures(const RunData& run, const Across& a) {
+static std::vector<Figure> draw_ranks(const RunData& run, const Across& a) {
   std::vector<Figure> out;
   if (!a.tasks.empty()) out.push_back(rank_figure(run, a));
   if (a.scores.size() >= 2) out.push_back(profile_figure(run, a));
   return out;
+}
+
+std::vector<FigureKind> overview_figures() {
+  return {{FigureSection::ranks, 0,
+           [](const FigureContext& c) { return draw_ranks(c.run, c.across); }}};
 }
 
 }  // namespace pesuite

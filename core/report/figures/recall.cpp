@@ -179,7 +179,7 @@ TableFile recall_table(const RunData& run, const TaskData& t) {
 }
 
 // Where sequences are longest, and so distances most.
-std::vector<Figure> recall_figures(const RunData& run, const TaskData& t) {
+static std::vector<Figure> draw_recall(const RunData& run, const TaskData& t) {
   std::vector<Figure> out;
   const std::vector<Recall> all = recalls(t);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -194,6 +194,11 @@ std::vector<Figure> recall_figures(const RunData& run, const TaskData& t) {
     out.push_back(recall_figure(run, t, r, what));
   }
   return out;
+}
+
+std::vector<FigureKind> recall_figures() {
+  return {{FigureSection::recall, 0,
+           [](const FigureContext& c) { return draw_recall(c.run, *c.task); }}};
 }
 
 }  // namespace pesuite
