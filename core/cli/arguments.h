@@ -66,6 +66,7 @@ inline po::typed_value<double>* real_value(double otherwise) {
 int run_verb(const std::vector<std::string>&);
 int plan_verb(const std::vector<std::string>&);
 int validate_verb(const std::vector<std::string>&);
+int config_verb(const std::vector<std::string>&);
 int list_verb(const std::vector<std::string>&);
 int info_verb(const std::vector<std::string>&);
 int train_verb(const std::vector<std::string>&);
