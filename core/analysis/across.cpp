@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <pesuite/random.hpp>
 
 #include "analysis/length_metrics.h"
 #include "analysis/places.h"
@@ -64,7 +63,10 @@ void collect_scores(Across& out, const Contest& c) {
   for (const std::size_t e : c.encodings) {
     std::vector<double> normal;
     for (const SeedValue& v : scores(g, e))
-      if (!std::isnan(v.value)) normal.push_back(above_chance(v.value, chance));
+      if (!std::isnan(v.value)) {
+        normal.push_back(above_chance(v.value, chance));
+        out.by_seed[e][v.seed].push_back(normal.back());
+      }
     if (!normal.empty()) out.scores[e].push_back(std::move(normal));
   }
 }
@@ -98,8 +100,11 @@ void rank_all(Across& out, const std::vector<TaskRanks>& blocks,
     out.tasks.push_back(b.task);
   }
   const Friedman f = friedman(ranks);
-  out.chi_square = f.chi_square, out.p = f.p;
-  out.critical = critical_difference(encodings.size(), ranks.size());
+  const bool enough = ranks.size() >= fewest_tasks;
+  if (enough) {
+    out.chi_square = f.chi_square, out.p = f.p;
+    out.critical = critical_difference(encodings.size(), ranks.size());
+  }
   for (std::size_t i = 0; i < encodings.size(); ++i) {
     Standing s;
     s.encoding = encodings[i], s.rank = f.mean_ranks[i];
@@ -118,7 +123,7 @@ void rank_all(Across& out, const std::vector<TaskRanks>& blocks,
   }
   std::stable_sort(out.standings.begin(), out.standings.end(),
                    [](const Standing& a, const Standing& b) { return a.rank < b.rank; });
-  out.groups = groups_of(out.standings, out.critical);
+  out.groups = groups_of(out.standings, enough ? out.critical : Number::infinite);
 }
 
 }  // namespace
@@ -156,7 +161,9 @@ Across across_tasks(const RunData& run, const std::vector<std::vector<Contest>>&
     for (const auto& one : strata) all.insert(all.end(), one.begin(), one.end());
     s->runs = all.size();
     s->score = interquartile_mean(all);
-    s->score_interval = stratified_interval(strata, pes::hash64(run.encodings[e]));
+    std::vector<std::vector<double>> seeds;
+    for (const auto& [seed, values] : out.by_seed[e]) seeds.push_back(values);
+    s->score_interval = interquartile_interval(seeds);
   }
   return out;
 }

@@ -20,14 +20,17 @@ struct Standing {
   Interval score_interval{Number::none, Number::none};
   std::size_t runs = 0;  // scores that went into it
 };
+inline constexpr std::size_t fewest_tasks = 5;  // with fewer the critical difference means nothing
 struct Across {
   std::vector<const TaskData*> tasks;  // blocks: those with a ranking
   std::vector<Standing> standings;     // best mean rank first
   double chi_square = Number::none, p = Number::none, critical = Number::none;
-  std::vector<std::vector<std::size_t>> groups;  // encodings that do not differ, largest groups
-  std::vector<std::string> left_out;             // sentences: who is not ranked, and why
+  // Encodings that do not differ, largest groups; below five tasks, where no order is tested, all.
+  std::vector<std::vector<std::size_t>> groups;
+  std::vector<std::string> left_out;  // sentences: who is not ranked, and why
   // Chance-normalised scores out of distribution of each encoding, a list a ground.
   std::map<std::size_t, std::vector<std::vector<double>>> scores;
+  std::map<std::size_t, std::map<std::uint64_t, std::vector<double>>> by_seed;  // the same
 };
 Across across_tasks(const RunData&, const std::vector<std::vector<Contest>>& of_tasks);
 

@@ -38,23 +38,29 @@ LengthChange change_of(const Ground& from, const Ground& to, std::size_t encodin
   return out;
 }
 
-// The test of a loss against what matters: above or below 0.
-PairedTest against(const LengthChange& c, double matters) {
-  Differences d;
-  for (const double x : c.seeds)
-    if (std::isfinite(x)) d.push_back(x - matters);
-  if (d.size() < c.seeds.size()) d.clear();  // what is infinite has no variance
-  return {d, Number::none};
+// The test of a loss. Who fails varies more than who does not, so nothing is shared. Where a seed
+// is infinite, it can only be shown to fail.
+struct LossTest {
+  PairedTest test;
+  bool infinite;
+  double p(double matters) const {
+    const double fails = test.p_above(matters);
+    return infinite ? fails : std::min(fails, test.p_below(matters));
+  }
+};
+
+LossTest test_of(const LengthChange& c, double matters) {
+  const bool infinite =
+      std::any_of(c.seeds.begin(), c.seeds.end(), [](double x) { return std::isinf(x); });
+  return {PairedTest(made_finite(c.seeds, matters)), infinite};
 }
 
 void test(TaskAnswer& a) {
   const double matters = a.ground.matters();
   std::vector<double> p;
   for (const LengthAnswer& e : a.encodings)
-    for (const LengthChange& c : e.changes) {
-      const PairedTest t = against(c, matters);
-      p.push_back(t.possible() ? std::min(t.p_below(0), t.p_above(0)) : Number::none);
-    }
+    for (const LengthChange& c : e.changes)
+      p.push_back(e.learned == Learned::no ? Number::none : test_of(c, matters).p(matters));
   // Of the two hypotheses at a length, loss below and above what matters, one is true: no further
   // correction for asking both.
   const auto adjusted = holm(p);
@@ -63,8 +69,8 @@ void test(TaskAnswer& a) {
   for (LengthAnswer& e : a.encodings)
     for (LengthChange& c : e.changes) {
       c.p = adjusted[at++];
-      const PairedTest t = against(c, matters);
-      if (!(c.p < significance)) e.needed = std::max(e.needed, t.seeds_needed(0, 2 * level));
+      if (c.p < significance || std::isnan(c.p)) continue;
+      e.needed = std::max(e.needed, test_of(c, matters).test.seeds_needed(matters, 2 * level));
     }
 }
 
@@ -73,16 +79,16 @@ void decide(LengthAnswer& e, double matters) {
   bool tested = false, unbroken = true;
   for (const LengthChange& c : e.changes) {
     e.within &= std::all_of(c.seeds.begin(), c.seeds.end(), [&](double x) { return x < matters; });
-    tested |= c.seeds.size() > 1;
+    tested |= !std::isnan(c.p);
     const bool shown = c.p < significance;
-    if (shown && c.mean >= matters) {
+    if (shown && c.mean >= matters && e.verdict != LengthVerdict::fails)
       e.verdict = LengthVerdict::fails, e.length = c.length;
-      return e.within = false, void();
-    }
     unbroken &= shown;
-    if (unbroken) e.verdict = LengthVerdict::holds, e.length = c.length;
+    if (unbroken && e.verdict != LengthVerdict::fails)
+      e.verdict = LengthVerdict::holds, e.length = c.length;
   }
   if (e.length == 0) e.verdict = tested ? LengthVerdict::undecided : LengthVerdict::untested;
+  if (e.learned == Learned::no) e.verdict = LengthVerdict::inapplicable;
 }
 
 bool chance_everywhere(const TaskAnswer& a) {

@@ -8,10 +8,11 @@
 namespace pesuite {
 
 enum class LengthVerdict {
-  holds,      // no loss that matters is shown at every length up to `length`
-  fails,      // a loss that matters is shown from `length` on
-  undecided,  // neither; `needed` seeds would decide
-  untested    // one seed
+  holds,         // no loss that matters is shown at every length up to `length`
+  fails,         // a loss that matters is shown from `length` on
+  undecided,     // neither; `needed` seeds would decide with 80 % power
+  inapplicable,  // not learned at the training length
+  untested       // too few seeds, or seeds that do not differ
 };
 
 struct LengthChange {  // from the training length to a longer one
@@ -42,8 +43,8 @@ struct TaskAnswer {
   bool at_chance = false;               // of every encoding at the longest length
 };
 
-// Paired over seeds by a plain t test, Holm over lengths and encodings. No encodings where the task
-// was not evaluated both at its training length and beyond.
+// The paired t of each encoding by its own variance, Holm over lengths and encodings. No encodings
+// where the task was not evaluated both at its training length and beyond.
 TaskAnswer answer_of(const TaskData&);
 
 }  // namespace pesuite

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <pesuite/random.hpp>
+#include <map>
 
 #include "analysis/places.h"
 #include "base/text.h"
@@ -191,124 +191,106 @@ std::vector<SeedValue> scores(const Ground& g, std::size_t encoding) {
 
 namespace {
 
-struct Pairing {
-  Differences finite;
-  std::vector<double> errors;  // standard errors of the finite ones
-  std::vector<double> all;     // with infinities; 0 where both are infinite
-  std::size_t infinite = 0;
+struct Scored {  // one encoding on a ground
+  std::vector<SeedValue> values;
+  std::vector<double> errors;  // of the evaluation, of each value
 };
 
-Pairing pair_up(const Ground& g, std::size_t a, std::size_t b) {
-  Pairing out;
-  const auto first = scores(g, a), second = scores(g, b);
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const double x = first[i].value, y = second[i].value;
-    if (std::isnan(x) || std::isnan(y)) continue;  // no observation to pair
-    const bool finite = std::isfinite(x) && std::isfinite(y);
-    out.all.push_back(std::isinf(x) && std::isinf(y) ? 0 : x - y);
-    if (!finite) {
-      ++out.infinite;
-      continue;
-    }
-    out.finite.push_back(x - y);
-    const double e = error_of(g, a, first[i].seed), f = error_of(g, b, first[i].seed);
-    out.errors.push_back(std::sqrt(e * e + f * f));
-  }
-  return out;
+struct Pairing {
+  std::vector<double> raw;  // may be infinite; 0 where both are
+  Differences finite;
+  double evaluation = 0;  // variance that the evaluation alone gives a difference
+};
+
+// Accuracies of few examples may agree by luck. Nats are scored on the same tokens for both, so
+// their own errors say too much.
+double evaluation_variance(const Ground& g, const std::vector<double>& squares) {
+  if (g.metric != "acc" || squares.empty()) return 0;
+  double sum = 0;
+  for (const double x : squares) sum += std::isnan(x) ? 0 : x;
+  return sum / static_cast<double>(squares.size());
 }
 
-// Differences that are all equal say nothing of their spread; the error of the evaluation does.
-double variance_floor(const Pairing& p) {
-  double sum = 0, count = 0;
-  for (const double e : p.errors)
-    if (!std::isnan(e)) sum += e * e, ++count;
-  return count == 0 ? 0 : sum / count;
+Pairing pair_up(const Ground& g, const Scored& a, const Scored& b, Duel& d) {
+  Pairing out;
+  std::vector<double> squares;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    const double x = a.values[i].value, y = b.values[i].value;
+    if (std::isnan(x) || std::isnan(y)) continue;  // no observation to pair
+    d.infinite += std::isfinite(x) && std::isfinite(y) ? 0 : 1;
+    d.lost += (std::isinf(x) ? 1 : 0) - (std::isinf(y) ? 1 : 0);
+    out.raw.push_back(std::isinf(x) && std::isinf(y) ? 0 : x - y);
+    squares.push_back(a.errors[i] * a.errors[i] + b.errors[i] * b.errors[i]);
+  }
+  d.seeds = out.raw.size();
+  out.finite = made_finite(out.raw, g.matters());
+  out.evaluation = evaluation_variance(g, squares);
+  return out;
 }
 
 void by_signs(Duel& d, const Pairing& p) {
   d.test = "sign test";
-  d.difference = median(p.all);
   std::size_t above = 0, below = 0;
-  for (const double x : p.all) above += x > 0 ? 1 : 0, below += x < 0 ? 1 : 0;
+  for (const double x : p.raw) above += x > 0 ? 1 : 0, below += x < 0 ? 1 : 0;
   d.p = std::min(1.0, 2 * std::min(sign_test(above, below), sign_test(below, above)));
 }
 
-void by_bootstrap(Duel& d, const Ground& g, const Pairing& p) {
-  d.test = "paired bootstrap";
-  const std::uint64_t key = pes::hash64(
-      fmt::format("{} {} {} {} {}", g.task->task, g.protocol, g.length, d.first, d.second));
-  const Bootstrap b = hierarchical_bootstrap(p.finite, p.errors, key);
-  const Interval i = b.interval(0.95);
-  const Interval inner = b.interval(0.90);
-  d.difference = b.mean, d.low = i.low, d.high = i.high, d.p = b.p_two_sided();
-  d.equivalent = -g.matters() < inner.low && inner.high < g.matters() ? 0.05 : 1;
-}
-
-void by_t(Duel& d, const Ground& g, const FamilyTest& f) {
-  const PairedTest& t = f.test;
-  d.test = f.name;
-  d.difference = t.mean();
+void by_t(Duel& d, const Ground& g, const PairedTest& t) {
   if (!t.possible()) return;
+  d.test = t.name();
+  d.p = t.p_two_sided();
+  if (d.infinite > 0) return;  // its size is not known
   const Interval i = t.interval();
-  d.low = i.low, d.high = i.high, d.p = t.p_two_sided();
+  d.low = i.low, d.high = i.high;
   d.equivalent = t.p_equivalent(g.matters());
 }
 
-// Variance that the pairs of a ground share, never 0 where the evaluation itself has an error.
-double shared_variance(const std::vector<Pairing>& all) {
-  std::vector<Differences> family;
-  double floor = 0;
-  for (const Pairing& p : all) {
-    if (p.infinite == 0) family.push_back(p.finite);
-    floor = std::max(floor, variance_floor(p));
-  }
-  const double shared = prior_variance(family);
-  return no_spread(shared) ? floor : shared;
-}
-
-Verdict judge(const Duel& d, const Ground& g) {
-  if (std::isnan(d.adjusted)) return Verdict::untested;
-  if (d.adjusted < significance && std::abs(d.difference) >= g.matters())
-    return (d.difference < 0) == g.lower_is_better() ? Verdict::first : Verdict::second;
-  return d.equivalent <= significance ? Verdict::equivalent : Verdict::tie;
-}
-
-std::vector<Duel> duels_of(const Ground& g, const std::vector<std::size_t>& encodings) {
+// All pairs of a ground, with what the correction over the task still needs.
+struct Field {
   std::vector<Duel> duels;
+  std::vector<PairedTest> tests;
+};
+
+Field field_of(const Ground& g, const std::vector<std::size_t>& encodings) {
+  std::vector<Scored> scored;
+  for (const std::size_t e : encodings) {
+    scored.push_back({scores(g, e), {}});
+    for (const SeedValue& v : scored.back().values)
+      scored.back().errors.push_back(error_of(g, e, v.seed));
+  }
+  Field out;
   std::vector<Pairing> pairings;
+  std::vector<Differences> contrasts;
+  std::vector<double> evaluation;
   for (std::size_t i = 0; i < encodings.size(); ++i)
     for (std::size_t k = i + 1; k < encodings.size(); ++k) {
       Duel d;
       d.first = encodings[i], d.second = encodings[k];
-      pairings.push_back(pair_up(g, d.first, d.second));
-      d.seeds = pairings.back().all.size(), d.infinite = pairings.back().infinite;
-      duels.push_back(d);
+      pairings.push_back(pair_up(g, scored[i], scored[k], d));
+      contrasts.push_back(pairings.back().finite);
+      evaluation.push_back(pairings.back().evaluation);
+      out.duels.push_back(d);
     }
-  const double shared = shared_variance(pairings);
-  std::vector<double> p;
-  for (std::size_t i = 0; i < duels.size(); ++i) {
-    Duel& d = duels[i];
-    const Pairing& pair = pairings[i];
-    if (d.seeds >= 2 && d.infinite > 0)
-      by_signs(d, pair);
-    else if (pair.finite.size() >= bootstrap_seeds)
-      by_bootstrap(d, g, pair);
-    else if (!pair.finite.empty())
-      by_t(d, g, test_in_family(pair.finite, shared));
-    p.push_back(d.p);
+  out.tests = tests_of(contrasts, encodings.size(), evaluation);
+  for (std::size_t i = 0; i < out.duels.size(); ++i) {
+    Duel& d = out.duels[i];
+    d.difference = d.lost == 0 ? out.tests[i].mean() : d.lost * Number::infinite;
+    if (d.infinite > 0 && d.seeds < d.infinite + fewest_seeds)
+      by_signs(d, pairings[i]);
+    else
+      by_t(d, g, out.tests[i]);
   }
-  const auto adjusted = holm(p);
-  const double level = holm_level(p, significance);
-  for (std::size_t i = 0; i < duels.size(); ++i) {
-    Duel& d = duels[i];
-    d.adjusted = adjusted[i];
-    d.verdict = judge(d, g);
-    if (d.infinite > 0 || pairings[i].finite.size() < 2) continue;
-    const PairedTest t = test_in_family(pairings[i].finite, shared).test;
-    d.resolvable = std::max(t.resolvable(level), g.matters());
-    if (std::abs(d.difference) >= g.matters()) d.needed = t.seeds_needed(0, level);
-  }
-  return duels;
+  return out;
+}
+
+Verdict judge(const Duel& d, const PairedTest& t, const Ground& g) {
+  if (std::isnan(d.adjusted)) return Verdict::untested;
+  const int sign = g.lower_is_better() ? 1 : -1;
+  const bool first = t.mean() * sign < 0;  // is better
+  const bool lost_more = first ? d.lost > 0 : d.lost < 0;
+  if (d.adjusted < significance && std::abs(t.mean()) >= g.matters() && !lost_more)
+    return first ? Verdict::first : Verdict::second;
+  return d.equivalent <= significance && d.infinite == 0 ? Verdict::equivalent : Verdict::tie;
 }
 
 // Whether every interval of every ranked encoding's seeds holds the chance level.
@@ -329,7 +311,10 @@ const Duel* Contest::duel(std::size_t a, std::size_t b) const {
   return nullptr;
 }
 
-Contest hold(const Ground& g) {
+namespace {
+
+// Who meets on a ground, and why nobody does.
+Contest set_up(const Ground& g) {
   Contest c;
   c.ground = g;
   const TaskData& t = *g.task;
@@ -354,31 +339,59 @@ Contest hold(const Ground& g) {
                              : "only one encoding learned the task where it was trained";
   else if (all_at_chance(g, c.ranked))
     c.unranked_because = "every interval holds the chance level";
-  if (!c.unranked_because.empty()) {
-    c.ranked.clear();
-    return c;
-  }
-  c.duels = duels_of(g, c.ranked);
-  if (std::all_of(c.duels.begin(), c.duels.end(),
-                  [](const Duel& d) { return d.verdict == Verdict::untested; }))
-    c.unranked_because =
-        g.task->seeds.size() < 2 ? "one seed is no test" : "the seeds do not differ or are too few";
-  for (const std::size_t e : c.ranked) {
-    double rank = 1;
-    for (const Duel& d : c.duels) {
-      if (d.first != e && d.second != e) continue;
-      const bool lost = d.verdict == (d.first == e ? Verdict::second : Verdict::first);
-      const bool won = d.verdict == (d.first == e ? Verdict::first : Verdict::second);
-      rank += lost ? 1 : won ? 0 : 0.5;
-    }
-    c.ranks.push_back(rank);
-  }
+  if (!c.unranked_because.empty()) c.ranked.clear();
   return c;
 }
 
+double rank_of(const Contest& c, std::size_t e) {
+  double rank = 1;
+  for (const Duel& d : c.duels) {
+    if (d.first != e && d.second != e) continue;
+    const int lost = d.first == e ? d.lost : -d.lost;
+    const bool beaten = d.verdict == (d.first == e ? Verdict::second : Verdict::first);
+    const bool beats = d.verdict == (d.first == e ? Verdict::first : Verdict::second);
+    rank += beaten || lost > 0 ? 1 : beats || lost < 0 ? 0 : 0.5;
+  }
+  return rank;
+}
+
+void decide(Contest& c, const Field& f, double level) {
+  for (std::size_t i = 0; i < c.duels.size(); ++i) {
+    Duel& d = c.duels[i];
+    const PairedTest& t = f.tests[i];
+    d.verdict = judge(d, t, c.ground);
+    if (d.infinite > 0 || !t.possible()) continue;
+    d.resolvable = std::max(t.resolvable(level), c.ground.matters());
+    if (std::abs(d.difference) >= c.ground.matters()) d.needed = t.seeds_needed(0, level);
+  }
+  if (std::all_of(c.duels.begin(), c.duels.end(),
+                  [](const Duel& d) { return d.verdict == Verdict::untested; }))
+    c.unranked_because = c.ground.task->seeds.size() < fewest_seeds
+                             ? "not tested, too few seeds"
+                             : "not tested, the seeds do not differ or are too few";
+  for (const std::size_t e : c.ranked) c.ranks.push_back(rank_of(c, e));
+}
+
+}  // namespace
+
 std::vector<Contest> contests(const TaskData& t) {
   std::vector<Contest> out;
-  for (const Ground& g : grounds(t)) out.push_back(hold(g));
+  std::vector<Field> fields;
+  std::map<std::string, std::vector<double>> p;  // of a protocol
+  for (const Ground& g : grounds(t)) {
+    out.push_back(set_up(g));
+    fields.push_back(field_of(g, out.back().ranked));
+    for (const Duel& d : fields.back().duels) p[g.protocol].push_back(d.p);
+  }
+  std::map<std::string, std::vector<double>> adjusted;
+  std::map<std::string, std::size_t> next;
+  for (const auto& [protocol, all] : p) adjusted[protocol] = holm(all);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::string& protocol = out[i].ground.protocol;
+    for (Duel& d : fields[i].duels) d.adjusted = adjusted[protocol][next[protocol]++];
+    out[i].duels = fields[i].duels;
+    if (out[i].unranked_because.empty()) decide(out[i], fields[i], holm_level(p[protocol]));
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/numbers.h"
+#include "analysis/paired.h"
 #include "analysis/run_data.h"
 #include "analysis/statistics.h"
 
@@ -49,13 +50,14 @@ struct Duel {
   std::size_t first = 0, second = 0;  // encodings
   std::size_t seeds = 0;              // pairs of seeds that were compared
   std::size_t infinite = 0;           // of these, pairs with a value that is not finite
-  double difference = Number::none;   // mean; median where a value is not finite
+  int lost = 0;                       // seeds that only the first lost, less those of the second
+  double difference = Number::none;   // mean; infinite where one of them lost more seeds
   double low = Number::none, high = Number::none;    // 95 % interval, of this pair alone
-  double p = Number::none, adjusted = Number::none;  // two-sided; after Holm over the pairs
+  double p = Number::none, adjusted = Number::none;  // two-sided; after Holm, see contests()
   double equivalent = Number::none;                  // p of TOST at the effect that matters
   double resolvable = Number::none;  // smallest difference that these seeds could have called
-  std::size_t needed = 0;            // seeds that would call it at this mean and spread; 0: none
-  const char* test = "none";         // "moderated paired t", "paired bootstrap", "sign test"
+  std::size_t needed = 0;            // seeds that would call it with 80 % power; 0: none
+  const char* test = "none";         // "paired t", "paired t, variance shared", "sign test"
   Verdict verdict = Verdict::untested;
 };
 
@@ -63,13 +65,15 @@ struct Contest {
   Ground ground;
   std::vector<std::size_t> encodings;  // all that have a value, in suite order
   std::vector<std::size_t> ranked;     // those that passed the gate, best mean first
-  std::vector<double> ranks;           // of `ranked`: 1 + wins against it + half its ties
-  std::vector<Duel> duels;             // of `ranked`, each pair once
-  std::string unranked_because;        // why there is no ranking at all; "" where there is one
+  // Of `ranked`: 1 + wins against it + half its ties. Who lost more seeds comes behind, called or
+  // not.
+  std::vector<double> ranks;
+  std::vector<Duel> duels;       // of `ranked`, each pair once
+  std::string unranked_because;  // why there is no ranking at all; "" where there is one
 
   const Duel* duel(std::size_t a, std::size_t b) const;  // null where they did not meet
 };
-Contest hold(const Ground&);
+// All of a task; Holm over all pairs at all lengths, for each protocol.
 std::vector<Contest> contests(const TaskData&);
 
 // The protocol whose numbers the findings speak of: the first that scores the same tokens at every

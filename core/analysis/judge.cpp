@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <pesuite/random.hpp>
 
 #include "analysis/contest.h"
 #include "analysis/judge.h"
 #include "analysis/length_metrics.h"
+#include "analysis/paired.h"
 #include "analysis/places.h"
 #include "analysis/statistics.h"
 #include "base/error.h"
@@ -19,8 +19,10 @@ namespace pesuite {
 
 std::string_view judgement_name(Judgement j) {
   switch (j) {
-    case Judgement::holds: return "holds";
-    case Judgement::refuted: return "refuted";
+    case Judgement::holds: return "reproduced at this size";
+    case Judgement::refuted: return "not reproduced at this size";
+    case Judgement::inapplicable: return "not applicable";
+    case Judgement::untested: return "not tested";
     case Judgement::undecided: break;
   }
   return "undecided";
@@ -37,6 +39,16 @@ bool higher_is_better(const std::string& name) {
 }
 
 // ----------------------------------------------------------------- a quantity of each seed
+
+bool speaks_of(const Quantity& q, const TaskData& t) {
+  return (q.task.empty() || glob_match(q.task, t.task)) &&
+         (q.model.empty() || glob_match(q.model, t.model)) &&
+         (q.train_length == 0 || q.train_length == t.train_length);
+}
+
+int length_of(const Quantity& q, const TaskData& t) {
+  return static_cast<int>(std::lround(q.multiple ? q.length * t.train_length : q.length));
+}
 
 // Encodings under other names, for the pairs that a comparison's pair belongs to.
 using Renaming = std::map<std::string, std::string>;
@@ -83,9 +95,7 @@ class Evaluator {
     const Quantity& q = t.quantity;
     double sum = 0, n = 0;
     for (const TaskData& task : run_.tasks) {
-      if (!q.task.empty() && !glob_match(q.task, task.task)) continue;
-      if (!q.model.empty() && !glob_match(q.model, task.model)) continue;
-      if (q.train_length > 0 && q.train_length != task.train_length) continue;
+      if (!speaks_of(q, task)) continue;
       sum += at_task(t, task, seed);
       ++n;
     }
@@ -116,9 +126,6 @@ class Evaluator {
     return x;
   }
 
-  int length_of(const Quantity& q, const TaskData& t) const {
-    return static_cast<int>(std::lround(q.multiple ? q.length * t.train_length : q.length));
-  }
   std::string protocol_of(const Quantity& q, const TaskData& t) const {
     return q.protocol.empty() ? main_protocol(t) : q.protocol;
   }
@@ -191,22 +198,16 @@ class Evaluator {
 
 // What a comparison speaks of.
 struct Subject {
-  std::set<std::string> encodings, metrics, tasks;
+  std::set<std::string> encodings, metrics;
   bool plain = true;  // no arithmetic: two values of one kind are compared
 
   explicit Subject(const Comparison& c) { collect(c.left), collect(c.right); }
-  bool is_about(const std::string& task) const {
-    return std::any_of(tasks.begin(), tasks.end(), [&](const std::string& pattern) {
-      return pattern.empty() || glob_match(pattern, task);
-    });
-  }
 
  private:
   void collect(const Term& t) {
     for (const Term& p : t.parts) collect(p);
     if (t.kind == Term::Kind::quantity)
-      encodings.insert(t.quantity.encoding), metrics.insert(t.quantity.metric),
-          tasks.insert(t.quantity.task);
+      encodings.insert(t.quantity.encoding), metrics.insert(t.quantity.metric);
     else if (t.kind != Term::Kind::mean && t.kind != Term::Kind::minimum &&
              t.kind != Term::Kind::maximum)
       plain = false;
@@ -222,7 +223,6 @@ double margin_of(const Subject& s) {
 struct Sides {
   std::vector<std::uint64_t> seeds;
   std::vector<double> left, right, difference;  // inf - inf counts as 0
-  bool finite = true;
 };
 
 Sides sides_of(const RunData& run, const Comparison& c, const Renaming& names,
@@ -234,28 +234,32 @@ Sides sides_of(const RunData& run, const Comparison& c, const Renaming& names,
     if (std::isnan(l) || std::isnan(r)) continue;
     out.seeds.push_back(seed), out.left.push_back(l), out.right.push_back(r);
     const double d = l - r;
-    out.finite &= std::isfinite(d);
     out.difference.push_back(std::isnan(d) ? 0 : d);
   }
   return out;
 }
 
-// Variance that the same comparison has between other encodings of the run.
-double family_variance(const RunData& run, const Comparison& c, const Subject& subject) {
+// The same comparison between all other encodings of the run.
+Company company(const RunData& run, const Comparison& c, const Subject& subject, double least) {
   const std::vector<std::string> own(subject.encodings.begin(), subject.encodings.end());
   constexpr std::size_t most = 2;  // encodings in one comparison; more have too many companions
-  if (own.size() > most) return Number::none;
-  std::vector<Differences> family;
+  if (own.empty() || own.size() > most) return {};
+  std::vector<Differences> others;
+  std::set<std::string> known(own.begin(), own.end());
   const auto add = [&](const Renaming& names) {
-    Sides s = sides_of(run, c, names, nullptr);
-    if (s.finite) family.push_back(std::move(s.difference));
+    const Sides s = sides_of(run, c, names, nullptr);
+    if (s.seeds.size() < 2) return;
+    others.push_back(made_finite(s.difference, least));
+    for (const auto& [from, to] : names) known.insert(to);
   };
-  for (const std::string& a : run.encodings) {
-    if (own.size() == 1) add({{own[0], a}});
-    for (const std::string& b : run.encodings)
-      if (own.size() == 2 && a != b) add({{own[0], a}, {own[1], b}});
+  const auto& all = run.encodings;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (own.size() == 1 && all[i] != own[0]) add({{own[0], all[i]}});
+    for (std::size_t k = i + 1; k < all.size() && own.size() == 2; ++k)
+      if (std::set<std::string>{all[i], all[k]} != subject.encodings)
+        add({{own[0], all[i]}, {own[1], all[k]}});
   }
-  return family.size() < 3 ? Number::none : prior_variance(family);
+  return company_of(others, known.size());
 }
 
 // One-sided p-values of "the difference lies above" and "below" a bound.
@@ -273,39 +277,40 @@ Tails by_signs(const std::vector<double>& d) {
           [count](double m) { return count(std::less<>(), m); }};
 }
 
-Tails by_bootstrap(Bootstrap b) {
-  const auto share = [b](auto holds) {
-    const auto n = std::count_if(b.draws.begin(), b.draws.end(), holds);
-    return static_cast<double>(n + 1) / static_cast<double>(b.draws.size() + 1);
-  };
-  return {[share](double m) { return share([m](double x) { return x <= m; }); },
-          [share](double m) { return share([m](double x) { return x >= m; }); }};
-}
-
 // p-values that a relation holds, and that it does not, for d = left - right and margin m.
 // "a < b" claims a difference that matters: it holds where d < 0 is shown and the mean reaches the
 // margin, and is refuted where d > -m is shown. "a <= b" is the negation of "b < a".
 struct Claim {
   double p_holds = 1, p_refuted = 1;
   bool satisfied = false;
+  double holds_against = 0, refuted_against = 0;  // the bounds that are tested
+  bool holds_below = true, refuted_below = true;  // whether d is claimed to lie below them
 };
 
 Claim claim(Comparison::Relation r, double mean, double m, const Tails& t) {
   switch (r) {
-    case Comparison::Relation::less: return {t.below(0), t.above(-m), mean < 0 && mean <= -m};
-    case Comparison::Relation::greater: return {t.above(0), t.below(m), mean > 0 && mean >= m};
+    case Comparison::Relation::less:
+      return {t.below(0), t.above(-m), mean < 0 && mean <= -m, 0, -m, true, false};
+    case Comparison::Relation::greater:
+      return {t.above(0), t.below(m), mean > 0 && mean >= m, 0, m, false, true};
     case Comparison::Relation::less_equal: {
       const bool violated = mean > 0 && mean >= m;
-      return {t.below(m), t.above(0), !violated};
+      return {t.below(m), t.above(0), !violated, m, 0, true, false};
     }
     case Comparison::Relation::greater_equal: {
       const bool violated = mean < 0 && mean <= -m;
-      return {t.above(-m), t.below(0), !violated};
+      return {t.above(-m), t.below(0), !violated, -m, 0, false, true};
     }
-    case Comparison::Relation::equal:
+    case Comparison::Relation::equal: {
+      const bool above = mean > 0;
       return {std::max(t.above(-m), t.below(m)),
               std::min(1.0, 2 * std::min(t.above(0), t.below(0))),
-              std::abs(mean) < m || (m == 0 && mean == 0)};
+              std::abs(mean) < m || (m == 0 && mean == 0),
+              above ? m : -m,
+              0,
+              above,
+              !above};
+    }
   }
   return {};
 }
@@ -326,79 +331,108 @@ Evidence examine(const RunData& run, const Hypothesis& h, const Comparison& c) {
     return sum / static_cast<double>(x.size());
   };
   e.left_mean = mean(s.left), e.right_mean = mean(s.right);
-  e.difference = s.finite ? mean(s.difference) : median(s.difference);
+  const double least = e.margin > 0 ? e.margin : 0.02;  // an infinite difference is never less
+  const Differences finite = made_finite(s.difference, least);
+  const PairedTest t(finite, company(run, c, subject, least));
+  std::size_t infinite = 0;
+  for (const double d : s.difference) infinite += std::isinf(d) ? 1 : 0;
+  e.difference = infinite == 0 ? t.mean() : median(s.difference);
   Tails tails;
-  if (!s.finite) {
+  if (infinite > 0 && s.seeds.size() < infinite + fewest_seeds) {
     e.test = "sign test";
     tails = by_signs(s.difference);
-  } else if (s.seeds.size() >= bootstrap_seeds) {
-    e.test = "paired bootstrap";
-    const std::vector<double> none(s.seeds.size(), Number::none);
-    const Bootstrap b = hierarchical_bootstrap(s.difference, none, pes::hash64(e.text));
-    e.low = b.interval(0.95).low, e.high = b.interval(0.95).high;
-    tails = by_bootstrap(b);
+  } else if (!t.possible()) {
+    e.test = std::string("none, ") + t.why_not();
+    e.satisfied = claim(c.relation, e.difference, e.margin, by_signs(s.difference)).satisfied;
+    return e;
   } else {
-    const FamilyTest f = test_in_family(s.difference, family_variance(run, c, subject));
-    const PairedTest t = f.test;
-    if (!t.possible()) {
-      e.test = s.seeds.size() < 2 ? "none, one seed is no test" : "none, the seeds do not differ";
-      e.satisfied = claim(c.relation, e.difference, e.margin, by_signs(s.difference)).satisfied;
-      return e;
-    }
-    e.test = f.name;
-    e.low = t.interval().low, e.high = t.interval().high;
-    e.needed = t.seeds_needed(0, 2 * h.alpha);
+    e.test = t.name();
     tails = {[t](double m) { return t.p_above(m); }, [t](double m) { return t.p_below(m); }};
   }
   const Claim r = claim(c.relation, e.difference, e.margin, tails);
   e.p_holds = r.p_holds, e.p_refuted = r.p_refuted, e.satisfied = r.satisfied;
+  if (infinite > 0) return e;  // a size that is not known has no interval
+  e.low = t.interval().low, e.high = t.interval().high;
+  e.against = r.satisfied ? r.holds_against : r.refuted_against;
+  e.from_above = r.satisfied ? r.holds_below : r.refuted_below;
+  const Interval bounds = t.interval(1 - 2 * significance);
+  e.bound = e.from_above ? bounds.high : bounds.low;
+  e.needed = t.seeds_needed(e.against, 2 * h.alpha);
   return e;
 }
 
-// Encodings that did not learn a task that the hypothesis speaks of: what they do beyond the
-// training length says little.
+void collect(const Term& t, std::vector<Quantity>& out) {
+  if (t.kind == Term::Kind::quantity) out.push_back(t.quantity);
+  for (const Term& p : t.parts) collect(p, out);
+}
+
+// Encodings that did not learn a task that the hypothesis speaks of beyond its training length:
+// what they do there says nothing about their encoding.
 std::vector<std::string> unlearned(const RunData& run, const Hypothesis& h) {
+  std::vector<Quantity> all;
+  for (const Comparison& c : h.comparisons) collect(c.left, all), collect(c.right, all);
   std::set<std::string> out;
-  for (const Comparison& c : h.comparisons) {
-    const Subject subject(c);
-    for (const TaskData& t : run.tasks)
+  for (const Quantity& q : all)
+    for (const TaskData& t : run.tasks) {
+      if (!speaks_of(q, t) || length_of(q, t) <= t.train_length) continue;
       for (const std::size_t e : t.encodings)
-        if (subject.encodings.contains(run.encodings[e]) && subject.is_about(t.task) &&
-            learned(t, e) == Learned::no)
-          out.insert(fmt::format("{} did not learn {} where it was trained (wanted: {})",
-                                 run.encodings[e], t.task, learned_criterion(t)));
-  }
+        if (run.encodings[e] == q.encoding && learned(t, e) == Learned::no)
+          out.insert(fmt::format("{} did not learn {} where it was trained ({}; wanted: {})",
+                                 q.encoding, t.task, learned_distance(t, e), learned_criterion(t)));
+    }
   return {out.begin(), out.end()};
+}
+
+// Whether what its means say could not be tested.
+bool untested(const Judged& j, bool satisfied) {
+  const auto none = [](const Evidence& e) {
+    return !e.seeds.empty() && e.test.starts_with("none");
+  };
+  const auto& all = j.evidence;
+  if (satisfied) return std::any_of(all.begin(), all.end(), none);
+  return std::any_of(all.begin(), all.end(), none) &&
+         std::all_of(all.begin(), all.end(),
+                     [&](const Evidence& e) { return e.satisfied || none(e); });
 }
 
 }  // namespace
 
 std::vector<Judged> judge(const RunData& run, const std::vector<Hypothesis>& all) {
   std::vector<Judged> out;
-  std::vector<double> holds, refuted;
+  // One claim a hypothesis, that which its means make: of "holds" and "refuted" at most one can be
+  // false, so both share one level.
+  std::vector<double> p;
+  std::vector<bool> satisfied;
   for (const Hypothesis& h : all) {
     Judged j;
     j.hypothesis = h;
     j.notes = unlearned(run, h);
     double largest = 0, smallest = 1;  // all must hold; one that fails refutes
+    bool every = true;
     for (const Comparison& c : h.comparisons) {
       j.evidence.push_back(examine(run, h, c));
       const Evidence& e = j.evidence.back();
-      largest = std::max(largest, e.satisfied ? e.p_holds : 1.0);
+      every &= e.satisfied;
+      largest = std::max(largest, e.p_holds);
       if (!e.satisfied) smallest = std::min(smallest, e.p_refuted);
     }
-    holds.push_back(largest);
-    refuted.push_back(std::min(1.0, smallest * static_cast<double>(h.comparisons.size())));
+    const double violated = std::min(1.0, smallest * static_cast<double>(h.comparisons.size()));
+    if (!j.notes.empty())
+      j.judgement = Judgement::inapplicable;
+    else if (untested(j, every))
+      j.judgement = Judgement::untested;
+    const bool asked = j.judgement == Judgement::undecided;
+    p.push_back(!asked ? Number::none : every ? largest : violated);
+    satisfied.push_back(every);
     out.push_back(std::move(j));
   }
-  const auto adjusted_holds = holm(holds), adjusted_refuted = holm(refuted);
+  const auto adjusted = holm(p);
   for (std::size_t i = 0; i < out.size(); ++i) {
     Judged& j = out[i];
-    j.p_holds = adjusted_holds[i], j.p_refuted = adjusted_refuted[i];
-    if (j.p_holds < j.hypothesis.alpha)
-      j.judgement = Judgement::holds;
-    else if (j.p_refuted < j.hypothesis.alpha)
-      j.judgement = Judgement::refuted;
+    if (std::isnan(adjusted[i])) continue;
+    (satisfied[i] ? j.p_holds : j.p_refuted) = adjusted[i];
+    if (adjusted[i] < j.hypothesis.alpha)
+      j.judgement = satisfied[i] ? Judgement::holds : Judgement::refuted;
   }
   return out;
 }

@@ -16,7 +16,15 @@ namespace pesuite {
 std::vector<Hypothesis> hypotheses_of(RunData&);
 SuiteNames names_of(const RunData&);
 
-enum class Judgement { holds, refuted, undecided };
+enum class Judgement {
+  holds,
+  refuted,
+  undecided,
+  inapplicable,  // speaks of lengths beyond training on a series that did not learn
+  untested       // too few seeds, or seeds that do not differ
+};
+// "reproduced at this size", "not reproduced at this size", "undecided", "not applicable", "not
+// tested".
 std::string_view judgement_name(Judgement);
 
 struct Evidence {  // of one comparison; differences are left - right, seed by seed
@@ -26,9 +34,12 @@ struct Evidence {  // of one comparison; differences are left - right, seed by s
   double left_mean = Number::none, right_mean = Number::none;
   double difference = Number::none, low = Number::none, high = Number::none;  // 95 % interval
   double margin = 0;
+  // What was tested: the difference against this number, and its one-sided 95 % bound there.
+  double against = Number::none, bound = Number::none;
+  bool from_above = false;            // "at most `bound`"; else "at least"
   double p_holds = 1, p_refuted = 1;  // one-sided
   std::string test = "none";
-  std::size_t needed = 0;            // seeds at which this mean and spread would decide; 0: none
+  std::size_t needed = 0;            // seeds that would decide with 80 % power; 0: none
   std::vector<std::string> missing;  // what was not evaluated, or whose seeds failed
   bool satisfied = false;            // by the means, margin included
 };
@@ -36,7 +47,9 @@ struct Evidence {  // of one comparison; differences are left - right, seed by s
 struct Judged {
   Hypothesis hypothesis;
   Judgement judgement = Judgement::undecided;
-  double p_holds = 1, p_refuted = 1;  // over all its comparisons, after Holm over the hypotheses
+  // Over all its comparisons, after Holm over the hypotheses, each of which asks one of the two:
+  // what its means say. The other is 1.
+  double p_holds = 1, p_refuted = 1;
   std::vector<Evidence> evidence;
   std::vector<std::string> notes;
 };

@@ -19,6 +19,7 @@ struct LengthCurve {
   struct Point {
     int length = 0;
     double score = 0, chance = 0;  // chance of accuracies at this length, of nats 0
+    bool unseen = false;           // training had no examples of this length
   };
   bool lower_is_better = false;
   std::vector<Point> points;  // ascending lengths from the training length on
@@ -34,14 +35,19 @@ double context_use(const TaskData&, const CellData&, const std::string& protocol
 double extrapolation_ratio(const TaskData&, const CellData&, const std::string& protocol,
                            int length);
 
-// The longest length up to which every length evaluated is at or above `threshold` of accuracy, or
-// at most `slack` nats above the score at the training length; 0: not even that one.
-int effective_length(const LengthCurve&, double threshold = 0.95, double slack = 0.02);
+// The longest length up to which every length evaluated is at or above `accuracy`, or at most
+// `slack` nats above the score at the training length; 0: not even that one.
+int effective_length(const LengthCurve&, const LengthSettings& = {});
 // The smallest length, in training lengths, whose accuracy above the chance of that length is below
 // half of that at the training length; infinite where none is, NaN for curves of nats and where
 // chance is not known.
 double half_life(const LengthCurve&, int train_length);
-// Mean of the score over log2(length), by trapezia from the training length to the longest.
-double area_under_curve(const LengthCurve&);
+// Mean of the score over the lengths, from the training length to the longest. By `log2`: over
+// log2(length), by trapezia. By other weights: the weighted mean of the lengths evaluated, where
+// own numbers go on with their last.
+double area_under_curve(const LengthCurve&, const LengthSettings& = {});
+// Mean of the score over the lengths that training never had, each counting the same; NaN where
+// there is none (Deletang et al. 2022, arXiv:2207.02098, score so over lengths 41 to 500).
+double mean_over_unseen(const LengthCurve&);
 
 }  // namespace pesuite

@@ -80,6 +80,7 @@ Place place_of(const Json& record, const Json& coords) {
 class Sorter {
  public:
   explicit Sorter(RunData& run) : run_(run) {}
+  std::set<std::int64_t> limits;  // what evaluations were cut to
 
   // False when the record lacks what every record has.
   bool add(const Json& j) {
@@ -91,6 +92,8 @@ class Sorter {
       return false;
     const std::size_t e = index_of(run_.encodings, text(*encoding, "id"));
     note_context(j, *encoding, e);
+    if (const Json* limit = field(j, "limit"); limit != nullptr && limit->is_number())
+      limits.insert(limit->get<std::int64_t>());
     TaskData& t = task_of(j, static_cast<int>(integer(*coords, "train_len")));
     CellData& c = cell_of(t, j, e, seed->get<std::uint64_t>());
     if (text(j, "part") == "failure")
@@ -332,6 +335,16 @@ void use_labels(const Json& suite, const Json& plan, RunData& run) {
   }
 }
 
+void use_length_settings(const Json& suite, LengthSettings& s) {
+  const Json* table = field(suite, "effective_length");
+  if (table == nullptr) return;
+  s.accuracy = number(*table, "accuracy", s.accuracy);
+  s.slack = number(*table, "slack", s.slack);
+  if (const std::string name = text(*table, "weights"); !name.empty()) s.weights = name;
+  for (const Json& w : list(*table, "weights"))
+    if (w.is_number()) s.own.push_back(w.get<double>());
+}
+
 void use_weights(const Json& suite, RunData& run) {
   std::size_t i = 0;
   for (const Json& e : list(suite, "task")) {
@@ -354,6 +367,16 @@ void settle(TaskData& t, RunData& run) {
   std::stable_sort(t.settings.begin(), t.settings.end(), [](const Setting& a, const Setting& b) {
     return std::pair(!a.trained, a.length) < std::pair(!b.trained, b.length);
   });
+}
+
+// What env.json says of each start; of the last one alone where a pesuite of before wrote it.
+std::vector<Json> starts_of(const Json& env) {
+  if (!env.is_object()) return {};
+  if (!env.contains("starts")) return {env};
+  std::vector<Json> out;
+  for (const Json& s : list(env, "starts"))
+    if (s.is_object()) out.push_back(s);
+  return out;
 }
 
 }  // namespace
@@ -405,7 +428,7 @@ RunData read_run(const fs::path& folder) {
   run.notes = records.notes;
   const Json suite = read_suite(folder / "suite.resolved.toml", run);
   const Json plan = read_json(folder / "plan.json", run);
-  run.environment = read_json(folder / "env.json", run);
+  run.starts = starts_of(read_json(folder / "env.json", run));
   run.tuning = read_json(folder / "tuning.json", run);
   run.references = fs::exists(folder / "references.bib");
   run.suite = text(suite, "name");
@@ -420,9 +443,15 @@ RunData read_run(const fs::path& folder) {
     run.notes.push_back(
         fmt::format("{}: {} lines lack what every record has and are skipped", file.string(), bad));
   if (run.tasks.empty()) fail(Exit::data, "{} holds no record", file.string());
+  if (!sorter.limits.empty())
+    run.notes.push_back(
+        fmt::format("Evaluations were cut to {} examples each (limit): this is a quick look, not a "
+                    "result.",
+                    fmt::join(sorter.limits, " or ")));
   use_plan(plan, folder, run);
   use_labels(suite, plan, run);
   use_weights(suite, run);
+  use_length_settings(suite, run.length_settings);
   for (TaskData& t : run.tasks) settle(t, run);
   std::stable_sort(run.tasks.begin(), run.tasks.end(), [&](const TaskData& a, const TaskData& b) {
     const auto rank = [&](const TaskData& t) {

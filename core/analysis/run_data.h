@@ -92,6 +92,15 @@ struct TaskData {  // one (task, model, training length)
   std::string name(const Setting&) const;                          // "256 (4x), window start"
 };
 
+// How one says over which lengths an encoding holds, by the suite's [effective_length].
+struct LengthSettings {
+  double accuracy = 0.95;  // reached at every length up to the effective one
+  double slack = 0.02;     // nats that may be lost against the training length
+  // Of lengths in a mean over them: log2, equal, rising, falling, or own numbers.
+  std::string weights = "log2";
+  std::vector<double> own;
+};
+
 struct RunData {
   std::string suite, about, folder;
   std::vector<std::string> encodings;    // ids in suite order
@@ -101,11 +110,12 @@ struct RunData {
   std::set<std::string> models, backends, precisions, determinisms, paths;
   std::set<std::uint64_t> seeds;
   std::string last_record;             // time stamp
-  Json environment;                    // env.json; null where there is none
+  std::vector<Json> starts;            // of the run, by env.json; none where it is not there
   std::size_t cells = 0, planned = 0;  // with records; in the plan, 0 where there is none
   Json tuning;                         // tuning.json: learning rates tried and chosen; or null
   Json hypotheses;                     // [[hypothesis]] of the suite as JSON; null for none
   bool references = false;             // references.bib is there
+  LengthSettings length_settings;
   std::vector<std::string> notes;
 
   bool several_models() const { return models.size() > 1; }

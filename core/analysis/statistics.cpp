@@ -4,7 +4,6 @@
 #include <boost/math/distributions/beta.hpp>
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
@@ -12,7 +11,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <pesuite/random.hpp>
 
 #include "base/error.h"
 
@@ -24,27 +22,6 @@ constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 double mean_of(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
-}
-
-double variance_of(const std::vector<double>& x) {  // with n - 1; needs two
-  const double mean = mean_of(x);
-  double sum = 0;
-  for (const double v : x) sum += (v - mean) * (v - mean);
-  return sum / static_cast<double>(x.size() - 1);
-}
-
-double middle(std::vector<double> x) {  // the median; sorts
-  std::sort(x.begin(), x.end());
-  const std::size_t half = x.size() / 2;
-  return x.size() % 2 == 1 ? x[half] : (x[half - 1] + x[half]) / 2;
-}
-
-// Quantile of sorted values, between neighbours by a straight line.
-double quantile_of(const std::vector<double>& sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[below + 1] - sorted[below]);
 }
 
 }  // namespace
@@ -95,154 +72,6 @@ double sign_test(std::size_t wins, std::size_t losses) {
   if (wins == 0) return 1;
   const boost::math::binomial_distribution<> coins(static_cast<double>(wins + losses), 0.5);
   return boost::math::cdf(boost::math::complement(coins, static_cast<double>(wins) - 1));
-}
-
-// --------------------------------------------------------------------- paired test over seeds
-
-double prior_variance(const std::vector<Differences>& family) {
-  std::vector<double> all;
-  for (const Differences& d : family) {
-    if (d.size() < 2) continue;
-    const auto degrees = static_cast<double>(d.size() - 1);
-    const boost::math::chi_squared_distribution<> chi(degrees);
-    all.push_back(variance_of(d) * degrees / boost::math::quantile(chi, 0.5));
-  }
-  return all.empty() ? nothing : middle(std::move(all));
-}
-
-PairedTest::PairedTest(const Differences& d, double prior_variance, double prior_degrees)
-    : n_(d.size()),
-      mean_(d.empty() ? nothing : mean_of(d)),
-      prior_degrees_(std::isnan(prior_variance) || no_spread(prior_variance) ? 0 : prior_degrees) {
-  const double own = n_ == 0 ? 0 : static_cast<double>(n_ - 1);
-  degrees_ = prior_degrees_ + own;
-  if (degrees_ <= 0) return;
-  const double sum = (prior_degrees_ > 0 ? prior_degrees_ * prior_variance : 0) +
-                     (n_ < 2 ? 0 : own * variance_of(d));
-  deviation_ = std::sqrt(sum / degrees_);
-}
-
-double PairedTest::upper_tail(double t, double degrees) const {
-  if (std::isinf(t)) return t > 0 ? 0 : 1;
-  return boost::math::cdf(
-      boost::math::complement(boost::math::students_t_distribution<>(degrees), t));
-}
-
-double PairedTest::p_above(double margin) const {
-  if (!possible()) return nothing;
-  const double distance = mean_ - margin;
-  if (deviation_ == 0) return distance > 0 ? 0 : 1;
-  return upper_tail(distance / (deviation_ / std::sqrt(static_cast<double>(n_))), degrees_);
-}
-
-double PairedTest::p_below(double margin) const {
-  if (!possible()) return nothing;
-  const double distance = margin - mean_;
-  if (deviation_ == 0) return distance > 0 ? 0 : 1;
-  return upper_tail(distance / (deviation_ / std::sqrt(static_cast<double>(n_))), degrees_);
-}
-
-double PairedTest::p_two_sided() const {
-  return possible() ? std::min(1.0, 2 * std::min(p_above(0), p_below(0))) : nothing;
-}
-
-double PairedTest::p_equivalent(double margin) const {
-  return possible() ? std::max(p_above(-margin), p_below(margin)) : nothing;
-}
-
-double PairedTest::resolvable(double alpha) const {
-  if (!possible()) return nothing;
-  const boost::math::students_t_distribution<> t(degrees_);
-  return boost::math::quantile(t, 1 - alpha / 2) * deviation_ / std::sqrt(static_cast<double>(n_));
-}
-
-Interval PairedTest::interval(double confidence) const {
-  const double half = resolvable(1 - confidence);
-  return {mean_ - half, mean_ + half};
-}
-
-std::size_t PairedTest::seeds_needed(double margin, double alpha) const {
-  const double distance = std::abs(mean_) - margin;
-  if (!possible() || !(distance > 0)) return 0;
-  for (std::size_t n = 2; n <= 1000; ++n) {
-    const auto seeds = static_cast<double>(n);
-    const double error = deviation_ / std::sqrt(seeds);
-    if (error == 0 || upper_tail(distance / error, prior_degrees_ + seeds - 1) < alpha / 2)
-      return n;
-  }
-  return 0;
-}
-
-FamilyTest test_in_family(const Differences& d, double prior_variance, double prior_degrees) {
-  if (d.size() >= 2 && prior_variance > 0) {
-    const boost::math::fisher_f_distribution<> f(static_cast<double>(d.size() - 1), prior_degrees);
-    if (variance_of(d) / prior_variance > boost::math::quantile(f, 0.95))
-      return {PairedTest(d, nothing), "paired t"};
-  }
-  return {PairedTest(d, prior_variance, prior_degrees), "moderated paired t"};
-}
-
-// ------------------------------------------------------------------------------- bootstrap
-
-Interval Bootstrap::interval(double confidence) const {
-  const double tail = (1 - confidence) / 2;
-  return {quantile_of(draws, tail), quantile_of(draws, 1 - tail)};
-}
-
-double Bootstrap::p_two_sided() const {
-  const auto below = std::upper_bound(draws.begin(), draws.end(), 0.0) - draws.begin();
-  const auto above = draws.end() - std::lower_bound(draws.begin(), draws.end(), 0.0);
-  const auto least = static_cast<double>(std::min(below, above));
-  return std::min(1.0, 2 * (least + 1) / static_cast<double>(draws.size() + 1));
-}
-
-namespace {
-
-constexpr std::uint32_t bootstrap_purpose = pes::purpose("bootstrap");
-
-// Means over n seeds drawn with replacement; `within` draws one seed's mean.
-template <class Within>
-Bootstrap bootstrap(std::size_t n, double mean, std::uint64_t key, std::size_t draws,
-                    Within within) {
-  PES_CHECK(n > 0 && draws > 0);
-  Bootstrap out;
-  out.mean = mean;
-  pes::Random random(key, bootstrap_purpose, 0);
-  for (std::size_t i = 0; i < draws; ++i) {
-    double sum = 0;
-    for (std::size_t k = 0; k < n; ++k)
-      sum += within(random.below(static_cast<std::uint32_t>(n)), random);
-    out.draws.push_back(sum / static_cast<double>(n));
-  }
-  std::sort(out.draws.begin(), out.draws.end());
-  return out;
-}
-
-}  // namespace
-
-Bootstrap hierarchical_bootstrap(const std::vector<std::vector<double>>& units, std::uint64_t key,
-                                 std::size_t draws) {
-  std::vector<double> means;
-  for (const auto& u : units) means.push_back(mean_of(u));
-  return bootstrap(units.size(), mean_of(means), key, draws,
-                   [&](std::uint32_t seed, pes::Random& random) {
-                     const std::vector<double>& u = units[seed];
-                     double sum = 0;
-                     for (std::size_t i = 0; i < u.size(); ++i)
-                       sum += u[random.below(static_cast<std::uint32_t>(u.size()))];
-                     return sum / static_cast<double>(u.size());
-                   });
-}
-
-Bootstrap hierarchical_bootstrap(const std::vector<double>& means,
-                                 const std::vector<double>& standard_errors, std::uint64_t key,
-                                 std::size_t draws) {
-  PES_CHECK(means.size() == standard_errors.size());
-  return bootstrap(means.size(), mean_of(means), key, draws,
-                   [&](std::uint32_t seed, pes::Random& random) {
-                     const double error = standard_errors[seed];
-                     return means[seed] + (error > 0 ? error * random.normal() : 0.0);
-                   });
 }
 
 // --------------------------------------------------------------------------- over many tasks
@@ -314,19 +143,27 @@ double interquartile_mean(std::vector<double> values) {
   return mean_of({values.begin() + cut, values.end() - cut});
 }
 
-Interval stratified_interval(const std::vector<std::vector<double>>& strata, std::uint64_t key,
-                             std::size_t draws) {
-  pes::Random random(key, bootstrap_purpose, 1);
-  std::vector<double> means;
-  for (std::size_t i = 0; i < draws; ++i) {
+Interval interquartile_interval(const std::vector<std::vector<double>>& of_seeds) {
+  const std::size_t n = of_seeds.size();
+  if (n < fewest_for_interval) return {nothing, nothing};
+  const auto seeds = static_cast<double>(n);
+  const auto without = [&](std::size_t left_out) {
     std::vector<double> all;
-    for (const auto& s : strata)
-      for (std::size_t k = 0; k < s.size(); ++k)
-        all.push_back(s[random.below(static_cast<std::uint32_t>(s.size()))]);
-    means.push_back(interquartile_mean(std::move(all)));
-  }
-  std::sort(means.begin(), means.end());
-  return {quantile_of(means, 0.025), quantile_of(means, 0.975)};
+    for (std::size_t i = 0; i < n; ++i)
+      if (i != left_out) all.insert(all.end(), of_seeds[i].begin(), of_seeds[i].end());
+    return interquartile_mean(std::move(all));
+  };
+  const double centre = without(n);
+  std::vector<double> partial;
+  for (std::size_t i = 0; i < n; ++i) partial.push_back(without(i));
+  const double mean = mean_of(partial);
+  double squares = 0;
+  for (const double x : partial) squares += (x - mean) * (x - mean);
+  const double error = std::sqrt((seeds - 1) / seeds * squares);
+  if (!(error > 0)) return {nothing, nothing};
+  const boost::math::students_t_distribution<> t(seeds - 1);
+  const double half = boost::math::quantile(t, 0.975) * error;
+  return {centre - half, centre + half};
 }
 
 }  // namespace pesuite

@@ -16,6 +16,17 @@ std::string element_name(const Json& element, std::size_t number) {
   return std::to_string(number);
 }
 
+std::vector<std::string> element_names(const Json& array) {
+  std::vector<std::string> out;
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    std::string name = element_name(array[i], i);
+    const int before = seen[name]++;
+    out.push_back(before == 0 ? name : fmt::format("{}#{}", name, before + 1));
+  }
+  return out;
+}
+
 bool is_array_of_tables(const Json& j) {
   return j.is_array() && !j.empty() &&
          std::all_of(j.begin(), j.end(), [](const Json& e) { return e.is_object(); });
@@ -76,9 +87,10 @@ class Converter {
   }
   // Origins of "task.#0.length" become those of "task.ledger.length".
   void rename_elements(const Json& array, const std::string& path) {
+    const std::vector<std::string> names = element_names(array);
     for (std::size_t i = 0; i < array.size(); ++i) {
       const std::string from = fmt::format("{}.#{}", path, i);
-      const std::string to = joined_path(path, element_name(array[i], i));
+      const std::string to = joined_path(path, names[i]);
       std::vector<std::pair<std::string, std::string>> moved;
       for (auto it = out_.origins.lower_bound(from);
            it != out_.origins.end() && it->first.starts_with(from);) {

@@ -31,6 +31,8 @@ bool is_array_of_tables(const Json&);
 // Name of an element of an array of tables: its id, else its expr, task or plain name, else its
 // number.
 std::string element_name(const Json& element, std::size_t number);
+// Names of all elements of an array, each once: the second "corpus" is "corpus#2".
+std::vector<std::string> element_names(const Json& array);
 // "train" and "lr": "train.lr".
 std::string joined_path(const std::string& path, const std::string& key);
 

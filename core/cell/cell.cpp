@@ -158,6 +158,7 @@ Json to_json(const CellEval& e) {
             {"examples", e.config.examples},
             {"axes", axes},
             {"train_len", e.config.train_length}};
+  if (e.config.limit > 0) j["limit"] = e.config.limit;  // so it is never taken for a whole one
   if (e.probe) j["probe"] = to_json(*e.probe);
   return j;
 }
@@ -173,6 +174,7 @@ CellEval eval_from_json(const Json& j) {
   for (const auto& [name, values] : j.at("axes").items())
     e.config.axes.push_back({name, values.get<std::vector<double>>()});
   e.config.train_length = j.at("train_len");
+  e.config.limit = j.value("limit", 0);
   if (j.contains("probe")) e.probe = probe_from_json(j.at("probe"));
   return e;
 }

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 // What a suite knows of a cell, which stands in each of its records.
 struct CellContext {
-  std::string suite, determinism;
+  std::string suite, determinism;  // the level of lines that have none of their own
   std::string id, series;
   std::string encoding, task, model;  // ids in the suite
   std::string expression;             // of the encoding, with all options

@@ -66,6 +66,7 @@ inline po::typed_value<double>* real_value(double otherwise) {
 int run_verb(const std::vector<std::string>&);
 int plan_verb(const std::vector<std::string>&);
 int validate_verb(const std::vector<std::string>&);
+int config_verb(const std::vector<std::string>&);
 int list_verb(const std::vector<std::string>&);
 int info_verb(const std::vector<std::string>&);
 int train_verb(const std::vector<std::string>&);
@@ -74,6 +75,7 @@ int report_verb(const std::vector<std::string>&);
 int task_verb(const std::vector<std::string>&);
 int search_verb(const std::vector<std::string>&);
 int bench_verb(const std::vector<std::string>&);
+int calibrate_verb(const std::vector<std::string>&);
 int docs_verb(const std::vector<std::string>&);
 int guide_verb(const std::vector<std::string>&);
 int plugin_verb(const std::vector<std::string>&);

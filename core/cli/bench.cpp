@@ -135,6 +135,8 @@ std::string json_of(const bench::Result& r, const Catalog& catalog, const bench:
   Json context = environment(catalog);
   context["date"] = utc_timestamp();
   context["executable"] = "pesuite";
+  context["backend"] =
+      open_backend(s.backend, {.threads = s.threads, .precision = s.precision})->description();
   context["threads"] = s.threads;
   context["peak_flops_per_second"] = r.peak;
   context["peak_memory"] = r.memory;

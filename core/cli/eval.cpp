@@ -24,13 +24,13 @@ std::vector<int> lengths_of(const Arguments& a, int train_length) {
   std::set<int> out;
   if (a.has("lengths")) {
     for (const std::string& l : split(a.text("lengths"), ',')) {
-      const std::optional<int> tokens = parse_length(l, train_length);
+      const auto tokens = parse_lengths(l, train_length);
       if (!tokens)
         fail(Exit::usage,
-             "--lengths: '{}' is no length; write whole tokens (at most {}) or a multiple of the "
-             "training length, {}, such as 4x",
+             "--lengths: '{}' is no length; write whole tokens (at most {}), a multiple of the "
+             "training length, {}, such as 4x, or a range such as 1..20",
              l, longest_length, train_length);
-      out.insert(*tokens);
+      out.insert(tokens->begin(), tokens->end());
     }
   } else {
     const int longest = a.count("max-length", 1, 8 * train_length);
@@ -165,8 +165,8 @@ void draw_maps(Model& model, const Task& task, const EvalConfig& config, const P
 void add_flags_of_eval(Arguments& a) {
   a.flags()("checkpoint", po::value<std::string>(), "the same as the positional argument")(
       "lengths", po::value<std::string>(),
-      "tokens or multiples of the training length, e.g. 256,512,4x (default: 1x,2x,4x,8x)")(
-      "max-length", po::value<int>(), "double from the training length up to this")(
+      "tokens, multiples of the training length or ranges, e.g. 256,4x,1..20 (default: "
+      "1x,2x,4x,8x)")("max-length", po::value<int>(), "double from the training length up to this")(
       "protocol", po::value<std::vector<std::string>>()->composing(),
       ("of corpora: " + protocol_examples()).c_str())(
       "encoding", po::value<std::string>(),
@@ -174,6 +174,7 @@ void add_flags_of_eval(Arguments& a) {
       "task", po::value<std::string>(),
       "another task of the same alphabet, e.g. \"text(path='other')\"")(
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(
+      "limit", po::value<int>(), "at most so many of them, for a quick look; --json says so")(
       "few-shot", po::value<int>()->implicit_value(3),
       "of problems: solved examples before each, three unless a number is given")(
       "seed", po::value<std::uint64_t>(), "seed of the examples (default: the model's)")(
@@ -196,6 +197,7 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
   EvalConfig c;
   c.lengths = lengths_of(a, cell.train.length);
   c.examples = a.count("examples", 1);
+  if (a.has("limit")) c.cut_to(a.count("limit", 1));
   if (const int shots = a.count("few-shot"); shots > 0)
     c.axes.push_back({shots_axis, {static_cast<double>(shots)}});
   for (const std::string& p :
@@ -224,10 +226,12 @@ class Evaluation {
         steps_(load_weights(file_, model_)) {}
 
   const CellConfig& cell() const { return cell_; }
+  int limit() const { return config_.limit; }
   bool is_mixed_in() const { return part_ > 0; }
   std::string heading() const {
-    return fmt::format("{} on {}, trained at {} tokens", encoding_, task_.text(),
-                       cell_.train.length);
+    return fmt::format("{} on {}, trained at {} tokens{}", encoding_, task_.text(),
+                       cell_.train.length,
+                       limit() > 0 ? fmt::format("; cut to {} examples each", limit()) : "");
   }
 
   std::vector<Observation> evaluated() {
@@ -301,7 +305,11 @@ int eval_verb(const std::vector<std::string>& words) {
   const std::vector<Observation> all =
       probes.empty() ? evaluation.evaluated() : evaluation.probed(probes, a.text("output"));
   if (a.flag("json")) {
-    for (const Observation& o : all) fmt::print("{}\n", to_json(o).dump());
+    for (const Observation& o : all) {
+      Json j = to_json(o);
+      if (evaluation.limit() > 0) j["limit"] = evaluation.limit();
+      fmt::print("{}\n", j.dump());
+    }
     return 0;
   }
   fmt::print("{}\n\n", evaluation.heading());

@@ -42,6 +42,7 @@ constexpr Verb verbs[] = {
     {"plan", "show what a suite will run, what it costs and what is done", cli::plan_verb},
     {"validate", "check a suite's file and say everything that is wrong with it",
      cli::validate_verb},
+    {"config", "show every value of a suite and where it comes from", cli::config_verb},
     {"report", "tables and figures of a run, from its records alone", cli::report_verb},
     {"train", "train one model with the flags of the source studies", cli::train_verb},
     {"eval", "evaluate a checkpoint over lengths", cli::eval_verb},
@@ -53,6 +54,7 @@ constexpr Verb verbs[] = {
     {"plugin", "tools for plugins: encodings against golden vectors", cli::plugin_verb},
     {"bench", "time training, evaluation, attention and encodings on this machine",
      cli::bench_verb},
+    {"calibrate", "error rates of the verdicts, by simulation", cli::calibrate_verb},
     {"docs", "bring the documentation up to date with the libraries", cli::docs_verb},
     {"version", "version and build; --abi: of the plugin interface", version_verb},
     {"test", "run the tests (from a build tree)", test_verb},
@@ -86,10 +88,10 @@ int dispatch(const std::vector<std::string>& words) {
                                         : did_you_mean(words[0], names));
 }
 
-// Threads that spin for long while they wait take the cores from those that they wait for: on a busy
-// machine two are then slower than one. The OpenMP library reads how long to spin when it is loaded,
-// so the program starts itself again with that said, where nobody else has said it. A short spin
-// costs little on a quiet machine, where none at all would cost 10 to 15 %.
+// Threads that spin for long while they wait take the cores from those that they wait for: on a
+// busy machine two are then slower than one. The OpenMP library reads how long to spin when it is
+// loaded, so the program starts itself again with that said, where nobody else has said it. A short
+// spin costs little on a quiet machine, where none at all would cost 10 to 15 %.
 void wait_passively(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   ::setenv("GOMP_SPINCOUNT", "500", 1);

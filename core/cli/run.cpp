@@ -10,8 +10,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/suite_flags.h"
 #include "report/report.h"
 #include "run/tune.h"
+#include "run/verify.h"
 #include "suite/keys.h"
 
 namespace pesuite::cli {
@@ -19,34 +21,9 @@ namespace pesuite::cli {
 namespace {
 
 void add_choices(Arguments& a) {
-  a.flags()(
-      "profile", po::value<std::string>(),
-      "settings that the suite lays over its own, e.g. ci; 'info suite NAME' lists them (default "
-      "small, where there is one)")("set", po::value<std::vector<std::string>>()->composing(),
-                                    "KEY=VALUE, e.g. train.steps=100 or task.corpus.train_len=128")(
-      "seeds", po::value<std::string>(), "seeds instead of the suite's, e.g. 42,43,44")(
-      "only", po::value<std::vector<std::string>>()->composing(),
-      "cells that match, e.g. 'encoding=rope* & seed=42'")(
-      "out", po::value<std::string>()->default_value("results"), "folder of the results")(
+  add_suite_flags(a);
+  a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results")(
       "jobs,j", po::value<int>()->default_value(0), "cells at a time; 0: one a core");
-}
-
-SuiteChoices choices(const Arguments& a) {
-  SuiteChoices c;
-  c.profile = a.text("profile");
-  c.set = a.texts("set");
-  c.only = a.texts("only");
-  if (a.has("seeds"))
-    for (const std::string& s : split(a.text("seeds"), ',')) {
-      double x = 0;
-      if (!parse_count(trim(s), x) || x < 0 || x != std::floor(x) || x > 9e15)
-        fail(Exit::usage, "--seeds: '{}' is no seed; write whole numbers, e.g. 42,43,44", s);
-      const auto seed = static_cast<std::uint64_t>(x);
-      if (std::find(c.seeds.begin(), c.seeds.end(), seed) != c.seeds.end())
-        fail(Exit::usage, "--seeds: {} is named twice", seed);
-      c.seeds.push_back(seed);
-    }
-  return c;
 }
 
 int stop_code(const RunResult& r) {
@@ -79,6 +56,24 @@ int tune(Suite& suite, const RunOptions& options, const Problems& problems,
   return 0;
 }
 
+// Computes all once more and says what came out otherwise. The exit code, 0 where nothing did.
+int verify(const Suite& suite, const RunOptions& options) {
+  fmt::print(stderr, "\ntraining these cells once more, to compare\n");
+  const Verified v = verify_determinism(suite, options);
+  if (const int stopped = stop_code(v.again); stopped != 0) return stopped;
+  for (const std::string& d : v.different) fmt::print(stderr, "not the same: {}\n", d);
+  if (!v.different.empty()) {
+    fmt::print(stderr, "{} of {} came out otherwise; the second results lie in {}\n",
+               v.different.size(), counted(v.different.size() + v.equal, "cell"),
+               (options.out / "verify").string());
+    return static_cast<int>(Exit::determinism);
+  }
+  fmt::print(stderr,
+             "{} computed twice: all losses, records and weights are the same, bit by bit\n",
+             counted(v.equal, "cell"));
+  return 0;
+}
+
 // Tables or JSON of what a suite will run; first what tunes it, where that is not done.
 void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json) {
   const Store store(options.out / "store");
@@ -106,7 +101,7 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
 // Error with every problem of the file.
 void print_soundness(const fs::path& file, const Arguments& a) {
   Problems problems;
-  const Suite suite = load_suite(file, choices(a), problems);
+  const Suite suite = load_suite(file, suite_choices(a), problems);
   const Plan plan =
       make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
   fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),
@@ -126,8 +121,11 @@ void add_flags_of_run(Arguments& a) {
       "launch", po::value<std::string>(),
       "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'; needs MPI "
       "(Debian: openmpi-bin and libopenmpi-dev before the build, which ./pesuite installs for it)")(
-      "dry-run", po::bool_switch(), "show the plan and stop")("no-report", po::bool_switch(),
-                                                              "write records only")(
+      "verify-determinism", po::bool_switch(),
+      "then train these cells once more, elsewhere, and compare all numbers and weights bit by "
+      "bit; "
+      "exit 8 where they differ")("dry-run", po::bool_switch(), "show the plan and stop")(
+      "no-report", po::bool_switch(), "write records only")(
       "progress", po::value<std::string>()->default_value("auto"),
       "auto, tty, plain, json or none");
   a.positional("suite");
@@ -202,9 +200,11 @@ int run_verb(const std::vector<std::string>& words) {
   add_flags_of_run(a);
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
-  const RunOptions options = options_of(a);
+  RunOptions options = options_of(a);
+  options.command = {"pesuite", "run"};
+  options.command.insert(options.command.end(), words.begin(), words.end());
   Problems problems;
-  Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
+  Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   if (a.flag("dry-run")) {
     print_plan(suite, options, problems, false);
     return 0;
@@ -220,7 +220,7 @@ int run_verb(const std::vector<std::string>& words) {
   const bool wants_report = !a.flag("no-report");
   if (!r.ran && !r.recorded && r.failed == 0 && (!wants_report || report_exists(r.folder))) {
     if (!is_quiet(options)) print_nothing_to_do(r, suite.name);
-    return 0;
+    return a.flag("verify-determinism") ? verify(suite, options) : 0;
   }
   if (wants_report) report_on(r, is_quiet(options));
   if (!is_quiet(options))
@@ -228,6 +228,8 @@ int run_verb(const std::vector<std::string>& words) {
   else if (options.progress == ProgressMode::none)  // a failure is told all the same
     for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
+  if (a.flag("verify-determinism"))
+    if (const int code = verify(suite, options); code != 0) return code;
   return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : 0;
 }
 
@@ -241,7 +243,7 @@ int plan_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
   Problems problems;
-  Suite suite = load_suite(find_suite(a.text("suite")), choices(a), problems);
+  Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   RunOptions options;
   options.out = a.text("out"), options.jobs = a.count("jobs");
   options.plugin_path = a.plugin_path();

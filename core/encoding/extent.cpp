@@ -65,4 +65,48 @@ std::optional<int> parse_length(std::string_view text, int train_length, int lea
   return static_cast<int>(tokens);
 }
 
+bool is_range(std::string_view text) {
+  return text.find("..") != std::string_view::npos;
+}
+
+namespace {
+
+struct LengthRange {  // its three lengths as they are written
+  std::string_view first, last, step = "1";
+};
+LengthRange length_range(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  LengthRange r{text.substr(0, dots), text.substr(dots + 2)};
+  if (const std::size_t colon = r.last.find(':'); colon != std::string_view::npos)
+    r.step = r.last.substr(colon + 1), r.last = r.last.substr(0, colon);
+  return r;
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> parse_lengths(std::string_view text, int train_length, int least) {
+  if (!is_range(text)) {
+    const std::optional<int> one = parse_length(text, train_length, least);
+    return one ? std::optional(std::vector{*one}) : std::nullopt;
+  }
+  const LengthRange r = length_range(text);
+  const auto first = parse_length(r.first, train_length, least);
+  const auto last = parse_length(r.last, train_length, least);
+  const auto step = parse_length(r.step, train_length);
+  if (!first || !last || !step || *last < *first || (*last - *first) / *step >= most_lengths)
+    return std::nullopt;
+  std::vector<int> out;
+  for (std::int64_t l = *first; l <= *last; l += *step) out.push_back(static_cast<int>(l));
+  return out;
+}
+
+bool is_lengths(std::string_view text) {
+  const auto one = [](std::string_view l) {
+    return parse_length(l, longest_length) || (trim(l).ends_with("x") && parse_length(l, 1, 0));
+  };
+  if (!is_range(text)) return one(text);
+  const LengthRange r = length_range(text);
+  return one(r.first) && one(r.last) && one(r.step);
+}
+
 }  // namespace pesuite

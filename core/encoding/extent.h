@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pesuite {
 
@@ -22,5 +23,13 @@ inline constexpr int longest_length = 1 << 24;  // tokens, of any sequence
 // A length as a user writes it: "256", "1k", or "4x" of the training length, in whole tokens.
 // Nothing where the text is no length, or is not in least .. longest_length.
 std::optional<int> parse_length(std::string_view text, int train_length, int least = 1);
+// The same, or a range of lengths with both ends: "1..20", every second one "1..20:2", "1x..4x:1x".
+// Ascending; nothing where it is none, falls, or has more than most_lengths.
+std::optional<std::vector<int>> parse_lengths(std::string_view text, int train_length,
+                                              int least = 1);
+inline constexpr int most_lengths = 4096;  // of a range
+// Whether parse_lengths() can read it for some training length.
+bool is_lengths(std::string_view text);
+bool is_range(std::string_view text);
 
 }  // namespace pesuite

@@ -33,11 +33,15 @@ struct EvalConfig {
   std::vector<int> lengths;         // tokens
   std::vector<Protocol> protocols;  // of corpora, and of these alone
   int examples = 64;                // documents, or examples at each length and axis value
+  int limit = 0;                    // what they were cut to, by who wanted a quick look; 0: not cut
   std::vector<EvalAxis> axes;       // problems: the grid; axes not named are drawn
   int train_length = 0;
   int longest_trained = 0;  // where training went on at another length than it began with
   int fill_trained = 0;     // most FILL tokens before an example of training
   int shots_trained = 0;    // most solved examples before one
+  void cut_to(int most) {   // 0: as they are
+    if (most > 0 && most < examples) examples = limit = most;
+  }
   bool trained_on(int length) const { return length <= std::max(train_length, longest_trained); }
   int longest() const;  // of the lengths
   WindowLengths window_lengths() const { return {longest(), train_length}; }

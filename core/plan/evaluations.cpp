@@ -12,12 +12,16 @@ namespace pesuite {
 std::vector<int> in_tokens(const std::vector<std::string>& texts, int train_length, int least) {
   std::set<int> lengths;
   for (const std::string& l : texts) {
-    const std::optional<int> tokens = parse_length(l, train_length, least);
+    const auto tokens = parse_lengths(l, train_length, least);
+    if (!tokens && is_range(l))
+      fail(Exit::usage,
+           "holds '{}', which is no range of at most {} lengths where the training length is {}", l,
+           most_lengths, train_length);
     if (!tokens)
       fail(Exit::usage,
            "holds '{}', which is no length of {} to {} tokens where the training length is {}", l,
            least, longest_length, train_length);
-    lengths.insert(*tokens);
+    lengths.insert(tokens->begin(), tokens->end());
   }
   return {lengths.begin(), lengths.end()};
 }
@@ -27,6 +31,7 @@ std::vector<int> fills(const EvalSettings& e, int train_length) {
   if (found == e.axes.end()) return {0};
   for (const std::string& t : found->second) {
     double tokens = 0;
+    if (is_range(t) && parse_lengths(t, train_length, 0)) continue;
     if (!parse_count(t.substr(0, t.size() - (t.ends_with("x") ? 1 : 0)), tokens) || tokens < 0 ||
         tokens > (1 << 24))
       fail(Exit::usage, "'axes.fill' holds '{}', which is no number of tokens such as 64 or 1x", t);
@@ -87,6 +92,24 @@ EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, i
     c.axes.push_back(std::move(out));
   }
   return c;
+}
+
+std::vector<int> lengths_with_examples(const Task& task, const EvalConfig& c) {
+  constexpr std::int64_t most_tried = 64;
+  std::int64_t points = 1;
+  for (const EvalAxis& a : c.axes) points *= static_cast<std::int64_t>(a.values.size());
+  std::vector<int> out;
+  for (const int length : c.lengths) {
+    try {
+      for (std::int64_t i = 0; i < std::min(points, most_tried) && !task.is_corpus(); ++i) {
+        const Task::Request r = request_of(task, c, PES_SPLIT_TEST, i, length, 0);
+        batch_of(task, std::span(&r, 1));
+      }
+      out.push_back(length);
+    } catch (const Error&) {  // it says that there is none
+    }
+  }
+  return out;
 }
 
 }  // namespace pesuite

@@ -18,4 +18,8 @@ std::vector<int> shots(const EvalSettings&);
 EvalConfig eval_config(const EvalSettings&, const std::vector<int>& lengths, int train_length,
                        const TaskFacts&);
 
+// Those of the lengths at which the task has an example at every point of the axes: who asks for
+// 1..20 does not say that it has. All of them for corpora.
+std::vector<int> lengths_with_examples(const Task&, const EvalConfig&);
+
 }  // namespace pesuite

@@ -201,6 +201,10 @@ std::optional<int> Facts::number(const std::string& key, const std::string& wher
   return n == nullptr ? std::nullopt : std::optional(n->value);
 }
 
+std::vector<int> Facts::numbers(const std::function<std::vector<int>()>& question) const {
+  return ask([&]() -> Json { return question(); }).get<std::vector<int>>();
+}
+
 void Facts::try_out(const std::function<void()>& question) const {
   ask([&]() -> Json {
     question();

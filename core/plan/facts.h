@@ -57,6 +57,8 @@ class Facts {
                             const std::function<int()>& question);
   // Error where the question throws one.
   void try_out(const std::function<void()>& question) const;
+  // The same with an answer.
+  std::vector<int> numbers(const std::function<std::vector<int>()>& question) const;
 
   // What can be said about the expressions of a suite that cannot be planned.
   void check_names(const Suite&);

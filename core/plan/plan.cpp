@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "backend/choice.h"
 #include "base/text.h"
+#include "cell/determinism.h"
 #include "plan/evaluations.h"
 #include "plan/facts.h"
 #include "plan/trainings.h"
@@ -37,6 +39,14 @@ class Planner {
     check_filters();
     device_ = choose_backend(suite_.backend, suite_.precision);  // refused now, not by every cell
     if (!device_.note.empty()) plan.notes.push_back(device_.note);
+    if (const std::string why =
+            why_not_determined(suite_.determinism, {device_.backend, suite_.threads, 1});
+        !why.empty())
+      fail(Exit::usage, "'defaults.determinism' is '{}', but {}", suite_.determinism, why);
+    if (suite_.limit > 0)
+      plan.notes.push_back(fmt::format(
+          "each evaluation reads at most {} examples (limit): for a quick look, not for results",
+          suite_.limit));
     std::map<std::string, Ids> planned;  // by the cell's id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)
@@ -231,10 +241,12 @@ class Planner {
       try {
         EvalConfig ec = eval_config(*settings, lengths, asked.lengths.train, task);
         ec.examples = available(ec.examples, task, ec.split, t.id, plan);
+        ec.cut_to(suite_.limit);
         key = "lengths";
+        if (ranges(*settings)) ec.lengths = existing(t, ec, c.config.max_length, c.reach, plan);
         check_documents(ec, task, t, c.reach);
         if (settings->probes.empty())
-          for (const int l : lengths) c.evals.push_back({l, c.reach, ec, {}});
+          for (const int l : ec.lengths) c.evals.push_back({l, c.reach, ec, {}});
         key = "axes";
         note_what_comes_before(ec, t, plan);
         if ((ec.most(fill_axis) > 0 || ec.most(shots_axis) > 0) && !settings->probes.empty())
@@ -243,7 +255,7 @@ class Planner {
                "'{}'",
                ec.most(fill_axis) > 0 ? fill_axis : shots_axis);
         key = "probes";
-        add_probes(c, *settings, lengths, {0, c.reach, ec, {}});
+        add_probes(c, *settings, ec.lengths, {0, c.reach, ec, {}});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what(), error.code());
         return false;
@@ -365,6 +377,42 @@ class Planner {
     return static_cast<int>(documents);
   }
 
+  static bool ranges(const EvalSettings& s) {
+    return std::any_of(s.lengths.begin(), s.lengths.end(),
+                       [](const auto& l) { return is_range(l); });
+  }
+  // Those of `lengths` at which the task has an example: who asks for 1..20 does not say that it
+  // has one at each.
+  std::vector<int> existing(const SuiteTask& t, const EvalConfig& ec, int max_length, int reached,
+                            Plan& plan) {
+    const std::vector<int>& lengths = ec.lengths;
+    const std::string key =
+        fmt::format("{} {}", t.id, canonical(to_json(CellEval{0, reached, ec, {}})));
+    auto known = existing_.find(key);
+    if (known == existing_.end())
+      known = existing_
+                  .emplace(key, facts_.numbers([&] {
+                    return lengths_with_examples(
+                        Task(catalog_, t.expression, ec.train_length, max_length, reached), ec);
+                  }))
+                  .first;
+    const std::vector<int>& there = known->second;
+    if (there.empty())
+      fail(Exit::usage, "'lengths' holds none of which task '{}' has an example", t.id);
+    if (there.size() < lengths.size()) {
+      std::vector<int> missing;
+      std::set_difference(lengths.begin(), lengths.end(), there.begin(), there.end(),
+                          std::back_inserter(missing));
+      const std::string note = fmt::format(
+          "{}: there are no examples of {} tokens; ranges of lengths leave them out", t.id,
+          missing.size() < 7 ? fmt::format("{}", fmt::join(missing, ", "))
+                             : fmt::format("{} of the lengths {} to {}", missing.size(),
+                                           missing.front(), missing.back()));
+      if (noted_.insert(note).second) plan.notes.push_back(note);
+    }
+    return there;
+  }
+
   void check_documents(const EvalConfig& c, const TaskFacts& facts, const SuiteTask& t,
                        int reached) {
     const std::string key = fmt::format("check {} {}", t.id,
@@ -382,7 +430,8 @@ class Planner {
   Facts facts_{catalog_, problems_};
   Choice device_;  // what the suite's backend and precision stand for on this machine
   std::set<std::string> noted_, checked_;
-  std::set<int> switch_lengths_;  // tokens, of all encodings
+  std::map<std::string, std::vector<int>> existing_;  // lengths, by task and evaluation
+  std::set<int> switch_lengths_;                      // tokens, of all encodings
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "cell/determinism.h"
 #include "plan/plan.h"
 
 namespace pesuite {
@@ -13,8 +14,12 @@ std::string PlannedCell::label() const {
   return fmt::format("{}·{}·{}·s{}{}", encoding, task, model, seed, is_trunk ? " (trunk)" : "");
 }
 CellContext context_of(const Suite& suite, const PlannedCell& c) {
-  return {suite.name, suite.determinism, c.id,         c.series, c.encoding,
-          c.task,     c.model,           c.expression, c.seed,   &c.config};
+  // of cells whose process does not say more
+  return {suite.name, determinism_level({c.config.backend, suite.threads, 1}),
+          c.id,       c.series,
+          c.encoding, c.task,
+          c.model,    c.expression,
+          c.seed,     &c.config};
 }
 std::int64_t last_step(const PlannedCell& c) {
   return c.is_trunk ? c.until : c.config.train.steps;

@@ -19,7 +19,10 @@ std::vector<Text> across_findings(const RunData& run, const Across& a) {
         std::isnan(a.p) ? "no task tells any two apart"
                         : fmt::format("Friedman over {}: chi-square {:.3g}, {}",
                                       counted(a.tasks.size(), "task"), a.chi_square, p_text(a.p));
-    if (std::isnan(a.p) || a.p >= 0.05)
+    if (a.tasks.size() < fewest_tasks)
+      out.push_back(fmt::format("Over {} no order is tested: that needs {}.",
+                                counted(a.tasks.size(), "task"), fewest_tasks));
+    else if (std::isnan(a.p) || a.p >= 0.05)
       out.push_back(fmt::format("Over all tasks no order is shown ({}).", test));
     else if (names.size() > 1)
       out.push_back(fmt::format(
@@ -67,8 +70,10 @@ TableFile across_table(const RunData& run, const Across& a) {
     b.rows.push_back(
         {id, shown(s.rank, 2), shown(s.family_rank, 2), shown(s.reciprocal, 2),
          s.runs == 0 ? "–"
-                     : fmt::format("{} [{}, {}]", shown(s.score, 3), shown(s.score_interval.low, 3),
-                                   shown(s.score_interval.high, 3)),
+         : std::isnan(s.score_interval.low)
+             ? shown(s.score, 3)
+             : fmt::format("{} [{}, {}]", shown(s.score, 3), shown(s.score_interval.low, 3),
+                           shown(s.score_interval.high, 3)),
          s.runs == 0 ? "–" : std::to_string(s.runs)});
   }
   if (b.rows.size() < 2) return out;
@@ -88,15 +93,17 @@ TableFile across_table(const RunData& run, const Across& a) {
       }
   if (!a.tasks.empty())
     b.caption = rich(
-        "Out of distribution. {}: over {}, ties share ranks; critical difference {:.2f} (Nemenyi, "
-        "0.05). {}: related tasks averaged first ({}). {}: mean reciprocal place by mean score, "
-        "ties not counted, as papers print it. ",
-        emphasis("mean rank"), counted(a.tasks.size(), "task"), a.critical, emphasis("by family"),
-        families_text(a.tasks), emphasis("MRR"));
+        "Out of distribution. {}: over {}, ties share ranks; {}. {}: related tasks averaged first "
+        "({}). {}: mean reciprocal place by mean score, ties not counted, as papers print it. ",
+        emphasis("mean rank"), counted(a.tasks.size(), "task"),
+        std::isnan(a.critical)
+            ? fmt::format("no test below {} tasks", fewest_tasks)
+            : fmt::format("critical difference {:.2f} (Nemenyi, 0.05)", a.critical),
+        emphasis("by family"), families_text(a.tasks), emphasis("MRR"));
   b.caption += rich(
       "{}: interquartile mean of (accuracy - chance) / (1 - chance) over problems, lengths and "
-      "seeds, with its 95 % bootstrap interval over seeds. Tasks are related: read p-values over "
-      "them as descriptions.",
+      "seeds, with its 95 % interval over whole seeds, from 5 on. Tasks are related: read p-values "
+      "over them as descriptions.",
       emphasis("score"));
   out.blocks.push_back(std::move(b));
   return out;

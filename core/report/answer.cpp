@@ -180,11 +180,13 @@ std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
     case LengthVerdict::fails: out = "fails from " + to; break;
     case LengthVerdict::undecided:
       out = "undecided";
-      if (e.needed > e.changes[0].seeds.size()) out += fmt::format(" ({} seeds)", e.needed);
+      if (e.needed > e.changes[0].seeds.size())
+        out += fmt::format(" ({} seeds for 80 % power)", e.needed);
       break;
+    case LengthVerdict::inapplicable: out = "not applicable (not learned)"; break;
     case LengthVerdict::untested: out = "not tested"; break;
   }
-  return e.learned == Learned::no ? out + ", not learned" : out;
+  return out;
 }
 
 // Over many tasks: who keeps how many of them.
@@ -292,9 +294,11 @@ Text answer_words() {
   return rich(
       "{}: the loss is shown to stay below what matters (0.02 nats, 5 points of accuracy) at every "
       "length up to that one. {}: a loss of at least that is shown. {}: neither, with the seeds "
-      "that would decide. {}: too few seeds. Paired t over seeds, Holm over the task's lengths and "
+      "that would decide with 80 % power. {}: not learned at the training length. {}: too few "
+      "seeds, or seeds that do not differ. Paired t over seeds, Holm over the task's lengths and "
       "encodings.",
-      emphasis("Holds"), emphasis("Fails"), emphasis("Undecided"), emphasis("Not tested"));
+      emphasis("Holds"), emphasis("Fails"), emphasis("Undecided"), emphasis("Not applicable"),
+      emphasis("Not tested"));
 }
 
 std::string answer_line(const RunData& run) {

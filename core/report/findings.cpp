@@ -13,8 +13,7 @@ namespace pesuite {
 
 std::string p_text(double p, std::size_t seeds) {
   if (std::isnan(p)) return "not tested";
-  if (p < 0.01 && seeds < 10) return "p < 0.01";
-  if (p < 0.001) return "p < 0.001";
+  if (p < smallest_p(seeds)) return fmt::format("p < {:g}", smallest_p(seeds));
   return fmt::format("p = {:.{}f}", p, p < 0.1 ? 3 : 2);
 }
 
@@ -61,7 +60,7 @@ struct Speaker {
     std::string out =
         fmt::format("{} ({}, {}; {} resolve {}", name(other), c.ground.effect(d.difference), p,
                     counted(d.seeds, "seed"), c.ground.effect(d.resolvable));
-    if (d.needed > d.seeds) out += fmt::format(", {} would call this", counted(d.needed, "seed"));
+    if (d.needed > d.seeds) out += fmt::format(", {} for 80 % power", counted(d.needed, "seed"));
     return out + ")";
   }
 
@@ -234,9 +233,9 @@ Table standing_block(const RunData& run, const TaskData& t, const Contest& c) {
       b.rows.push_back(
           {row_name(run, t, e), g.level(summarize(scores(g, e)).mean), "not learned", "–", "–"});
   b.caption = rich(
-      "A beats B where the paired test over seeds gives p < 0.05 after Holm over all pairs here, "
-      "and the difference is at least {}; else they share ranks. {}: the smallest difference that "
-      "these seeds could have called.",
+      "A beats B where the paired test over seeds gives p < 0.05 after Holm over all pairs and "
+      "lengths of the task, and the difference is at least {}; else they share ranks. {}: the "
+      "smallest difference that these seeds could have called.",
       g.effect(g.matters()), emphasis("resolvable"));
   return b;
 }

@@ -28,29 +28,46 @@ Text evidence_text(const Evidence& e) {
   Text out = rich("{}: {} against {}, difference {}", code(e.text), value_text(e.left_mean),
                   value_text(e.right_mean), value_text(e.difference));
   if (!std::isnan(e.low)) out += fmt::format(" [{}, {}]", value_text(e.low), value_text(e.high));
+  if (!std::isnan(e.bound))  // of a one-sided test, what it tested
+    out +=
+        fmt::format(", {} {} at 95 % (tested: {} {})", e.from_above ? "at most" : "at least",
+                    value_text(e.bound), e.from_above ? "below" : "above", value_text(e.against));
   out += fmt::format("; {}", counted(e.seeds.size(), "seed"));
   if (e.test.starts_with("none")) return out + Text(", no test");
   out += fmt::format(", {}, {}", e.test,
                      e.satisfied ? p_text(e.p_holds, e.seeds.size())
                                  : "against it " + p_text(e.p_refuted, e.seeds.size()));
-  if (e.satisfied && e.needed > e.seeds.size())
-    out += fmt::format("; {} would decide at this mean and spread", counted(e.needed, "seed"));
   return out;
 }
 
 std::string why_undecided(const Judged& j) {
+  std::size_t needed = 0, seeds = 0;
   for (const Evidence& e : j.evidence) {
     if (e.seeds.empty()) return "a value is missing";
-    if (e.test.starts_with("none")) return e.test.substr(std::string_view("none, ").size());
+    needed = std::max(needed, e.needed), seeds = std::max(seeds, e.seeds.size());
   }
-  return "the seeds do not tell";
+  return needed > seeds ? fmt::format("{} for 80 % power", counted(needed, "seed"))
+                        : "the seeds do not tell";
+}
+
+std::string why_untested(const Judged& j) {
+  constexpr std::string_view none = "none, ";
+  for (const Evidence& e : j.evidence)
+    if (e.test.starts_with(none)) return e.test.substr(none.size());
+  return "nothing to test";
 }
 
 std::string verdict_text(const Judged& j) {
   std::size_t fewest = 10;  // seeds
   for (const Evidence& e : j.evidence) fewest = std::min(fewest, e.seeds.size());
-  if (j.judgement == Judgement::undecided) return fmt::format("undecided ({})", why_undecided(j));
-  return fmt::format("{}, {}", judgement_name(j.judgement),
+  const std::string_view name = judgement_name(j.judgement);
+  switch (j.judgement) {
+    case Judgement::undecided: return fmt::format("{} ({})", name, why_undecided(j));
+    case Judgement::untested: return fmt::format("{} ({})", name, why_untested(j));
+    case Judgement::inapplicable: return fmt::format("{} (not learned)", name);
+    default: break;
+  }
+  return fmt::format("{}, {}", name,
                      p_text(j.judgement == Judgement::holds ? j.p_holds : j.p_refuted, fewest));
 }
 
@@ -109,11 +126,12 @@ TableFile hypotheses_table(const std::vector<Judged>& all) {
     b.rows.push_back({claim, verdict_text(j), join(evidence, "; ")});
   }
   b.caption = rich(
-      "{}: shown at the level, with at least the effect that matters; {}: the opposite is shown, "
-      "or "
-      "that the effect is smaller than what matters; else {}. One-sided paired tests over seeds; "
-      "the p of verdicts after Holm over all hypotheses.",
-      emphasis("holds"), emphasis("refuted"), emphasis("undecided"));
+      "{}: shown at the level, with at least the effect that matters; {}: the opposite is shown, or "
+      "that the effect is smaller than what matters; else {}. {}: an encoding in it did not learn "
+      "the task. {}: too few seeds, or seeds that do not differ. One-sided paired t over seeds; the "
+      "p of verdicts after Holm over all hypotheses.",
+      emphasis("reproduced at this size"), emphasis("not reproduced at this size"),
+      emphasis("undecided"), emphasis("not applicable"), emphasis("not tested"));
   if (b.rows.size() > 1) out.blocks.push_back(std::move(b));
   return out;
 }
@@ -143,6 +161,8 @@ Json to_json(const RunData& run, const std::vector<Judged>& all) {
                                  {"low", number_or_null(e.low)},
                                  {"high", number_or_null(e.high)},
                                  {"margin", e.margin},
+                                 {"against", number_or_null(e.against)},
+                                 {"bound", number_or_null(e.bound)},
                                  {"satisfied", e.satisfied},
                                  {"p_holds", e.p_holds},
                                  {"p_refuted", e.p_refuted},

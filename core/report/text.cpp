@@ -61,16 +61,23 @@ std::string cells_sentence(const RunData& run) {
 }
 
 std::string context_sentence(const RunData& run) {
-  const Json& e = run.environment;
-  std::vector<std::string> parts;
-  if (const std::string commit = at(e, {"pesuite", "commit"}); !commit.empty())
-    parts.push_back(fmt::format("pesuite {}, commit {}{}", at(e, {"pesuite", "version"}), commit,
-                                at(e, {"pesuite", "dirty"}) == "true" ? " with changes" : ""));
-  if (const std::string cpu = at(e, {"cpu", "model"}); !cpu.empty())
-    parts.push_back(fmt::format("{}, {} cores", cpu, at(e, {"cpu", "cores"})));
-  const std::string kernels = at(e, {"backend"});
+  std::set<std::string> programs, machines, devices;  // of all starts that computed something
+  for (const Json& e : run.starts) {
+    const std::string commit = at(e, {"pesuite", "commit"}), cpu = at(e, {"cpu", "model"});
+    const Json cells = e.value("cells", Json::array());
+    if (cells.empty() && !e.contains("backend")) continue;
+    if (!commit.empty())
+      programs.insert(fmt::format("pesuite {}, commit {}{}", at(e, {"pesuite", "version"}), commit,
+                                  at(e, {"pesuite", "dirty"}) == "true" ? " with changes" : ""));
+    if (!cpu.empty()) machines.insert(fmt::format("{}, {} cores", cpu, at(e, {"cpu", "cores"})));
+    if (e.contains("backend")) devices.insert(at(e, {"backend"}));  // pesuite.env/1
+    for (const Json& c : cells)
+      devices.insert(at(c, {"device"}) + (c.contains("group") ? ", " + at(c, {"group"}) : ""));
+  }
+  std::vector<std::string> parts(programs.begin(), programs.end());
+  parts.insert(parts.end(), machines.begin(), machines.end());
   parts.push_back(fmt::format("backend {}{}", listed(run.backends),
-                              kernels.empty() ? "" : " (" + kernels + ")"));
+                              devices.empty() ? "" : " (" + listed(devices) + ")"));
   if (!run.precisions.empty()) parts.push_back("precision " + listed(run.precisions));
   parts.push_back("determinism " + listed(run.determinisms));
   if (!run.paths.empty()) parts.push_back("attention path " + listed(run.paths));

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "backend/backend.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "build_info.h"
 #include "cell/cell.h"
@@ -73,12 +73,11 @@ Json environment(const Catalog& catalog) {
     const Manifest& m = offer.manifest();
     plugins.push_back({{"name", m.name},
                        {"version", m.version},
-                       {"file", offer.path().filename().string()},
+                       {"file", offer.path().string()},
+                       {"build", "sha256:" + sha256_file(offer.path()).substr(0, 16)},
                        {"abi", fmt::format("{}.{}", m.abi_major, m.abi_minor)}});
   }
-  const auto backend = open_backend("cpu", {});
-  return {{"schema", "pesuite.env/1"},
-          {"ts", utc_timestamp()},
+  return {{"ts", utc_timestamp()},
           {"pesuite",
            {{"version", build_info::version},
             {"commit", build_info::commit},
@@ -96,10 +95,41 @@ Json environment(const Catalog& catalog) {
             {"cores", std::thread::hardware_concurrency()},
             {"affinity", affinity()},
             {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")}}},
-          {"backend", backend->description()},
           {"locale", std::setlocale(LC_ALL, nullptr)},
           {"variables", variables()},
           {"plugins", plugins}};
+}
+
+EnvironmentFile::EnvironmentFile(fs::path file, Json start) : file_(std::move(file)) {
+  Json starts = Json::array();
+  if (fs::exists(file_)) {
+    Json old = Json::parse(read_file(file_), nullptr, false);
+    if (old.is_object() && old.contains("starts")) {
+      starts = old["starts"];
+    } else if (old.is_object()) {  // pesuite.env/1 knew of one start alone
+      old.erase("schema");
+      starts.push_back(std::move(old));
+    }
+  }
+  start["cells"] = Json::array();
+  starts.push_back(std::move(start));
+  all_ = {{"schema", "pesuite.env/2"}, {"starts", std::move(starts)}};
+  write();
+}
+
+void EnvironmentFile::add_cell(const std::string& cell, const Json& computed_by) {
+  if (!cells_[computed_by.dump()].insert(cell).second) return;
+  Json groups = Json::array();
+  for (const auto& [text, cells] : cells_) {
+    groups.push_back(Json::parse(text));
+    groups.back()["count"] = cells.size();
+  }
+  all_["starts"].back()["cells"] = std::move(groups);
+  write();
+}
+
+void EnvironmentFile::write() const {
+  write_file_atomic(file_, all_.dump(1) + "\n");
 }
 
 }  // namespace pesuite

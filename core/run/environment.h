@@ -1,12 +1,34 @@
 // The machine, the build and the settings that a run happened under.
 #pragma once
 
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+
 #include "base/json.h"
 #include "plugin/library.h"
 
 namespace pesuite {
 
 Json environment(const Catalog&);
+
+// env.json of a run: an entry for each start, and in it what computed the cells.
+class EnvironmentFile {
+ public:
+  // Adds an entry to those of earlier starts. `start` has what environment() says and how the run
+  // was asked for.
+  EnvironmentFile(fs::path file, Json start);
+  // Notes what computed a cell; each cell counts once for it.
+  void add_cell(const std::string& cell, const Json& computed_by);
+
+ private:
+  void write() const;
+  fs::path file_;
+  Json all_;
+  std::map<std::string, std::set<std::string>> cells_;  // by what computed them
+};
+
 std::string build_summary();  // "pesuite 0.1.0 (commit abc1234, g++ 12.2.0, Release)"
 
 }  // namespace pesuite

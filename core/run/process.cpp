@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "cell/determinism.h"
 
 namespace pesuite {
 
@@ -16,7 +17,8 @@ namespace {
 
 // After the fork: only calls that are safe there, on what was made before it.
 [[noreturn]] void become_worker(const char* program, char* const* words, const char* log,
-                                const char* threads, int output, double memory_limit) {
+                                const char* threads, int output, double memory_limit,
+                                bool fixed_instructions) {
   ::setpgid(0, 0);  // the terminal's Ctrl-C is for the runner alone
   const int log_fd = ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
   ::dup2(output, STDOUT_FILENO);
@@ -26,6 +28,7 @@ namespace {
     const rlimit limit{static_cast<rlim_t>(memory_limit), static_cast<rlim_t>(memory_limit)};
     ::setrlimit(RLIMIT_DATA, &limit);
   }
+  if (fixed_instructions) fix_instructions();
   ::setenv("OMP_NUM_THREADS", threads, 1);
   // spinning teams on few cores are ten times slower
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
@@ -60,7 +63,7 @@ WorkerProcess start_worker(const WorkerCommand& command) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(1);
     become_worker(command.program.c_str(), words.data(), log.c_str(), threads.c_str(), ends[1],
-                  command.memory_limit);
+                  command.memory_limit, command.fixed_instructions);
   }
   ::close(ends[1]);
   return {pid, ends[0]};

@@ -15,6 +15,7 @@ struct WorkerCommand {
   std::filesystem::path log;  // of its stderr, which is added to
   double memory_limit = 0;    // bytes; 0: none
   int threads = 1;
+  bool fixed_instructions = false;  // see cell/determinism.h
 };
 struct WorkerProcess {
   pid_t pid = 0;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
+#include "cell/determinism.h"
 #include "cell/record.h"
 #include "plan/trainings.h"
 #include "run/environment.h"
@@ -86,6 +88,11 @@ class Runner {
            "{}: another run of this suite goes on in this folder; wait for it, or give this one "
            "--out",
            folder_.string());
+    if (launched())
+      if (const std::string why = why_not_determined(
+              suite_.determinism, {plan_.cells[0].config.backend, suite_.threads, 2});
+          !why.empty())
+        fail(Exit::usage, "'defaults.determinism' is '{}', but {}", suite_.determinism, why);
     std::vector<std::string> notes = plan_.notes;
     notes.insert(notes.end(), plan_.problems.begin(), plan_.problems.end());
     RecordFile records(folder_ / "records.jsonl", notes);
@@ -180,11 +187,18 @@ class Runner {
 
   void write_context() {
     const Catalog catalog = open_catalog(plugin_search_path(options_.plugin_path));
-    write_file_atomic(folder_ / "suite.resolved.toml", to_toml(suite_.resolved));
+    write_file_atomic(
+        folder_ / "suite.resolved.toml",
+        fmt::format(
+            "# What this run was asked for, whole: no other file is needed.\n# From {}{}{}\n",
+            suite_.file.string(), suite_.asked.empty() ? "" : " with ", suite_.asked) +
+            to_toml(suite_.resolved));
     write_file_atomic(folder_ / "plan.json", to_json(whole_plan(), suite_).dump(1) + "\n");
-    Json env = environment(catalog);
-    if (!options_.launch.empty()) env["launch"] = join(options_.launch, " ");
-    write_file_atomic(folder_ / "env.json", env.dump(1) + "\n");
+    Json start = environment(catalog);
+    start["command"] = options_.command;
+    start["jobs"] = jobs_;
+    if (launched()) start["launch"] = join(options_.launch, " ");
+    environment_.emplace(folder_ / "env.json", std::move(start));
   }
 
   void loop(RecordFile& records, Progress& progress) {
@@ -245,6 +259,7 @@ class Runner {
     command.program = launched() ? command.words[0] : self;
     command.log = store_.log(c.id);
     command.memory_limit = suite_.memory_limit, command.threads = suite_.threads;
+    command.fixed_instructions = suite_.determinism == "strict";
     const WorkerProcess worker = start_worker(command);
     Process p;
     p.cell = index;
@@ -278,6 +293,17 @@ class Runner {
     progress.tick();
   }
 
+  void note_place(const PlannedCell& c, const Json& opened) {
+    Json by = {{"backend", c.config.backend},
+               {"device", opened.value("device", "")},
+               {"precision", precision_name(c.config.precision)},
+               {"threads", suite_.threads},
+               {"processes", opened.value("processes", 1)},
+               {"determinism", opened.value("determinism", "")}};
+    if (const std::string group = opened.value("group", ""); !group.empty()) by["group"] = group;
+    environment_->add_cell(c.id, by);
+  }
+
   // False when nothing was there to read.
   bool read_events(Process& p, Progress& progress) {
     char buffer[8192];
@@ -291,6 +317,8 @@ class Runner {
       if (j.value("event", std::string()) == "failed") {
         p.kind = j.value("kind", std::string("crash"));
         p.reason = j.value("reason", std::string());
+      } else if (j.value("event", std::string()) == "opened") {
+        note_place(cells_[p.cell], j);
       } else if (j.value("event", std::string()) == "progress") {
         p.at = {j.value("phase", std::string()),   j.value("step", std::int64_t{0}),
                 j.value("steps", std::int64_t{0}), j.value("loss", 0.0),
@@ -454,6 +482,7 @@ class Runner {
   std::deque<std::size_t> queue_;
   std::vector<Process> running_;
   int started_ = 0;  // workers so far
+  std::optional<EnvironmentFile> environment_;
   std::map<std::string, int> attempts_;
   RunResult result_;
 };

@@ -22,6 +22,7 @@ struct RunOptions {
   std::vector<std::string> launch;
   ProgressMode progress = ProgressMode::automatic;
   std::vector<std::string> plugin_path;
+  std::vector<std::string> command;  // that asked for the run, for its records
 };
 
 struct RunResult {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/toml.h"
 #include "run/run.h"
 
 namespace pesuite {
@@ -32,6 +33,32 @@ double loss_of(const TaskData& t, std::size_t encoding) {
     sum += curve->second.rbegin()->second;
   }
   return sum / static_cast<double>(t.seeds.size());
+}
+
+// The same changes in the suite as its file has it, so that the run's own file is whole.
+Json resolved_for_tuning(Json r, const Suite& s, double rate,
+                         const std::set<std::string>& left_out) {
+  r["name"] = s.name;
+  r["defaults"]["seeds"] = s.seeds;
+  r.erase("hypothesis");
+  if (r.contains("train")) r["train"].erase("tune");
+  Json tasks = Json::array(), evals = Json::array();
+  for (std::size_t i = 0; i < r["task"].size(); ++i) {
+    Json t = r["task"][i];
+    if (left_out.contains(element_name(t, i))) continue;
+    t["train"].erase("tune");
+    t["train"].erase("lr");
+    t["train"]["optimizer"]["lr"] = rate;
+    tasks.push_back(std::move(t));
+  }
+  for (Json e : r.value("eval", Json::parse("[{}]"))) {
+    if (left_out.contains(e.value("task", "*"))) continue;
+    e["examples"] = 1;
+    e.erase("axes");
+    evals.push_back(std::move(e));
+  }
+  r["task"] = std::move(tasks), r["eval"] = std::move(evals);
+  return r;
 }
 
 }  // namespace
@@ -61,8 +88,7 @@ Suite tuning_suite(const Suite& suite, double rate) {
   s.seeds.assign(seeds.begin(), seeds.end());
   std::erase_if(s.evals, [&](const EvalSettings& e) { return left_out.contains(e.task); });
   for (EvalSettings& e : s.evals) e.examples = 1, e.axes.clear();
-  s.resolved["name"] = s.name;
-  s.resolved.erase("hypothesis");
+  s.resolved = resolved_for_tuning(std::move(s.resolved), s, rate, left_out);
   return s;
 }
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
+#include "cell/determinism.h"
 #include "run/stage.h"
 
 namespace pesuite {
@@ -22,13 +23,15 @@ void write_path(Json& record, AttentionPath path, const std::string& route) {
   record["path_reason"] = route;
 }
 
+// `more` stands in every line.
 void write_observations(const fs::path& path, const std::vector<Observation>& all,
-                        const Model& model, const std::string& route) {
+                        const Model& model, const std::string& route, const Json& more) {
   std::string text;
   const std::string now = utc_timestamp();
   for (const Observation& o : all) {
     Json j = to_json(o);
     write_path(j, model.path(), route);
+    j.update(more);
     j["ts"] = now;
     text += j.dump() + "\n";
   }
@@ -54,7 +57,8 @@ class Work {
         backend_(open_backend(
             cell_.backend,
             {.threads = work.threads, .precision = cell_.precision, .device = group.device()})),
-        stage_(catalog_, *backend_, task_, training_, group) {
+        stage_(catalog_, *backend_, task_, training_, group),
+        level_(determinism_level({cell_.backend, work.threads, group.size()})) {
     stage_.watch.stop = watch_.stop;
     stage_.watch.log = watch_.log;
     stage_.begin(training_);
@@ -74,6 +78,9 @@ class Work {
                     model().encoding_count(), backend_->description()));
     if (group_.size() > 1) log(group_.description());
     if (task_.info().note != nullptr) log(task_.info().note);
+    if (watch_.opened)
+      watch_.opened({backend_->description(), group_.size() > 1 ? group_.description() : "",
+                     group_.size(), level_});
     const TrainOutcome trained = train_or_load();
     if (trained == TrainOutcome::stopped) return CellOutcome::stopped;
     const bool diverged = trained == TrainOutcome::diverged;
@@ -107,10 +114,22 @@ class Work {
   Model& model() const { return stage_.model(); }
   std::int64_t end() const { return work_.until > 0 ? work_.until : train_.steps; }
 
+  // The level of what a training has computed so far. A cell is at the weakest of all processes
+  // that had a part in it.
+  fs::path level_file(const std::string& id) const { return store_.cell(id) / "determinism.txt"; }
+  std::string level_of(const std::string& id) const {
+    if (fs::exists(level_file(id))) return trim(read_file(level_file(id)));
+    return cell_.backend == "cuda" ? "data" : "run";  // trained before levels were kept
+  }
+
   TrainOutcome train_or_load() {
     TrainState& state = stage_.state;
     const fs::path last = store_.checkpoint(training_id_);
     const bool trained = store_.trained(training_id_);
+    if (trained || fs::exists(last))
+      level_ = weaker_level(level_, level_of(training_id_));
+    else if (!training_.switches.empty())
+      level_ = weaker_level(level_, level_of(cell_id(trunk_of(training_))));
     if (const auto behind = branches_behind(last); !behind.empty()) {
       if (retrace(behind) == TrainOutcome::stopped) return TrainOutcome::stopped;
       stage_.restart();
@@ -142,11 +161,12 @@ class Work {
     add_costs(state);
     if (group_.leads())
       write_observations(store_.training(training_id_), state.observations, model(),
-                         backend_->attention_route());
+                         backend_->attention_route(), {{"determinism", level_}});
     return outcome;
   }
 
   TrainOutcome train_to(std::int64_t until, TrainPaths paths) {
+    if (group_.leads()) write_file_atomic(level_file(training_id_), level_ + "\n");
     for (const std::int64_t step : work_.branches)
       paths.branches[step] = store_.branch(training_id_, step);
     stage_.watch.progress = [&](const TrainState& s, double loss) {
@@ -263,7 +283,9 @@ class Work {
     for (const Observation& o : found)
       if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
-    write_observations(path, found, model(), backend_->attention_route());
+    Json more = {{"determinism", level_}};
+    if (config.limit > 0) more["limit"] = config.limit;
+    write_observations(path, found, model(), backend_->attention_route(), more);
   }
 
   // A length that the encoding refuses, such as one beyond its table: an infinite loss, not a cell
@@ -312,6 +334,7 @@ class Work {
   Task task_;
   std::unique_ptr<Backend> backend_;
   Stage stage_;
+  std::string level_;  // of the numbers it writes
   double train_work_ = 0, total_work_ = 0;
   std::vector<double> eval_work_;
 };

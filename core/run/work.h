@@ -18,8 +18,16 @@ struct CellProgress {
   double share = 0;  // of the whole cell, by FLOPs
 };
 
+struct CellPlace {     // what computes a cell
+  std::string device;  // the backend's description
+  std::string group;   // that of the processes, where there are several
+  int processes = 1;
+  std::string determinism;  // level that this process reaches
+};
+
 struct CellWatch {
   const std::atomic<bool>* stop = nullptr;
+  std::function<void(const CellPlace&)> opened;
   std::function<void(const CellProgress&)> progress;
   std::function<void(const std::string&)> log;
 };

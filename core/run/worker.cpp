@@ -67,6 +67,14 @@ int work(const fs::path& file) {
   CellWatch watch;
   watch.stop = &stop_asked;
   if (group->leads()) watch.log = [](const std::string& line) { spdlog::info("{}", line); };
+  watch.opened = [&](const CellPlace& p) {
+    if (!group->leads()) return;
+    send({{"event", "opened"},
+          {"device", p.device},
+          {"group", p.group},
+          {"processes", p.processes},
+          {"determinism", p.determinism}});
+  };
   auto last = std::chrono::steady_clock::time_point();
   watch.progress = [&](const CellProgress& p) {
     const auto now = std::chrono::steady_clock::now();

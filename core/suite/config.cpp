@@ -68,20 +68,21 @@ void Config::merge_value(Json& target, const Json& value, const std::string& pat
     return;
   }
   if (is_array_of_tables(target) && value.is_object()) {
+    const std::vector<std::string> unique = element_names(target);
     for (const auto& [key, v] : value.items()) {
       std::vector<std::string> names;
       std::size_t found = target.size();
       for (std::size_t i = 0; i < target.size(); ++i) {
         names.push_back(element_name(target[i], i));
-        if (names.back() == key) found = i;
+        if (names.back() == key || unique[i] == key) found = i;
       }
       if (found == target.size()) {
         problems.add(over.origin(joined_path(over_path, key)),
                      fmt::format("there is no {} '{}'{}", path, key, did_you_mean(key, names)));
         continue;
       }
-      merge_value(target[found], v, joined_path(path, key), over, joined_path(over_path, key),
-                  problems);
+      merge_value(target[found], v, joined_path(path, unique[found]), over,
+                  joined_path(over_path, key), problems);
     }
     return;
   }
@@ -116,25 +117,51 @@ void Config::set(const std::string& assignment, Problems& problems) {
   // a TOML value, or text for those who do not want to quote twice
   Problems ignored;
   const Config parsed = from_toml_text("v = " + value, "", ignored);
-  Json v = ignored.empty() && parsed.root_.contains("v") ? parsed.root_["v"] : Json(value);
+  set(path, ignored.empty() && parsed.root_.contains("v") ? parsed.root_["v"] : Json(value),
+      "--set " + path, problems);
+}
+
+void Config::set(const std::string& path, const Json& value, const std::string& origin,
+                 Problems& problems) {
   Config over;
   const std::vector<std::string> keys = split(path, '.');
-  for (auto it = keys.rbegin(); it != keys.rend(); ++it) v = Json{{*it, v}};
-  over.root_ = v;
+  over.root_ = value;
+  for (auto it = keys.rbegin(); it != keys.rend(); ++it) over.root_ = Json{{*it, over.root_}};
   std::string at;
   for (const std::string& key : keys) {
     at = joined_path(at, key);
-    over.origins_[at] = "--set " + path;
+    over.origins_[at] = origin;
   }
   merge(over, problems);
+}
+
+void Config::came_by(const std::string& how) {
+  for (auto& [path, origin] : origins_) origin += " (" + how + ")";
 }
 
 // ------------------------------------------------------------------------------------ Reader
 
 const Json* Reader::find(const std::string& key) {
+  const bool again = std::find(known_.begin(), known_.end(), key) != known_.end();
   known_.push_back(key);
   const auto it = table_.find(key);
-  return it == table_.end() ? nullptr : &*it;
+  if (it == table_.end()) return nullptr;
+  if (notes_ != nullptr && !again && !it->is_object() && !is_array_of_tables(*it))
+    notes_->push_back({join(key), *it, where(key)});
+  return &*it;
+}
+
+void Reader::note_default(const std::string& key, const Json& value) {
+  if (notes_ == nullptr || otherwise_.empty() || has(key)) return;
+  const auto same = [&](const ReadValue& n) { return n.path == join(key); };
+  if (std::none_of(notes_->begin(), notes_->end(), same))
+    notes_->push_back({join(key), value, otherwise_});
+}
+
+Reader Reader::inner(const Json& table, const std::string& path) const {
+  Reader r(config_, table, path, problems_);
+  r.notes_ = notes_, r.otherwise_ = otherwise_;
+  return r;
 }
 
 std::string Reader::where(const std::string& key) const {
@@ -148,6 +175,11 @@ void Reader::wrong_type(const std::string& key, const char* wanted) {
 }
 
 std::string Reader::text(const std::string& key, const std::string& otherwise) {
+  note_default(key, otherwise);
+  return read_text(key, otherwise);
+}
+
+std::string Reader::read_text(const std::string& key, const std::string& otherwise) {
   const Json* j = find(key);
   if (j == nullptr) return otherwise;
   if (j->is_string()) return j->get<std::string>();
@@ -156,6 +188,7 @@ std::string Reader::text(const std::string& key, const std::string& otherwise) {
 }
 
 bool Reader::flag(const std::string& key, bool otherwise) {
+  note_default(key, otherwise);
   const Json* j = find(key);
   if (j == nullptr) return otherwise;
   if (j->is_boolean()) return j->get<bool>();
@@ -165,14 +198,20 @@ bool Reader::flag(const std::string& key, bool otherwise) {
 
 std::int64_t Reader::integer(const std::string& key, std::int64_t otherwise, std::int64_t low,
                              std::int64_t high) {
-  const double x = number(key, static_cast<double>(otherwise), static_cast<double>(low),
-                          static_cast<double>(high));
+  note_default(key, otherwise);
+  const double x = read_number(key, static_cast<double>(otherwise), static_cast<double>(low),
+                               static_cast<double>(high));
   if (x == std::floor(x)) return static_cast<std::int64_t>(x);
   wrong_type(key, "an integer");
   return otherwise;
 }
 
 double Reader::number(const std::string& key, double otherwise, double low, double high) {
+  note_default(key, otherwise);
+  return read_number(key, otherwise, low, high);
+}
+
+double Reader::read_number(const std::string& key, double otherwise, double low, double high) {
   const Json* j = find(key);
   if (j == nullptr) return otherwise;
   double x = 0;
@@ -190,7 +229,8 @@ double Reader::number(const std::string& key, double otherwise, double low, doub
 
 std::size_t Reader::choice(const std::string& key, const std::vector<std::string>& names,
                            std::size_t otherwise) {
-  const std::string t = text(key, names[otherwise]);
+  note_default(key, names[otherwise]);
+  const std::string t = read_text(key, names[otherwise]);
   const auto it = std::find(names.begin(), names.end(), t);
   if (it != names.end()) return static_cast<std::size_t>(it - names.begin());
   problem(key, fmt::format("is '{}', which is none of {}{}", t, pesuite::join(names, ", "),
@@ -200,6 +240,7 @@ std::size_t Reader::choice(const std::string& key, const std::vector<std::string
 
 std::vector<std::string> Reader::texts(const std::string& key,
                                        const std::vector<std::string>& otherwise) {
+  note_default(key, otherwise);
   const Json* j = find(key);
   if (j == nullptr) return otherwise;
   if (j->is_string()) return {j->get<std::string>()};
@@ -217,6 +258,7 @@ std::vector<std::string> Reader::texts(const std::string& key,
 }
 
 std::vector<double> Reader::numbers(const std::string& key, const std::vector<double>& otherwise) {
+  note_default(key, otherwise);
   const Json* j = find(key);
   if (j == nullptr) return otherwise;
   if (j->is_number()) return {j->get<double>()};
@@ -231,9 +273,17 @@ void Reader::table(const std::string& key, const std::function<void(Reader&)>& b
   const Json* j = find(key);
   if (j == nullptr) return;
   if (!j->is_object()) return wrong_type(key, "a table");
-  Reader r(config_, *j, join(key), problems_);
+  Reader r = inner(*j, join(key));
   body(r);
   r.finish();
+}
+
+void Reader::settings(const std::string& key, const std::function<void(Reader&)>& body) {
+  if (has(key)) return table(key, body);
+  find(key);
+  const Json nothing = Json::object();
+  Reader r = inner(nothing, join(key));
+  body(r);
 }
 
 void Reader::tables(const std::string& key,
@@ -241,10 +291,10 @@ void Reader::tables(const std::string& key,
   const Json* j = find(key);
   if (j == nullptr || (j->is_array() && j->empty())) return;
   if (!is_array_of_tables(*j)) return wrong_type(key, "an array of tables, [[...]]");
+  const std::vector<std::string> names = element_names(*j);
   for (std::size_t i = 0; i < j->size(); ++i) {
-    const std::string name = element_name((*j)[i], i);
-    Reader r(config_, (*j)[i], joined_path(join(key), name), problems_);
-    body(r, name);
+    Reader r = inner((*j)[i], joined_path(join(key), names[i]));
+    body(r, element_name((*j)[i], i));
     r.finish();
   }
 }
@@ -260,7 +310,7 @@ void Reader::named_tables(const std::string& key,
                     fmt::format("'{}.{}' must be a table", join(key), name));
       continue;
     }
-    Reader r(config_, value, joined_path(join(key), name), problems_);
+    Reader r = inner(value, joined_path(join(key), name));
     body(r, name);
     r.finish();
   }

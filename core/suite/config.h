@@ -40,7 +40,8 @@ class Config {
   static Config from_toml_text(std::string_view text, const std::string& name, Problems&);
 
   const Json& root() const { return root_; }
-  // "suites/x.toml:12:3", or "--set train.steps", or "".
+  // "suites/x.toml:12:3", with " (profile ci)" behind it where a profile says so; a flag such as
+  // "--set train.steps"; or "".
   std::string origin(const std::string& path) const;
 
   // Lays `over` on top: tables are merged, everything else is replaced. Where this has an array of
@@ -50,12 +51,23 @@ class Config {
   Config extract(const std::string& key);
   // "a.b=v" from the command line. v is a TOML value, else plain text.
   void set(const std::string& assignment, Problems&);
+  // The same for a flag that stands for a key.
+  void set(const std::string& path, const Json& value, const std::string& origin, Problems&);
+  // Says more of where all of it comes from.
+  void came_by(const std::string& how);
 
  private:
   void merge_value(Json& target, const Json& value, const std::string& path, const Config& over,
                    const std::string& over_path, Problems&);
   Json root_ = Json::object();
   std::map<std::string, std::string> origins_;
+};
+
+// A value as it was read, and where it came from.
+struct ReadValue {
+  std::string path;
+  Json value;
+  std::string origin;  // as Config::origin(), "default", or what stands for it, as "preset nano"
 };
 
 // Reads one table of a Config key by key; keys that were not read are reported as unknown when the
@@ -67,6 +79,12 @@ class Reader {
 
   bool has(const std::string& key) const { return table_.contains(key); }
   const Json* find(const std::string& key);  // marks it as known
+  // Notes every value that is read, defaults among them, here and in the tables below.
+  void note_into(std::vector<ReadValue>* notes) { notes_ = notes; }
+  // What values come from that the table does not hold; "": they are not noted.
+  void defaults_are(const std::string& origin) { otherwise_ = origin; }
+  // Notes what is read by find() and has a default: call it where the table does not hold the key.
+  void note_default(const std::string& key, const Json& value);
 
   std::string text(const std::string& key, const std::string& otherwise);
   bool flag(const std::string& key, bool otherwise);
@@ -80,6 +98,8 @@ class Reader {
   std::vector<double> numbers(const std::string& key, const std::vector<double>& otherwise);
   // Calls body for the table at `key`, if there is one.
   void table(const std::string& key, const std::function<void(Reader&)>& body);
+  // The same, but where there is no table all its keys have their defaults.
+  void settings(const std::string& key, const std::function<void(Reader&)>& body);
   // Calls body for each element of the array of tables at `key`, with its name.
   void tables(const std::string& key,
               const std::function<void(Reader&, const std::string& name)>& body);
@@ -97,12 +117,17 @@ class Reader {
  private:
   std::string join(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
   void wrong_type(const std::string& key, const char* wanted);
+  std::string read_text(const std::string& key, const std::string& otherwise);
+  double read_number(const std::string& key, double otherwise, double low, double high);
+  Reader inner(const Json& table, const std::string& path) const;
 
   const Config& config_;
   const Json& table_;
   std::string path_;
   Problems& problems_;
   std::vector<std::string> known_;
+  std::vector<ReadValue>* notes_ = nullptr;
+  std::string otherwise_ = "default";
 };
 
 }  // namespace pesuite

@@ -46,11 +46,12 @@ struct SettingReader {
   }
   void constant(const Field& f, const char* text) { r.choice(f.name, {text}, 0); }
   template <class Body>
-  void group(const Field& f, bool, Body body) {
-    r.table(f.name, [&](Reader& table) {
+  void group(const Field& f, bool there, Body body) {
+    const auto read = [&](Reader& table) {
       SettingReader inner{table};
       body(inner);
-    });
+    };
+    there ? r.settings(f.name, read) : r.table(f.name, read);
   }
 };
 

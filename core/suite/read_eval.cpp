@@ -22,15 +22,15 @@ std::vector<int> read_numbers_from_0(Reader& r, const char* key) {
 void check_lengths(Reader& r, const char* key, const std::vector<std::string>& lengths) {
   if (lengths.empty()) r.problem(key, "is empty; write at least one length, such as \"1x\"");
   for (const std::string& l : lengths)  // multiples are seen when the training length is known
-    if (!parse_length(l, longest_length, 1) && !(l.ends_with("x") && parse_length(l, 1, 0)))
-      r.problem(key,
-                fmt::format("holds '{}'; write whole tokens (256, at most {}) or a multiple of "
-                            "the training length (\"4x\")",
-                            l, longest_length));
+    if (!is_lengths(l))
+      r.problem(key, fmt::format("holds '{}'; write whole tokens (256, at most {}), a multiple of "
+                                 "the training length (\"4x\") or a range (\"1..20\", \"8..4x:8\")",
+                                 l, longest_length));
 }
 
 void read_probes(Reader& r, EvalSettings& e) {
   ProbeConfig p;
+  if (!r.has("probes")) r.defaults_are("");  // they are settings of probes
   p.bands = static_cast<int>(r.integer("bands", p.bands, 1, 1 << 20));
   p.example = static_cast<int>(r.integer("example", p.example, 0, 1 << 24));
   p.layers = read_numbers_from_0(r, "layers"), p.heads = read_numbers_from_0(r, "heads");

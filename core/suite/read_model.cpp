@@ -14,6 +14,7 @@ void read_model(Reader& r, SuiteModel& m) {
     return;
   }
   ModelConfig& c = m.config;
+  r.defaults_are("preset " + m.preset);
   walk_model(c, SettingReader{r});
   try {
     ModelConfig alone = c;

@@ -36,9 +36,13 @@ void read_task(Reader& r, const std::string& name, SuiteTask& t) {
         o.problem(key, "is given twice, here and in 'task'");
     }
   });
-  t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
+  if (r.find("train_len") != nullptr)  // else the model's
+    t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
   r.number("weight", 0, 0, 1e6);  // of reports, which read it themselves
-  r.table("train", [&](Reader& s) { read_train(s, t.train); });
+  r.table("train", [&](Reader& s) {
+    s.defaults_are("");  // those of [train], which are noted there
+    read_train(s, t.train);
+  });
 }
 
 }  // namespace pesuite

@@ -39,6 +39,7 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
 }
 
 Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
+  r.note_default(key, otherwise.text());
   const Json* j = r.find(key);
   if (j == nullptr) return otherwise;
   const auto e = parse_extent(j->is_string() ? j->get<std::string>() : j->dump());
@@ -96,7 +97,7 @@ void read_train(Reader& r, TrainSettings& t) {
   if (r.has("lengths") && t.lengths.kind == LengthKind::fixed)
     t.lengths.kind = LengthKind::uniform;  // unless the table says so
   walk_training(t, SettingReader{r});
-  t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
+  if (r.find("lr") != nullptr) t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
   if (r.has("lengths")) t.lengths_where = r.where("lengths.min");
   t.fill_where = r.where("fill"), t.shots_where = r.where("shots");
   r.table("tune", [&](Reader& s) { read_tuning(s, t.tuning); });
@@ -105,8 +106,10 @@ void read_train(Reader& r, TrainSettings& t) {
   } else if (batch != nullptr) {
     t.batch = static_cast<int>(r.integer("batch", t.batch, 1, 1 << 20));
     t.batch_tokens = 0;
+  } else {
+    r.note_default("batch", t.batch);
   }
-  t.budget = read_extent(r, "budget", t.budget);
+  if (!r.has("steps") || r.has("budget")) t.budget = read_extent(r, "budget", t.budget);
   if (r.find("steps") != nullptr && r.has("budget"))
     r.problem("steps", "says the same as 'budget'; leave one of them out");
   else if (r.has("steps"))

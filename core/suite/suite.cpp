@@ -25,8 +25,10 @@ std::vector<Filter> read_filters(Reader& r, const std::string& key) {
 }
 
 double read_bytes(Reader& r, const std::string& key) {
+  r.note_default(key, 0);
   std::string text = r.has(key) && r.json()[key].is_number() ? (r.find(key), r.json()[key].dump())
-                                                             : r.text(key, "0");
+                     : r.has(key)                            ? r.text(key, "0")
+                                                             : "0";
   if (text.ends_with("B") && text.size() > 1 &&
       std::isalpha(static_cast<unsigned char>(text[text.size() - 2])) != 0)
     text.pop_back();  // "4GB" is "4G"
@@ -41,12 +43,32 @@ void read_defaults(Reader& r, Suite& s) {
   s.backend = r.text("backend", s.backend);
   if (r.has("precision"))
     s.precision = static_cast<Precision>(r.choice("precision", {"fp32", "bf16"}, 0));
-  const std::vector<std::string> levels = {"data", "run", "strict"};
-  s.determinism = levels[r.choice("determinism", levels, 1)];
+  r.note_default("precision", "the backend's usual");
+  if (const std::vector<std::string> levels = {"data", "run", "strict"}; r.has("determinism"))
+    s.determinism = levels[r.choice("determinism", levels, 1)];
+  r.note_default("determinism", "what the backend promises");
+  s.limit = static_cast<int>(r.integer("limit", 0, 0, 1 << 24));
   s.threads = static_cast<int>(r.integer("threads_per_cell", s.threads, 1, 1024));
   s.divergence_fails = r.choice("on_divergence", {"record", "fail"}, 0) == 1;
   s.time_limit = r.number("time_limit_s", 0, 0, boundless);
   s.memory_limit = read_bytes(r, "memory_limit");
+}
+
+// Of reports, which read it themselves.
+void read_effective_length(Reader& r) {
+  r.number("accuracy", 0.95, 0, 1);
+  r.number("slack", 0.02, 0, boundless);
+  const Json* weights = r.find("weights");
+  if (weights != nullptr && !weights->is_string()) {
+    double sum = 0;
+    for (const double w : r.numbers("weights", {1})) {
+      sum += w;
+      if (w < 0) r.problem("weights", "must be numbers from 0 on");
+    }
+    if (sum == 0) r.problem("weights", "must hold a number above 0");
+  } else {
+    r.choice("weights", {"log2", "equal", "rising", "falling"}, 0);
+  }
 }
 
 template <class T>
@@ -102,7 +124,7 @@ void read_name(Reader& r, Suite& s) {
 // What is crossed.
 void read_parts(Reader& r, Suite& s) {
   TrainSettings train;
-  r.table("train", [&](Reader& t) { read_train(t, train); });
+  r.settings("train", [&](Reader& t) { read_train(t, train); });
   r.named_tables("model", [&](Reader& m, const std::string& name) {
     SuiteModel model;
     model.id = name;
@@ -132,7 +154,8 @@ void read_questions(Reader& r, Suite& s) {
     read_eval(e, eval);
     s.evals.push_back(std::move(eval));
   });
-  r.table("sweep", [&](Reader& w) {
+  r.settings("effective_length", read_effective_length);
+  r.settings("sweep", [&](Reader& w) {
     s.include = read_filters(w, "include");
     s.exclude = read_filters(w, "exclude");
   });
@@ -142,6 +165,7 @@ void read_questions(Reader& r, Suite& s) {
   for (const SuiteModel& m : s.models) known.models.push_back(m.id);
   s.hypotheses = read_hypotheses(r, &known);
   if (!s.evals.empty()) return;
+  s.values.push_back({"eval", "every task at 1x, 2x, 4x and 8x", "default"});
   EvalSettings e;
   e.task = "*", e.lengths = {"1x", "2x", "4x", "8x"}, e.protocols = {Protocol{}};
   e.where = {{"axes", s.file.string()}, {"lengths", s.file.string()}};
@@ -171,22 +195,47 @@ void check_suite(const Suite& s, const Json& root, Problems& problems) {
                                did_you_mean(e.task, ids)));
 }
 
-Suite read_suite(const Config& config, const fs::path& file, Problems& problems) {
-  Suite s;
+void read_suite(const Config& config, const fs::path& file, Suite& s, Problems& problems) {
   s.file = file;
   Reader r(config, config.root(), "", problems);
+  r.note_into(&s.values);
   read_name(r, s);
   r.texts("extends", {});
-  if (r.has("defaults"))
-    r.table("defaults", [&](Reader& d) { read_defaults(d, s); });
-  else
-    s.seeds = {42};
+  r.settings("defaults", [&](Reader& d) { read_defaults(d, s); });
   read_parts(r, s);
   read_questions(r, s);
   r.finish();
   check_suite(s, config.root(), problems);
   s.resolved = config.root();
-  return s;
+  s.resolved.erase("extends");  // it is laid under
+  s.resolved["name"] = s.name;  // else that of a file
+}
+
+// The command line's part, as keys of the suite where there is one.
+void use_choices(Config& config, Suite& s, const SuiteChoices& c, Problems& problems) {
+  std::vector<std::string> words;
+  if (!c.profile.empty()) words.push_back("--profile " + c.profile);
+  for (const std::string& assignment : c.set) {
+    config.set(assignment, problems);
+    words.push_back(fmt::format("--set '{}'", assignment));
+  }
+  if (!c.seeds.empty()) {
+    config.set("defaults.seeds", c.seeds, "--seeds", problems);
+    words.push_back(fmt::format("--seeds {}", fmt::join(c.seeds, ",")));
+  }
+  if (!c.device.empty()) {
+    config.set("defaults.backend", c.device, "--device", problems);
+    words.push_back("--device " + c.device);
+  }
+  if (c.limit > 0) {
+    config.set("defaults.limit", c.limit, "--limit", problems);
+    words.push_back(fmt::format("--limit {}", c.limit));
+  }
+  for (const std::string& f : c.only) {
+    s.only.emplace_back(f);
+    words.push_back(fmt::format("--only '{}'", f));
+  }
+  s.asked = join(words, " ");
 }
 
 }  // namespace
@@ -201,18 +250,19 @@ Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& pr
   const std::string wanted = choices.profile.empty() ? "small" : choices.profile;
   const bool chosen = profiles.root().contains(wanted);
   if (chosen) {
-    config.merge(profiles.extract(wanted), problems);
+    Config profile = profiles.extract(wanted);
+    profile.came_by("profile " + wanted);
+    config.merge(profile, problems);
   } else if (!choices.profile.empty() && choices.profile != "small") {
     problems.add("--profile " + wanted, fmt::format("the suite has no such profile{}; it has {}",
                                                     did_you_mean(wanted, names),
                                                     names.empty() ? "none" : join(names, ", ")));
   }
-  for (const std::string& s : choices.set) config.set(s, problems);
-  Suite suite = read_suite(config, file, problems);
+  Suite suite;
+  use_choices(config, suite, choices, problems);
+  read_suite(config, file, suite, problems);
   if (chosen) suite.profile = wanted;
   suite.profiles = std::move(names);
-  if (!choices.seeds.empty()) suite.seeds = choices.seeds;
-  for (const std::string& f : choices.only) suite.only.emplace_back(f);
   return suite;
 }
 

@@ -102,7 +102,9 @@ struct Suite {
   std::vector<Filter> include;  // a cell matches one of them, where there are any
   std::vector<Filter> exclude;  // and none of these
   std::vector<Filter> only;     // and all of these, from the command line
-  std::string backend = "cpu", determinism = "run";
+  std::string backend = "cpu";
+  std::string determinism;  // level that is wanted at least; "": what the backend promises
+  int limit = 0;            // examples of an evaluation, for a quick look; 0: no limit
   std::optional<Precision> precision;  // of products; none: the backend's usual one
   int threads = 1;                     // of a cell
   bool divergence_fails = false;
@@ -110,7 +112,9 @@ struct Suite {
   double memory_limit = 0;            // bytes of a cell; 0: none
   std::vector<std::string> profiles;  // that it has
   std::string profile;                // that was chosen; "": none
-  Json resolved;                      // the file with extends, profile and --set laid over it
+  Json resolved;      // the file with extends, profile and flags laid over it: a suite by itself
+  std::string asked;  // the flags that it was loaded with, as they are written
+  std::vector<ReadValue> values;  // each that was read, in the order of reading
 };
 
 struct SuiteChoices {            // from the command line
@@ -118,6 +122,8 @@ struct SuiteChoices {            // from the command line
   std::vector<std::string> set;  // "a.b=v"
   std::vector<std::uint64_t> seeds;
   std::vector<std::string> only;
+  std::string device = {};  // instead of the suite's backend
+  int limit = 0;            // see Suite
 };
 
 // Reads a suite with all it extends. Error (usage) with every problem of the file, one a line, each

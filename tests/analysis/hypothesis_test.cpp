@@ -122,43 +122,44 @@ Judged judged(const RunData& run, const std::string& text) {
   h.id = "H", h.expect = text, h.comparisons = parse_hypothesis(text);
   return judge(run, {h})[0];
 }
+const std::string reproduced = "reproduced at this size", refuted = "not " + reproduced;
 std::string verdict(const RunData& run, const std::string& text) {
   return std::string(judgement_name(judged(run, text).judgement));
 }
 
 TEST(Hypothesis, HoldsOrIsRefutedByPairedSeeds) {
   const MadeUp m = sample();
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(b, 4x)"), "holds");
-  EXPECT_EQ(verdict(m.run, "regret(b, 4x) < regret(a, 4x)"), "refuted");
-  EXPECT_EQ(verdict(m.run, "regret(b, 4x) > regret(a, 4x)"), "holds");
-  EXPECT_EQ(verdict(m.run, "regret(b, 4x) - regret(a, 4x) >= 0.2"), "holds");
-  EXPECT_EQ(verdict(m.run, "regret(b, 4x) - regret(a, 4x) >= 0.4"), "refuted");
-  EXPECT_EQ(verdict(m.run, "ppl(b, 4x) / ppl(a, 4x) > 1.2"), "holds");
-  EXPECT_EQ(verdict(m.run, "regret(a, 256, last(32)) < regret(b, 256, last(32))"), "holds");
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < mean(regret(b, 4x), regret(a, 4x))"), "holds");
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(b, 4x)"), reproduced);
+  EXPECT_EQ(verdict(m.run, "regret(b, 4x) < regret(a, 4x)"), refuted);
+  EXPECT_EQ(verdict(m.run, "regret(b, 4x) > regret(a, 4x)"), reproduced);
+  EXPECT_EQ(verdict(m.run, "regret(b, 4x) - regret(a, 4x) >= 0.2"), reproduced);
+  EXPECT_EQ(verdict(m.run, "regret(b, 4x) - regret(a, 4x) >= 0.4"), refuted);
+  EXPECT_EQ(verdict(m.run, "ppl(b, 4x) / ppl(a, 4x) > 1.2"), reproduced);
+  EXPECT_EQ(verdict(m.run, "regret(a, 256, last(32)) < regret(b, 256, last(32))"), reproduced);
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < mean(regret(b, 4x), regret(a, 4x))"), reproduced);
 }
 
 TEST(Hypothesis, TellsEqualFromUnknown) {
   const MadeUp m = sample();
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) ~ regret(c, 4x)"), "holds");
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) <= regret(c, 4x)"), "holds") << "no worse by 0.02";
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(c, 4x)"), "refuted")
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) ~ regret(c, 4x)"), reproduced);
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) <= regret(c, 4x)"), reproduced) << "no worse by 0.02";
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(c, 4x)"), refuted)
       << "shown to be within 0.02 nats";
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) ~ regret(b, 4x)"), "refuted");
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) ~ regret(b, 4x)"), refuted);
   EXPECT_EQ(verdict(m.run, "regret(a, 4x) < 0.21"), "undecided");
 }
 
 TEST(Hypothesis, NeedsAllItsComparisons) {
   const MadeUp m = sample();
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(b, 4x) and regret(a, 1x) < 0.1"), "holds");
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(b, 4x) and regret(a, 1x) > 0.1"), "refuted");
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(b, 4x) and regret(a, 1x) < 0.1"), reproduced);
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(b, 4x) and regret(a, 1x) > 0.1"), refuted);
 }
 
 TEST(Hypothesis, KeepsWhatIsInfiniteAndSaysWhatIsMissing) {
   EXPECT_EQ(verdict(sample(4).run, "regret(a, 4x) < regret(d, 4x)"), "undecided")
       << "4 of 4 signs come by chance once in 16 times";
   const MadeUp m = sample(6);
-  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(d, 4x)"), "holds");
+  EXPECT_EQ(verdict(m.run, "regret(a, 4x) < regret(d, 4x)"), reproduced);
   const Judged j = judged(m.run, "regret(a, 4x) < regret(d, 4x)");
   EXPECT_EQ(j.evidence[0].test, "sign test");
   const Judged absent = judged(m.run, "regret(a, 8x) < regret(b, 8x)");
@@ -183,7 +184,7 @@ TEST(Hypothesis, CanSpeakOfTheRankingOfCandidates) {
     const Judged j = judged(m.run, say("{0}(a, 2x) > {0}(b, 2x)", metric));
     EXPECT_EQ(j.judgement, Judgement::holds) << metric;
     EXPECT_EQ(j.evidence[0].margin, 0.05);
-    EXPECT_EQ(verdict(m.run, say("{0}(b, 2x) >= 80%", metric)), "refuted");
+    EXPECT_EQ(verdict(m.run, say("{0}(b, 2x) >= 80%", metric)), refuted);
   }
   m.diverge(t, 2, 3), t.cells[{2, 3}].evals.clear();
   for (const char* metric : {"candidate_acc", "candidate_em", "mrr"}) {
@@ -193,11 +194,24 @@ TEST(Hypothesis, CanSpeakOfTheRankingOfCandidates) {
   }
 }
 
+// A one-sided verdict stands beside the bound that it tested.
+TEST(Hypothesis, ShowsItsBound) {
+  const MadeUp m = sample();
+  const Evidence e = judged(m.run, "regret(a, 4x) < regret(b, 4x)").evidence[0];
+  EXPECT_TRUE(e.from_above);
+  EXPECT_EQ(e.against, 0);
+  EXPECT_LT(e.bound, 0);
+  EXPECT_LT(e.bound, e.high) << "one-sided";
+  EXPECT_THAT(hypotheses_text({judged(m.run, "regret(a, 4x) < regret(b, 4x)")}),
+              HasSubstr("at 95 % (tested: below 0.0000)"));
+}
+
 TEST(Hypothesis, IsNotDecidedByOneSeed) {
   const Judged j = judged(sample(1).run, "regret(a, 4x) < regret(b, 4x)");
-  EXPECT_EQ(j.judgement, Judgement::undecided);
+  EXPECT_EQ(j.judgement, Judgement::untested);
   EXPECT_TRUE(j.evidence[0].satisfied);
-  EXPECT_THAT(sentence(j), HasSubstr("one seed is no test"));
+  EXPECT_THAT(sentence(j), HasSubstr("not tested (too few seeds)"));
+  EXPECT_EQ(verdict(sample(2).run, "regret(a, 4x) < regret(b, 4x)"), "not tested");
 }
 
 TEST(Hypothesis, PaysForItsCompany) {
@@ -213,12 +227,16 @@ TEST(Hypothesis, PaysForItsCompany) {
   EXPECT_NEAR(judge(m.run, many)[0].p_holds, std::min(1.0, 40 * alone), 1e-9);
 }
 
-TEST(Hypothesis, WarnsOfEncodingsThatDidNotLearn) {
+TEST(Hypothesis, DoesNotApplyToEncodingsThatDidNotLearn) {
   MadeUp m = sample();
   for (std::uint64_t s = 0; s < 4; ++s) m.nats(m.run.tasks[0], 1, s, 64, 0.5);
   const Judged j = judged(m.run, "regret(a, 4x) < regret(b, 4x)");
   ASSERT_EQ(j.notes.size(), 1u);
   EXPECT_THAT(j.notes[0], HasSubstr("b did not learn corpus"));
+  EXPECT_EQ(j.judgement, Judgement::inapplicable);
+  EXPECT_THAT(sentence(j), HasSubstr("not applicable (not learned)"));
+  EXPECT_NE(verdict(m.run, "regret(a, 1x) < regret(b, 1x)"), "not applicable")
+      << "where it was trained it may be judged";
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Several processes that train one cell together, started by mpirun on this machine.
+#include <gmock/gmock.h>
+
 #include <cmath>
 
 #include "tests/cli/fixture.h"
@@ -58,7 +60,13 @@ class Processes : public Run {
 TEST_F(Processes, TrainAndEvaluateAsOneDoes) {
   run_both(suite({"rope", "t5", "learned"}, 30, "[train.optimizer]\nlr = 3e-3\n"), 5);
   const Json env = Json::parse(slurp(run_folder("two") / "env.json"));
-  EXPECT_EQ(env["launch"], two);
+  const Json& start = env["starts"].back();
+  EXPECT_EQ(start["launch"], two);
+  ASSERT_EQ(start["cells"].size(), 1u) << start;
+  EXPECT_EQ(start["cells"][0]["processes"], 2);
+  EXPECT_EQ(start["cells"][0]["count"], 3);
+  EXPECT_THAT(start["cells"][0]["group"].get<std::string>(), ::testing::HasSubstr("Open MPI"));
+  for (const Json& r : records("two")) EXPECT_EQ(r["determinism"], "data");
 }
 
 // As between machines: sums go on during the backward pass.

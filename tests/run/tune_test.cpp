@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "tests/scratch.h"
 #include "tests/analysis/run_data.h"
+#include "tests/scratch.h"
 
 namespace pesuite::testing {
 namespace {
@@ -86,6 +86,16 @@ TEST_F(TunedSuite, MakesASuiteOfEachRate) {
   EXPECT_EQ(small.tasks[0].train.optimizer.lr, 0.01);
   EXPECT_NE(small.name, half.name);
   EXPECT_EQ(small.evals[0].examples, 1);
+  // the file of such a run is that suite, and not the one that it tunes
+  write_file_atomic(folder_ / "resolved.toml", to_toml(small.resolved));
+  const Suite again = load_suite(folder_ / "resolved.toml");
+  EXPECT_EQ(again.name, small.name);
+  EXPECT_EQ(again.seeds, small.seeds);
+  ASSERT_EQ(again.tasks.size(), 1u);
+  EXPECT_EQ(again.tasks[0].train.optimizer.lr, 0.01);
+  EXPECT_THAT(tuning_rates(again), ElementsAre());
+  EXPECT_EQ(again.evals.at(0).examples, 1);
+  EXPECT_EQ(again.evals[0].lengths, small.evals[0].lengths);
 }
 
 TEST_F(TunedSuite, RefusesWhatMakesNoSense) {

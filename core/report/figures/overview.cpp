@@ -28,17 +28,22 @@ Figure rank_figure(const RunData& run, const Across& a) {
                                           encodings.begin())];
   };
   for (const auto& group : a.groups)
-    if (group.size() > 1)
+    if (group.size() > 1 && !std::isnan(a.critical))
       from.push_back(rank_of(group.front())), to.push_back(rank_of(group.back()));
   f.name = "ranks";
   f.kind = "ranks";
   f.title = fmt::format("mean rank over {}", counted(a.tasks.size(), "task"));
-  f.caption = fmt::format(
-      "Mean ranks out of distribution over {}, the best at the left. A bar joins encodings whose "
-      "ranks differ by less than the critical difference {:.2f} (Nemenyi, 0.05). {}.",
-      counted(a.tasks.size(), "task"), a.critical,
+  const std::string friedman =
       std::isnan(a.p) ? "Friedman: no task tells any two apart"
-                      : fmt::format("Friedman: chi-square {:.3g}, {}", a.chi_square, p_text(a.p)));
+                      : fmt::format("Friedman: chi-square {:.3g}, {}", a.chi_square, p_text(a.p));
+  f.caption = fmt::format(
+      "Mean ranks out of distribution over {}, the best at the left. {}.",
+      counted(a.tasks.size(), "task"),
+      std::isnan(a.critical)
+          ? fmt::format("Below {} tasks no order is tested", fewest_tasks)
+          : fmt::format("A bar joins encodings whose ranks differ by less than the critical "
+                        "difference {:.2f} (Nemenyi, 0.05). {}",
+                        a.critical, friedman));
   if (!a.left_out.empty())
     f.caption += " Left out, and perhaps better: " + join(a.left_out, "; ") + ".";
   f.series = series_of(run, encodings);
@@ -48,7 +53,7 @@ Figure rank_figure(const RunData& run, const Across& a) {
               {"panel_height", 130 + 26 * static_cast<double>((encodings.size() + 1) / 2) +
                                    9 * static_cast<double>(from.size())},
               {"legend_height", 0.0},
-              {"critical", a.critical},
+              {"critical", std::isnan(a.critical) ? 0 : a.critical},
               {"groups", static_cast<double>(from.size())},
               {"rank", ranks},
               {"group_from", from},

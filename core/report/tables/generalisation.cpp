@@ -80,13 +80,22 @@ struct Generalisation {
     return fmt::format("{} [{}, {}]", text, format(known.front()), format(known.back()));
   }
 
+  static std::string weighing(const LengthSettings& s) {
+    if (!s.own.empty()) return fmt::format("with the weights {}", fmt::join(s.own, ", "));
+    return s.weights == "log2" ? "over log2(length)" : fmt::format("with {} weights", s.weights);
+  }
+
   void over_length(const std::string& protocol) {
     const bool problem = protocol.empty();
     Table b{problem ? "Over length" : "Over length, " + protocol,
             "",
-            {{"encoding", "effective length", problem ? "half-life" : "", "area under the curve"}},
+            {{"encoding", "effective length"}},
             1};
-    if (!problem) b.rows[0].erase(b.rows[0].begin() + 2);
+    const LengthSettings& settings = run.length_settings;
+    const bool area_wanted = settings.own.empty() && settings.weights == "log2";
+    const char* mean = area_wanted ? "area under the curve" : "mean over lengths";
+    if (problem) b.rows[0].insert(b.rows[0].end(), {"half-life", "unseen lengths %"});
+    b.rows[0].emplace_back(mean);
     const auto length_text = [&](double x) {
       const int l = static_cast<int>(x);
       return l == 0 ? std::string("none") : fmt::format("{} ({})", l, t.multiple(l));
@@ -95,39 +104,45 @@ struct Generalisation {
       return std::isinf(x) ? std::string("beyond") : fmt::format("{:.3g}x", x);
     };
     for (const std::size_t e : t.encodings) {
-      const auto effective = of_curve(e, protocol, [](const LengthCurve& c) {
-        return static_cast<double>(effective_length(c));
+      const auto effective = of_curve(e, protocol, [&](const LengthCurve& c) {
+        return static_cast<double>(effective_length(c, settings));
       });
       const auto half =
           of_curve(e, protocol, [&](const LengthCurve& c) { return half_life(c, t.train_length); });
-      const auto area = of_curve(e, protocol, area_under_curve);
+      const auto area = of_curve(
+          e, protocol, [&](const LengthCurve& c) { return area_under_curve(c, settings); });
       add_csv(e, protocol, "effective_length", 0, effective);
       add_csv(e, protocol, "area", 0, area);
       b.rows.push_back({row_name(run, t, e), middle(effective, length_text)});
       if (problem) {
         add_csv(e, protocol, "half_life", 0, half);
+        const auto unseen = of_curve(e, protocol, mean_over_unseen);
+        add_csv(e, protocol, "mean_over_unseen", 0, unseen);
         b.rows.back().push_back(middle(half, multiple_text));
+        b.rows.back().push_back(spread_text(in_row(t, e, unseen), percent_text));
       }
       b.rows.back().push_back(
           spread_text(in_row(t, e, area), problem ? Format(percent_text) : Format(nats_text)));
     }
     b.caption =
         problem ? rich(
-                      "{}: the longest up to which accuracy stays at 95 % or more; {}: the first "
+                      "{}: the longest up to which accuracy stays at {} % or more; {}: the first "
                       "length at which accuracy above the chance of that length is below half of "
                       "that at the training length, in training lengths ({}: at none); middle seed "
-                      "[lowest, highest]. ",
-                      emphasis("effective length"), emphasis("half-life"), emphasis("beyond"))
+                      "[lowest, highest]. {}: mean accuracy over the lengths that training never "
+                      "had. ",
+                      emphasis("effective length"), format_number(100 * settings.accuracy),
+                      emphasis("half-life"), emphasis("beyond"), emphasis("unseen lengths"))
                 : rich(
-                      "{}: the longest up to which {} stays within 0.02 of that at the training "
+                      "{}: the longest up to which {} stays within {} of that at the training "
                       "length; middle seed [lowest, highest]. ",
-                      emphasis("effective length"), t.has("regret") ? "regret" : "nats per token");
-    b.caption += rich("{}: mean {} over log2(length), from the training length to the longest. {}",
-                      emphasis("area under the curve"),
+                      emphasis("effective length"), t.has("regret") ? "regret" : "nats per token",
+                      format_number(settings.slack));
+    b.caption += rich("{}: mean {} {}, from the training length to the longest. {}", emphasis(mean),
                       problem           ? "accuracy (%)"
                       : t.has("regret") ? "regret"
                                         : "nats per token",
-                      seed_phrase(t));
+                      weighing(settings), seed_phrase(t));
     out.blocks.push_back(std::move(b));
   }
 

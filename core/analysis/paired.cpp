@@ -1,0 +1,171 @@
+#include "analysis/paired.h"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/digamma.hpp>
+#include <boost/math/special_functions/polygamma.hpp>
+#include <boost/math/special_functions/trigamma.hpp>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace pesuite {
+
+namespace {
+
+constexpr double not_tested = std::numeric_limits<double>::quiet_NaN();
+constexpr double rounding = 1e-24;  // a variance below it is 0
+
+double mean_over(const std::vector<double>& x) {
+  return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+}
+
+double variance_over(const std::vector<double>& x) {  // with n - 1; needs two
+  const double mean = mean_over(x);
+  double sum = 0;
+  for (const double v : x) sum += (v - mean) * (v - mean);
+  return sum / static_cast<double>(x.size() - 1);
+}
+
+// trigamma(y) = x (Smyth 2004, appendix).
+double inverse_trigamma(double x) {
+  if (x > 1e7) return 1 / std::sqrt(x);
+  if (x < 1e-6) return 1 / x;
+  double y = 0.5 + 1 / x;
+  for (int i = 0; i < 50; ++i) {
+    const double t = boost::math::trigamma(y);
+    const double step = t * (1 - t / x) / boost::math::polygamma(2, y);
+    y += step;
+    if (-step < 1e-8 * y) break;
+  }
+  return y;
+}
+
+}  // namespace
+
+Differences made_finite(const std::vector<double>& all, double least) {
+  double largest = least;
+  for (const double x : all)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  Differences out;
+  for (const double x : all) out.push_back(std::isfinite(x) ? x : x > 0 ? largest : -largest);
+  return out;
+}
+
+Company company_of(const std::vector<Differences>& others, std::size_t encodings) {
+  std::vector<double> variances, logs;
+  double degrees = 0, expected = 0;          // means over the contrasts
+  double known = 0, shift = 0, scatter = 0;  // of a log variance on `known` degrees of freedom
+  for (const Differences& d : others) {
+    if (d.size() < 2) continue;
+    const auto own = static_cast<double>(d.size() - 1);
+    const double variance = variance_over(d);
+    if (variance < rounding) continue;  // equal differences say nothing of their spread
+    variances.push_back(variance);
+    if (own != known)
+      known = own, shift = std::log(own / 2) - boost::math::digamma(own / 2),
+      scatter = boost::math::trigamma(own / 2);
+    logs.push_back(std::log(variance) + shift);
+    degrees += own, expected += scatter;
+  }
+  Company out;
+  if (variances.empty()) return out;
+  const auto n = static_cast<double>(variances.size());
+  degrees /= n, expected /= n;
+  // Few seeds may agree by luck, most of all where results have two peaks; their company tells.
+  std::sort(variances.begin(), variances.end());
+  const double share = degrees + 1 < 5 ? 0.5 : 0.1;
+  out.floor = variances[static_cast<std::size_t>(share * (n - 1))];
+  if (encodings < 4 || logs.size() < 2) return out;
+  const auto free = static_cast<double>(encodings - 1);
+  const double beyond = variance_over(logs) * (1 + 5 / free) - expected;
+  out.degrees = 0.5 * free * degrees;  // at most; what is pooled is not independent
+  if (beyond > 0) out.degrees = std::min(out.degrees, 2 * inverse_trigamma(beyond));
+  out.variance =
+      std::exp(mean_over(logs) + boost::math::digamma(out.degrees / 2) - std::log(out.degrees / 2));
+  return out;
+}
+
+PairedTest::PairedTest(const Differences& d, const Company& company, double evaluation)
+    : n_(d.size()), mean_(d.empty() ? not_tested : mean_over(d)), prior_degrees_(company.degrees) {
+  if (n_ < 2) return;
+  const auto own = static_cast<double>(n_ - 1);
+  degrees_ = prior_degrees_ + own;
+  const double variance =
+      (prior_degrees_ * std::max(company.variance, evaluation) + own * variance_over(d)) / degrees_;
+  const double least = std::max({variance, company.floor, evaluation});
+  deviation_ = least < rounding ? 0 : std::sqrt(least);
+}
+
+const char* PairedTest::why_not() const {
+  return n_ < fewest_seeds ? "too few seeds" : "the seeds do not differ";
+}
+
+double PairedTest::quantile(double share, double degrees) const {
+  return boost::math::quantile(boost::math::students_t_distribution<>(degrees), share);
+}
+
+double PairedTest::upper_tail(double distance) const {
+  if (!possible()) return not_tested;
+  const double t = distance / (deviation_ / std::sqrt(static_cast<double>(n_)));
+  return boost::math::cdf(
+      boost::math::complement(boost::math::students_t_distribution<>(degrees_), t));
+}
+
+double PairedTest::p_above(double margin) const {
+  return upper_tail(mean_ - margin);
+}
+double PairedTest::p_below(double margin) const {
+  return upper_tail(margin - mean_);
+}
+double PairedTest::p_two_sided() const {
+  return possible() ? std::min(1.0, 2 * std::min(p_above(0), p_below(0))) : not_tested;
+}
+double PairedTest::p_equivalent(double margin) const {
+  return possible() ? std::max(p_above(-margin), p_below(margin)) : not_tested;
+}
+
+double PairedTest::resolvable(double alpha) const {
+  if (!possible()) return not_tested;
+  return quantile(1 - alpha / 2, degrees_) * deviation_ / std::sqrt(static_cast<double>(n_));
+}
+
+Interval PairedTest::interval(double confidence) const {
+  const double half = resolvable(1 - confidence);
+  return {mean_ - half, mean_ + half};
+}
+
+std::size_t PairedTest::seeds_needed(double number, double alpha) const {
+  const double distance = std::abs(mean_ - number);
+  if (!possible() || !(distance > 0)) return 0;
+  const boost::math::normal_distribution<> normal;  // needs fewer than Student's t
+  const double least =
+      (boost::math::quantile(normal, 1 - alpha / 2) + boost::math::quantile(normal, wanted_power)) *
+      deviation_ / distance;
+  if (least * least > 1000) return 0;
+  std::size_t n = std::max(fewest_seeds, static_cast<std::size_t>(least * least));
+  for (; n <= 1000; ++n) {
+    const auto seeds = static_cast<double>(n);
+    const double degrees = prior_degrees_ + seeds - 1;
+    if (distance * std::sqrt(seeds) / deviation_ >=
+        quantile(1 - alpha / 2, degrees) + quantile(wanted_power, degrees))
+      return n;
+  }
+  return 0;
+}
+
+std::vector<PairedTest> tests_of(const std::vector<Differences>& all, std::size_t encodings,
+                                 const std::vector<double>& evaluation) {
+  std::vector<PairedTest> out;
+  std::vector<Differences> others(all.begin(), all.end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    others[i].clear();  // says nothing of itself
+    out.emplace_back(all[i], company_of(others, encodings),
+                     i < evaluation.size() ? evaluation[i] : 0);
+    others[i] = all[i];
+  }
+  return out;
+}
+
+}  // namespace pesuite
