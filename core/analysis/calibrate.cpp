@@ -51,8 +51,8 @@ double spread_of(std::size_t shape, std::size_t encoding, pes::Random& random) {
 
 }  // namespace
 
-const std::vector<Shape>& calibration_shapes() {
-  static const std::vector<Shape> all = {
+const std::vector<NoiseShape>& calibration_shapes() {
+  static const std::vector<NoiseShape> all = {
       {"equal", "normal, all encodings vary alike"},
       {"uneven", "normal, spreads lognormal with sigma 1"},
       {"very uneven", "normal, spreads lognormal with sigma 1.5"},
@@ -218,18 +218,31 @@ using TextRows = std::vector<std::vector<std::string>>;
 constexpr std::size_t seed_counts[] = {2, 3, 5, 10, 20, 30};
 constexpr std::size_t encoding_counts[] = {2, 3, 6, 10};
 
+// As Markdown; names that stand here hold no '|'.
+std::string calibration_table(const TextRows& rows) {
+  std::string out;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    out += "| " + join(rows[r], " | ") + " |\n";
+    if (r > 0) continue;
+    out += "|---|";
+    for (std::size_t i = 1; i < rows[0].size(); ++i) out += "---:|";
+    out += "\n";
+  }
+  return out;
+}
+
 struct Page {
   int runs;
   Calibration out;
 
   void table(const std::string& title, const TextRows& rows) {
-    out.text += fmt::format("{}\n\n{}\n", title, markdown_table(rows));
+    out.text += fmt::format("{}\n\n{}\n", title, calibration_table(rows));
   }
   void fault(bool wrong, const std::string& what) {
     if (wrong) out.faults.push_back(what);
   }
   static TextRows head(std::vector<std::string> row) {
-    for (const Shape& s : calibration_shapes()) row.emplace_back(s.name);
+    for (const NoiseShape& s : calibration_shapes()) row.emplace_back(s.name);
     return {std::move(row)};
   }
 
