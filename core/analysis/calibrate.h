@@ -8,11 +8,11 @@
 
 namespace pesuite {
 
-struct Shape {  // how results vary from seed to seed
+struct NoiseShape {  // how results vary from seed to seed
   const char* name;
   const char* about;
 };
-const std::vector<Shape>& calibration_shapes();
+const std::vector<NoiseShape>& calibration_shapes();
 
 // values[encoding][seed] of encodings whose true means are equal, the first moved by `shift`.
 std::vector<std::vector<double>> made_up(std::size_t shape, std::size_t encodings,

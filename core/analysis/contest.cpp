@@ -246,19 +246,19 @@ void by_t(Duel& d, const Ground& g, const PairedTest& t) {
 }
 
 // All pairs of a ground, with what the correction over the task still needs.
-struct Field {
+struct Contenders {
   std::vector<Duel> duels;
   std::vector<PairedTest> tests;
 };
 
-Field field_of(const Ground& g, const std::vector<std::size_t>& encodings) {
+Contenders field_of(const Ground& g, const std::vector<std::size_t>& encodings) {
   std::vector<Scored> scored;
   for (const std::size_t e : encodings) {
     scored.push_back({scores(g, e), {}});
     for (const SeedValue& v : scored.back().values)
       scored.back().errors.push_back(error_of(g, e, v.seed));
   }
-  Field out;
+  Contenders out;
   std::vector<Pairing> pairings;
   std::vector<Differences> contrasts;
   std::vector<double> evaluation;
@@ -355,7 +355,7 @@ double rank_of(const Contest& c, std::size_t e) {
   return rank;
 }
 
-void decide(Contest& c, const Field& f, double level) {
+void decide(Contest& c, const Contenders& f, double level) {
   for (std::size_t i = 0; i < c.duels.size(); ++i) {
     Duel& d = c.duels[i];
     const PairedTest& t = f.tests[i];
@@ -376,7 +376,7 @@ void decide(Contest& c, const Field& f, double level) {
 
 std::vector<Contest> contests(const TaskData& t) {
   std::vector<Contest> out;
-  std::vector<Field> fields;
+  std::vector<Contenders> fields;
   std::map<std::string, std::vector<double>> p;  // of a protocol
   for (const Ground& g : grounds(t)) {
     out.push_back(set_up(g));
