@@ -291,10 +291,10 @@ struct Page {
         }
         a.push_back(format_fixed(pair_power(k, n, std::max(1, runs / 4)), 2));
         alarms.push_back(a), covered.push_back(c);
-        if (n >= 10) tiny.push_back(t);
+        if (smallest_p(n) < 0.01) tiny.push_back(t);
       }
     table("Runs in which a pair of equal encodings is called:", alarms);
-    table("Runs in which p < 0.001 is printed (never below 10 seeds):", tiny);
+    table("Runs in which p < 0.001 is printed (never below 20 seeds):", tiny);
     table("Coverage of the 95 % intervals of differences:", covered);
   }
 
