@@ -43,7 +43,7 @@ struct TaskAnswer {
   bool at_chance = false;               // of every encoding at the longest length
 };
 
-// The paired t of each encoding by its own variance, Holm over lengths and encodings. No encodings
+// The paired t of each encoding, Holm over lengths and encodings. No encodings
 // where the task was not evaluated both at its training length and beyond.
 TaskAnswer answer_of(const TaskData&);
 

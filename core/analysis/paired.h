@@ -16,7 +16,7 @@ inline constexpr std::size_t fewest_seeds = 3;
 
 // No smaller p is printed: there the test is not exact enough to say it.
 inline double smallest_p(std::size_t seeds) {
-  return seeds < 10 ? 0.01 : 0.001;
+  return seeds < 20 ? 0.01 : 0.001;
 }
 
 // Differences of two series, one a seed, finite.

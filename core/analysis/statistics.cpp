@@ -161,7 +161,7 @@ Interval interquartile_interval(const std::vector<std::vector<double>>& of_seeds
   for (const double x : partial) squares += (x - mean) * (x - mean);
   const double error = std::sqrt((seeds - 1) / seeds * squares);
   if (!(error > 0)) return {nothing, nothing};
-  const boost::math::students_t_distribution<> t(seeds - 1);
+  const boost::math::students_t_distribution<> t((seeds - 1) / 2);  // the middle half jumps
   const double half = boost::math::quantile(t, 0.975) * error;
   return {centre - half, centre + half};
 }

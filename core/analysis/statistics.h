@@ -41,8 +41,9 @@ double critical_difference(std::size_t k, std::size_t n, double alpha = 0.05);
 // Mean of the middle half: floor(n / 4) values are left out at each end. NaN for none.
 double interquartile_mean(std::vector<double> values);
 // 95 % interval of the interquartile mean of all values by leaving out one whole seed at a time
-// (jackknife, t on n - 1 degrees): one model gives the values of all its lengths. `of_seeds` holds
-// those of each seed. NaN below `fewest_for_interval` seeds and where the seeds do not differ.
+// (jackknife, t on (n - 1) / 2 degrees): one model gives the values of all its lengths. `of_seeds`
+// holds those of each seed. NaN below `fewest_for_interval` seeds and where the seeds do not
+// differ.
 inline constexpr std::size_t fewest_for_interval = 5;
 Interval interquartile_interval(const std::vector<std::vector<double>>& of_seeds);
 

@@ -12,8 +12,8 @@
 
 namespace pesuite {
 
-// "p = 0.013", "p < 0.01"; below 10 seeds a test is not exact enough for a smaller p.
-std::string p_text(double p, std::size_t seeds = 10);
+// "p = 0.013", "p < 0.01"; below 20 seeds a test is not exact enough for a smaller p.
+std::string p_text(double p, std::size_t seeds = 20);
 
 // Of one task, a sentence each, under its main protocol.
 std::vector<Text> task_findings(const RunData&, const TaskData&, const std::vector<Contest>&);

@@ -58,7 +58,7 @@ std::string why_untested(const Judged& j) {
 }
 
 std::string verdict_text(const Judged& j) {
-  std::size_t fewest = 10;  // seeds
+  std::size_t fewest = 20;  // seeds
   for (const Evidence& e : j.evidence) fewest = std::min(fewest, e.seeds.size());
   const std::string_view name = judgement_name(j.judgement);
   switch (j.judgement) {

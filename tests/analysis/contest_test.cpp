@@ -138,7 +138,7 @@ TEST(Contest, NamesWhoIsBetterAndWasLeftOut) {
 
 TEST(Contest, PrintsNoSmallerPThanItsSeedsAllow) {
   EXPECT_EQ(p_text(0.00001, 3), "p < 0.01");
-  EXPECT_EQ(p_text(0.00001, 10), "p < 0.001");
+  EXPECT_EQ(p_text(0.00001, 20), "p < 0.001");
 }
 
 // Where no optimum is known the best encoding sets the standard, not the luckiest of all cells.

@@ -140,7 +140,7 @@ TEST(AlteredRecords, EncodingsAtHundredPercentMakeNoSmallDifferenceSure) {
 
 // A few cells of the tables; a slow test runs `pesuite calibrate`, which makes all.
 TEST(ErrorRates, AreWhatIsPromised) {
-  constexpr int runs = 300;
+  constexpr int runs = 200;
   const double limit = 0.05 + 3 * std::sqrt(0.05 * 0.95 / runs);
   for (std::size_t shape = 0; shape < calibration_shapes().size(); ++shape) {
     EXPECT_EQ(pair_rates(shape, 6, 2, 20).alarm, 0) << "two seeds are not tested";
