@@ -11,6 +11,7 @@
 #include "analysis/contest.h"
 #include "analysis/places.h"
 #include "base/text.h"
+#include "plugin/card.h"
 
 namespace pesuite {
 
@@ -223,7 +224,7 @@ struct Page {
   Calibration out;
 
   void table(const std::string& title, const TextRows& rows) {
-    out.text += fmt::format("{}\n\n{}\n", title, markdown_table(rows));
+    out.text += fmt::format("{}\n\n{}\n", title, markdown_text_table(rows));
   }
   void fault(bool wrong, const std::string& what) {
     if (wrong) out.faults.push_back(what);
