@@ -131,8 +131,10 @@ void add_flags_of_run(Arguments& a) {
   a.positional("suite");
 }
 
-RunOptions options_of(const Arguments& a) {
+RunOptions options_of(const Arguments& a, const std::vector<std::string>& words) {
   RunOptions options;
+  options.command = {"pesuite", "run"};
+  options.command.insert(options.command.end(), words.begin(), words.end());
   options.out = a.text("out");
   options.jobs = a.count("jobs");
   options.fail_fast = a.flag("fail-fast");
@@ -200,9 +202,7 @@ int run_verb(const std::vector<std::string>& words) {
   add_flags_of_run(a);
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
-  RunOptions options = options_of(a);
-  options.command = {"pesuite", "run"};
-  options.command.insert(options.command.end(), words.begin(), words.end());
+  const RunOptions options = options_of(a, words);
   Problems problems;
   Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   if (a.flag("dry-run")) {
