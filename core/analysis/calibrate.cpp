@@ -53,8 +53,8 @@ double spread_of(std::size_t shape, std::size_t encoding, pes::Random& random) {
 
 }  // namespace
 
-const std::vector<Shape>& calibration_shapes() {
-  static const std::vector<Shape> all = {
+const std::vector<NoiseShape>& calibration_shapes() {
+  static const std::vector<NoiseShape> all = {
       {"equal", "normal, all encodings vary alike"},
       {"uneven", "normal, spreads lognormal with sigma 1"},
       {"very uneven", "normal, spreads lognormal with sigma 1.5"},
@@ -265,7 +265,7 @@ struct Page {
     if (wrong) out.faults.push_back(what);
   }
   static TextRows head(std::vector<std::string> row) {
-    for (const Shape& s : calibration_shapes()) row.emplace_back(s.name);
+    for (const NoiseShape& s : calibration_shapes()) row.emplace_back(s.name);
     return {std::move(row)};
   }
 
