@@ -30,10 +30,6 @@ std::string_view judgement_name(Judgement j) {
 
 namespace {
 
-// Metrics of problems that lie between 0 and 1, the most.
-bool is_share(const std::string& name) {
-  return metric(name).bounded;
-}
 bool higher_is_better(const std::string& name) {
   return metric(name).better == Metric::Better::higher;
 }
