@@ -202,7 +202,7 @@ TEST(Hypothesis, ShowsItsBound) {
   EXPECT_EQ(e.against, 0);
   EXPECT_LT(e.bound, 0);
   EXPECT_LT(e.bound, e.high) << "one-sided";
-  EXPECT_THAT(hypotheses_text({judged(m.run, "regret(a, 4x) < regret(b, 4x)")}),
+  EXPECT_THAT(hypothesis_lines({judged(m.run, "regret(a, 4x) < regret(b, 4x)")})[0].plain(),
               HasSubstr("at 95 % (tested: below 0.0000)"));
 }
 
@@ -210,7 +210,7 @@ TEST(Hypothesis, IsNotDecidedByOneSeed) {
   const Judged j = judged(sample(1).run, "regret(a, 4x) < regret(b, 4x)");
   EXPECT_EQ(j.judgement, Judgement::untested);
   EXPECT_TRUE(j.evidence[0].satisfied);
-  EXPECT_THAT(sentence(j), HasSubstr("not tested (too few seeds)"));
+  EXPECT_THAT(hypothesis_lines({j})[0].plain(), HasSubstr("not tested (too few seeds)"));
   EXPECT_EQ(verdict(sample(2).run, "regret(a, 4x) < regret(b, 4x)"), "not tested");
 }
 
@@ -234,7 +234,7 @@ TEST(Hypothesis, DoesNotApplyToEncodingsThatDidNotLearn) {
   ASSERT_EQ(j.notes.size(), 1u);
   EXPECT_THAT(j.notes[0], HasSubstr("b did not learn corpus"));
   EXPECT_EQ(j.judgement, Judgement::inapplicable);
-  EXPECT_THAT(sentence(j), HasSubstr("not applicable (not learned)"));
+  EXPECT_THAT(hypothesis_lines({j})[0].plain(), HasSubstr("not applicable (not learned)"));
   EXPECT_NE(verdict(m.run, "regret(a, 1x) < regret(b, 1x)"), "not applicable")
       << "where it was trained it may be judged";
 }

@@ -1,5 +1,6 @@
 // What a suite has come to: values with their origins, and a resolved file that is a suite by
 // itself.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "base/file.h"
@@ -146,7 +147,7 @@ TEST_F(Resolved, LengthsMayBeRanges) {
   const auto lengths = [&](const std::string& value, const std::string& task = "kback_copy") {
     SuiteChoices c;
     c.only = {"task=" + task};
-    c.set = {"eval=[{task = \"" + task + "\", lengths = " + value + "}]"};
+    c.set = {fmt::format("eval=[{{task = \"{}\", lengths = {}}}]", task, value)};
     std::vector<int> out;
     for (const CellEval& e :
          make_plan(load(c), {PESUITE_TEST_PLUGINS}, Store(folder_ / "store")).cells.at(0).evals)

@@ -1,5 +1,6 @@
 // The user's own text: which files count, what is held out, what leaks, what is refused.
 #include <unistd.h>
+#include <pesuite/options.hpp>
 
 #include <fstream>
 #include <numeric>
