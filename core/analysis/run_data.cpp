@@ -431,6 +431,9 @@ RunData read_run(const fs::path& folder) {
   run.starts = starts_of(read_json(folder / "env.json", run));
   run.tuning = read_json(folder / "tuning.json", run);
   run.references = fs::exists(folder / "references.bib");
+  if (const Json::json_pointer at("/cells/0/config/numerics_epoch");
+      plan.is_object() && plan.contains(at) && plan[at].is_number_integer())
+    run.epoch = plan[at].get<int>();
   run.suite = text(suite, "name");
   run.about = text(suite, "about");
   if (const Json* h = field(suite, "hypothesis"); h != nullptr) run.hypotheses = *h;

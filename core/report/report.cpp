@@ -8,11 +8,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/cell.h"
 #include "report/answer.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/gnuplot.h"
 #include "report/hypotheses.h"
+#include "report/lines.h"
 #include "report/renderer.h"
 #include "report/tables.h"
 #include "report/terminal.h"
@@ -95,6 +97,10 @@ void Page::answer() {
   figures(FigureSection::answer);
   document_.table(answer_table(run_));
   text(answer_line(run_), Paragraph::Kind::note);
+  if (run_.seeds.size() < seeds_for_t)
+    text(rich("{} decide little; {} adds what is missing.",
+              run_.seeds.size() == 1 ? "One seed can" : fmt::format("{} seeds", run_.seeds.size()),
+              code(fmt::format("pesuite run SUITE --seeds {}", seeds_for_t))));
   evidence("Verdicts");
   text(answer_words());
 }
@@ -216,6 +222,11 @@ void Page::trust() {
     tables_.push_back(std::move(failures));
   }
   text(seeds_sentence(run_));
+  if (run_.epoch > 0 && run_.epoch != numerics_epoch)
+    text(
+        fmt::format("Computed in numerics epoch {}; this program computes in epoch {}, where equal "
+                    "settings give other last digits.",
+                    run_.epoch, numerics_epoch));
   evidence("Environment");
   text(context_sentence(run_));
   tuning();

@@ -17,13 +17,14 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
     const fs::path copy = folder_ / item.path().filename();
     fs::create_directories(copy);
     for (const auto& file : fs::directory_iterator(item.path()))
-      if (fs::is_regular_file(file) && file.path().filename() != "report.md")
+      if (fs::is_regular_file(file) && file.path().extension() != ".md")
         fs::copy(file.path(), copy);
     const Ended e = pesuite({"report", copy.string()});
     ASSERT_EQ(e.code, 0) << e.err;
-    EXPECT_EQ(slurp(copy / "report.md"), slurp(item.path() / "report.md"))
-        << "'pesuite report docs/results/" << item.path().filename().string()
-        << "' writes another report";
+    for (const char* page : {"report.md", "details.md"})
+      EXPECT_EQ(slurp(copy / page), slurp(item.path() / page))
+          << "'pesuite report docs/results/" << item.path().filename().string()
+          << "' writes another " << page;
   }
   EXPECT_GE(runs, 1);
 }
@@ -32,7 +33,7 @@ TEST(Results, LinkNothingThatIsNotThere) {
   const std::regex link(R"re(\]\(([^)#]+)[^)]*\))re");
   int links = 0;
   for (const auto& item : fs::directory_iterator(docs / "results")) {
-    const std::string text = slurp(item.path() / "report.md");
+    const std::string text = slurp(item.path() / "report.md") + slurp(item.path() / "details.md");
     for (std::sregex_iterator m(text.begin(), text.end(), link), end; m != end; ++m, ++links)
       EXPECT_TRUE(fs::exists(item.path() / (*m)[1].str())) << item.path() / "report.md"
                                                            << ": " << (*m)[1];
@@ -106,9 +107,9 @@ bool quotes(const std::vector<std::string>& report, const std::vector<std::strin
   return false;
 }
 
-// Rows of tables under a heading stand in the report that the text above them links to, in the
-// columns of the same headings; of a hypothesis, the verdict. Rows that begin with "|" and no space
-// are not quoted, nor is the table of findings.
+// Rows of tables under a heading stand in the report, or its details, that the text above them
+// links to, in the columns of the same headings; of a hypothesis, the verdict. Rows that begin with
+// "|" and no space are not quoted, nor is the table of findings.
 TEST(Results, AreQuotedFromTheirReports) {
   std::istringstream text(slurp(docs / "results.md"));
   const std::regex link(R"re(\]\((results/[a-z0-9_]+/report\.md)\))re"),
@@ -118,7 +119,10 @@ TEST(Results, AreQuotedFromTheirReports) {
   for (std::string line, last; std::getline(text, line); last = line) {
     std::smatch m;
     if (line.starts_with("## ")) report.clear();
-    if (std::regex_search(line, m, link)) report = split(slurp(docs / m[1].str()), '\n');
+    if (std::regex_search(line, m, link)) {
+      const fs::path page = docs / m[1].str();
+      report = split(slurp(page) + slurp(page.parent_path() / "details.md"), '\n');
+    }
     if (line.starts_with("|---")) headings = cells_of(last);
     if (!line.starts_with("| ") || last.empty()) continue;  // no row, or a table's heading
     if (headings.at(1) == "finding") continue;              // how they were run

@@ -65,7 +65,7 @@ class Resolved : public ::testing::Test {
     for (const PlannedCell& c :
          make_plan(s, {PESUITE_TEST_PLUGINS}, Store(folder_ / "store")).cells) {
       std::string parts;
-      for (const CellEval& e : c.evals) parts += " " + part_id(e);
+      for (const CellEval& e : c.evals) parts += fmt::format(" {}", part_id(e));
       out.insert(c.id + parts);
     }
     return out;
