@@ -93,7 +93,7 @@ std::string terminal(const Table& t) {
   if (width_of(out) > terminal_width) {
     for (auto& row : rows)
       for (std::size_t i = 0; i < row.size(); ++i)
-        row[i] = i < t.text_columns ? shorten(row[i], 28) : without_extremes(row[i]);
+        row[i] = i < t.text_columns ? shorten(row[i], 24) : without_extremes(row[i]);
     out = aligned(rows, t.text_columns);
   }
   std::size_t dropped = 0;

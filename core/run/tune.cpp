@@ -46,9 +46,9 @@ Json resolved_for_tuning(Json r, const Suite& s, double rate,
   for (std::size_t i = 0; i < r["task"].size(); ++i) {
     Json t = r["task"][i];
     if (left_out.contains(element_name(t, i))) continue;
-    t["train"].erase("tune");
-    t["train"].erase("lr");
-    t["train"]["optimizer"]["lr"] = rate;
+    Json& train = t["train"];  // null where the task says nothing of its own
+    if (train.is_object()) train.erase("tune"), train.erase("lr");
+    train["optimizer"]["lr"] = rate;
     tasks.push_back(std::move(t));
   }
   for (Json e : r.value("eval", Json::parse("[{}]"))) {

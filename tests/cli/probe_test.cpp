@@ -70,7 +70,7 @@ TEST_F(Probes, AreRecordsOfTheirOwn) {
   }
   EXPECT_EQ(files, (std::set<std::string>{"none_toylag_micro_s", "rope_toylag_micro_s",
                                           "rope----none_toylag"}));
-  const std::string report = slurp(folder / "report.md");
+  const std::string report = slurp(folder / "details.md");
   for (const char* text : {"### Probes", "**Without the encoding**", "Bands of frequencies",
                            "wavelengths", "tables/probes_toylag.csv", "layer 1"})
     EXPECT_NE(report.find(text), std::string::npos) << text;

@@ -88,7 +88,7 @@ TEST_F(Run, ANewSuiteOfTrainedCellsIsReportedWhole) {
   for (const auto& run : fs::directory_iterator(first.parent_path())) {
     for (const char* file : {"records.jsonl", "plan.json", "env.json", "suite.resolved.toml"})
       EXPECT_TRUE(fs::exists(run.path() / file)) << run.path() << " " << file;
-    whole += slurp(run.path() / "report.md").find("## Hypotheses") != std::string::npos ? 1 : 0;
+    whole += slurp(run.path() / "report.md").find("## Claims") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(whole, 1u);
   const Ended again = pesuite({"run", asks, "--out", "results"});

@@ -18,14 +18,14 @@ TEST_F(Run, ConfigShowsEveryValueAndItsOrigin) {
   const Ended text = pesuite({"config", "show", s.string(), "--seeds", "3,4", "--set",
                               "train.lr=0.01", "--only", "seed=3"});
   EXPECT_EQ(text.code, 0) << text.err;
-  for (const char* line : {"defaults.seeds ", "--seeds", "train.lr", "--set train.lr", "s.toml:7:1",
+  for (const char* line : {"defaults.seeds ", "--seeds", "train.lr", "--set train.lr", "s.toml:8:1",
                            "preset micro", "default", "cells left by --only seed=3"})
     EXPECT_THAT(text.out, HasSubstr(line));
   const Ended json = pesuite({"config", "show", s.string(), "--json", "--device", "reference"});
   std::map<std::string, Json> values;
   for (const Json& v : Json::parse(json.out)["values"]) values[v["key"]] = v;
   EXPECT_EQ(values.at("train.steps")["value"], 7);
-  EXPECT_THAT(values.at("train.steps")["origin"].get<std::string>(), HasSubstr("s.toml:7:1"));
+  EXPECT_THAT(values.at("train.steps")["origin"].get<std::string>(), HasSubstr("s.toml:8:1"));
   EXPECT_EQ(values.at("defaults.backend")["origin"], "--device");
   EXPECT_EQ(values.at("train.schedule.kind")["origin"], "default");
   EXPECT_EQ(pesuite({"config", "shwo", s.string()}).code, 2);
@@ -54,7 +54,7 @@ TEST_F(Run, TheEnvironmentTellsWhatComputedEachStart) {
     EXPECT_EQ(c["count"], 1) << "each start computed one of two";
   }
   for (const Json& p : first["plugins"]) EXPECT_TRUE(fs::exists(p["file"].get<std::string>())) << p;
-  EXPECT_THAT(slurp(run_folder() / "report.md"), HasSubstr("oneDNN "));
+  EXPECT_THAT(slurp(run_folder() / "details.md"), HasSubstr("oneDNN "));
 }
 
 TEST_F(Run, TheEnvironmentKnowsReferenceAndThreads) {
@@ -126,7 +126,7 @@ TEST_F(Run, ALimitedRunSaysSoInEveryEvaluation) {
     limited += evaluation ? 1 : 0;
   }
   EXPECT_GT(limited, 0);
-  EXPECT_THAT(slurp(run_folder() / "report.md"), HasSubstr("cut to 2 examples each"));
+  EXPECT_THAT(slurp(run_folder() / "details.md"), HasSubstr("cut to 2 examples each"));
   fs::path checkpoint;
   for (const auto& item : fs::recursive_directory_iterator(folder_ / "results/store"))
     if (item.path().filename() == "last.safetensors") checkpoint = item.path();

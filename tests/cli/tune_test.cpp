@@ -66,7 +66,7 @@ TEST_F(Tune, TriesRatesThenTrainsEachEncodingAtItsBest) {
   for (std::string line; std::getline(in, line);)
     seeds.insert(Json::parse(line)["seed"].get<int>());
   EXPECT_EQ(seeds, (std::set<int>{1, 2})) << "tuning seeds are not reported";
-  EXPECT_NE(slurp(run / "report.md").find("## Learning rates"), std::string::npos);
+  EXPECT_NE(slurp(run / "details.md").find("### Learning rates"), std::string::npos);
 
   const Ended again = pesuite({"run", "s.toml"});
   EXPECT_EQ(again.code, 0);

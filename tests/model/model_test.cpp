@@ -46,8 +46,10 @@ TEST(Presets, HaveTheirStatedParameters) {
     EXPECT_NEAR(n, p.stated_parameters, tolerance * p.stated_parameters) << p.name;
   }
   EXPECT_EQ(preset("tiny").tokens, 2.4e9);
-  EXPECT_EQ(failure([] { preset("tinny"); }),
-            "there is no model preset 'tinny', did you mean 'tiny'?");
+  EXPECT_EQ(
+      failure([] { preset("tinny"); }),
+      "there is no model preset 'tinny', did you mean 'tiny'?; known are micro, nano, sandbox, "
+      "tinystories-28m, tiny, small, medium, large, pythia-160m");
 }
 
 TEST(Presets, CountsAreThoseOfTheModel) {

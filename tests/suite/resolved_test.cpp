@@ -149,9 +149,8 @@ TEST_F(Resolved, LengthsMayBeRanges) {
     c.only = {"task=" + task};
     c.set = {fmt::format("eval=[{{task = \"{}\", lengths = {}}}]", task, value)};
     std::vector<int> out;
-    for (const CellEval& e :
-         make_plan(load(c), {PESUITE_TEST_PLUGINS}, Store(folder_ / "store")).cells.at(0).evals)
-      out.push_back(e.length);
+    const Plan plan = make_plan(load(c), {PESUITE_TEST_PLUGINS}, Store(folder_ / "store"));
+    for (const CellEval& e : plan.cells.at(0).evals) out.push_back(e.length);
     return out;
   };
   EXPECT_EQ(lengths(R"(["14..18"])"), (std::vector<int>{14, 15, 16, 17, 18}));

@@ -353,9 +353,9 @@ TEST_F(TextTest, RefusesWithSentences) {
   EXPECT_THAT(message("text(train='a')"), HasSubstr("needs text"));
   EXPECT_THAT(message("text(path='a', train='b', validation='c')"), HasSubstr("needs text"));
   EXPECT_THAT(message("text(path='/nowhere/at/all')"), HasSubstr("there is no '/nowhere/at/all'"));
-  EXPECT_THAT(refusal(), HasSubstr("holds no UTF-8 text (0 other files)"));
+  EXPECT_THAT(refusal(), HasSubstr("holds no UTF-8 text (0 other files, 0 that cannot be read)"));
   write("a.bin", "\xff\xff");
-  EXPECT_THAT(refusal(), HasSubstr("holds no UTF-8 text (1 other files)"));
+  EXPECT_THAT(refusal(), HasSubstr("holds no UTF-8 text (1 other files, 0 that cannot be read)"));
   EXPECT_THAT(message(fmt::format("text(path='{}/a.bin')", folder_.string())),
               HasSubstr("a.bin' holds no UTF-8 text"));
   write("a.txt", words(1, 300));
