@@ -447,10 +447,9 @@ RunData read_run(const fs::path& folder) {
         fmt::format("{}: {} lines lack what every record has and are skipped", file.string(), bad));
   if (run.tasks.empty()) fail(Exit::data, "{} holds no record", file.string());
   if (!sorter.limits.empty())
-    run.notes.push_back(
-        fmt::format("Evaluations were cut to {} examples each (limit): this is a quick look, not a "
-                    "result.",
-                    fmt::join(sorter.limits, " or ")));
+    run.caution = fmt::format(
+        "Evaluations were cut to {} examples each (limit): this is a quick look, not a result.",
+        fmt::join(sorter.limits, " or "));
   use_plan(plan, folder, run);
   use_labels(suite, plan, run);
   use_weights(suite, run);

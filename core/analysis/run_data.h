@@ -115,7 +115,8 @@ struct RunData {
   Json tuning;                         // tuning.json: learning rates tried and chosen; or null
   Json hypotheses;                     // [[hypothesis]] of the suite as JSON; null for none
   bool references = false;             // references.bib is there
-  int epoch = 0;                       // of its numerics, as the plan has it; 0: not known
+  std::string caution;  // a sentence that readers need before all numbers; "" for none
+  int epoch = 0;        // of its numerics, as the plan has it; 0: not known
   LengthSettings length_settings;
   std::vector<std::string> notes;
 

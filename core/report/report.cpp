@@ -93,6 +93,7 @@ void Page::write(const std::vector<Judged>& judged) {
 
 void Page::answer() {
   heading(2, "Answer", Depth::screen);
+  text(run_.caution);
   for (const std::string& sentence : answer_sentences(run_)) text(sentence);
   figures(FigureSection::answer);
   document_.table(answer_table(run_));

@@ -23,7 +23,8 @@ TEST_F(Run, ConfigShowsEveryValueAndItsOrigin) {
     EXPECT_THAT(text.out, HasSubstr(line));
   const Ended json = pesuite({"config", "show", s.string(), "--json", "--device", "reference"});
   std::map<std::string, Json> values;
-  for (const Json& v : Json::parse(json.out)["values"]) values[v["key"]] = v;
+  const Json shown = Json::parse(json.out);
+  for (const Json& v : shown["values"]) values[v["key"]] = v;
   EXPECT_EQ(values.at("train.steps")["value"], 7);
   EXPECT_THAT(values.at("train.steps")["origin"].get<std::string>(), HasSubstr("s.toml:8:1"));
   EXPECT_EQ(values.at("defaults.backend")["origin"], "--device");
@@ -126,7 +127,7 @@ TEST_F(Run, ALimitedRunSaysSoInEveryEvaluation) {
     limited += evaluation ? 1 : 0;
   }
   EXPECT_GT(limited, 0);
-  EXPECT_THAT(slurp(run_folder() / "details.md"), HasSubstr("cut to 2 examples each"));
+  EXPECT_THAT(slurp(run_folder() / "report.md"), HasSubstr("cut to 2 examples each"));
   fs::path checkpoint;
   for (const auto& item : fs::recursive_directory_iterator(folder_ / "results/store"))
     if (item.path().filename() == "last.safetensors") checkpoint = item.path();

@@ -75,7 +75,7 @@ TEST_F(Tune, TriesRatesThenTrainsEachEncodingAtItsBest) {
 
 TEST_F(Tune, JudgesHypothesesWithExitCodeZeroAndRefusesBadOnes) {
   ASSERT_EQ(pesuite({"run", "s.toml", "--set", "train.tune.lr=[0.001, 0.003]", "--set",
-                     "seeds=[1, 2, 3]"})
+                     "defaults.seeds=[1, 2, 3]"})
                 .code,
             0);
   const std::string run = own_run().string();
@@ -87,7 +87,7 @@ TEST_F(Tune, JudgesHypothesesWithExitCodeZeroAndRefusesBadOnes) {
   EXPECT_EQ(verdicts["hypotheses"][1]["verdict"], "not reproduced at this size")
       << "which is a result, no failure";
   const Ended text = pesuite({"report", run, "--expect", "nll(none, 2x) < 100"});
-  EXPECT_NE(text.out.find("X3 reproduced at this size"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("X3 not applicable (not learned)"), std::string::npos) << text.out;
   const Ended bad = pesuite({"report", run, "--expect", "nll(nonne, 2x) < 100"});
   EXPECT_EQ(bad.code, 2);
   EXPECT_NE(bad.err.find("column 1: nll(nonne, 2x): the suite has no encoding 'nonne'"),

@@ -147,7 +147,7 @@ TEST_F(Suites, UnknownNamesPointAtTheirLine) {
   EXPECT_EQ(problems([&] { load(replaced(sound, "lengths = [16, 32]", "lengths = [\"2y\"]")); }),
             "x.toml:28:1: 'eval.kback_copy.lengths' holds '2y'; write whole tokens (256, at most "
             "16777216), a multiple "
-            "of the training length (\"4x\")");
+            "of the training length (\"4x\") or a range (\"1..20\", \"8..4x:8\")");
 }
 
 TEST_F(Suites, ProblemsOfTheFileAndOfPluginsAreReportedTogether) {
@@ -442,6 +442,8 @@ TEST_F(Suites, FiltersChooseCells) {
   EXPECT_EQ(plan(sound + "[sweep]\nexclude = [\"task=corpus & seed=2\"]\n").cells.size(), 6u);
   EXPECT_EQ(plan(sound + "[sweep]\ninclude = [\"seed=2\", \"task=corpus\"]\n").cells.size(), 6u);
   EXPECT_EQ(problems([&] { count({"seed=99"}); }),
+            "filter 'seed=99': the suite has no seed '99'; it has 1, 2");
+  EXPECT_EQ(problems([&] { count({"seed=1", "seed=2"}); }),
             "no cell is left: the filters exclude all of them");
   EXPECT_EQ(problems([&] { count({"sed=1"}); }),
             "filter 'sed=1', column 1: a cell has no 'sed', did you mean 'seed'?; a filter reads "

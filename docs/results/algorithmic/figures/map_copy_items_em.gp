@@ -1,36 +1,39 @@
 # Examples with every target right (%) by items and evaluation length, mean over 1 seed; trained at 27. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_copy_items_em.gp   (data: map_copy_items_em.tsv)
+# Other formats: gnuplot -e 'format="pdf"' map_copy_items_em.gp   (svg, pdf, png, tikz)
 
-reset
 name = "map_copy_items_em"
 figure_title = "copy · exact match (%) by items and length; chance below 0.01 %"
-x_lines = 1
 x_label = "evaluation length (tokens)"
-y_label = "items"
-n = 0
-legend_width = 96
-left = 82.8
-panel_width = 325.8
-panel_height = 978
-array panel[5] = ["none", "sinusoidal", "learned", "rope", "alibi"]
-panels = 5
-columns = 3
-rows = 2
 x_low = 0.5
 x_high = 2.5
+x_log = 0
+x_ticks = "(\"27\\n1x\" 1, \"43\\n1.59x\" 2)"
+x_lines = 2
+y_label = "items"
 y_low = 0.5
 y_high = 17.5
-x_ticks = "set xtics scale 0 (\"27\\n1x\" 1, \"43\\n1.59x\" 2) tc rgb '#222222'"
-x_lines = 2
-y_ticks = "set ytics scale 0 (\"4\" 17, \"5\" 16, \"6\" 15, \"7\" 14, \"8\" 13, \"9\" 12, \"10\" 11, \"11\" 10, \"12\" 9, \"13\" 8, \"14\" 7, \"15\" 6, \"16\" 5, \"17\" 4, \"18\" 3, \"19\" 2, \"20\" 1) tc rgb '#222222'"
+y_log = 0
+y_ticks = "(\"4\" 17, \"5\" 16, \"6\" 15, \"7\" 14, \"8\" 13, \"9\" 12, \"10\" 11, \"11\" 10, \"12\" 9, \"13\" 8, \"14\" 7, \"15\" 6, \"16\" 5, \"17\" 4, \"18\" 3, \"19\" 2, \"20\" 1)"
+y_lines = 1
+n = 0
+legend_width = 179
+columns = 3
+left = 82.8
+legend_width = 96
+array panel[5] = ["none", "sinusoidal", "learned", "rope", "alibi"]
+panel_height = 978
+panel_width = 325.8
+panels = 5
+rows = 2
 scale = 1
-scale_ticks = "set y2tics (\"0\" 0, \"25\" 16, \"50\" 32, \"75\" 48, \"100\" 64)"
+scale_ticks = "(\"0\" 0, \"25\" 16, \"50\" 32, \"75\" 48, \"100\" 64)"
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8
 
 # In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
-top = 44
+top = exists("top_ticks") ? 70 : 44
 if (!exists("left")) { left = 96 }
 if (!exists("panel_width")) { panel_width = 520 }
 if (!exists("panel_height")) { panel_height = 350 }
@@ -39,8 +42,12 @@ if (!exists("legend_height")) { legend_height = 23 * (n + 2) }
 height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
 width = left + panel_width + 24 + legend_width
 # noenhanced: names of encodings may hold _ ^ @ and are shown as they are
-set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff"
-set output name.".svg"
+if (!exists("format")) { format = "svg" }
+if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
+if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
+if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
+if (format eq "tikz") { set terminal tikz standalone size width / 96.0,height / 96.0 }
+set output name.".".(format eq "tikz" ? "tex" : format)
 set lmargin at screen left / real(width)
 set rmargin at screen (left + panel_width) / real(width)
 set tmargin at screen 1 - top / real(height)
@@ -51,6 +58,8 @@ set label 10 x_label at screen (left + panel_width / 2.0) / width, screen 18.0 /
 set ylabel y_label tc rgb "#111111"
 set border 3 lc rgb "#555555" lw 1
 set tics nomirror out scale 0.6 tc rgb "#222222"
+if (exists("x_ticks")) { eval "set xtics ".x_ticks }
+if (exists("y_ticks")) { eval "set ytics ".y_ticks }
 set grid ytics lc rgb "#DDDDDD" lt 1 lw 0.8
 set key at screen (left + panel_width + 20.0) / width, screen (bottom + height - top) / 2.0 / height
 set key left center vertical maxcols 1 Left reverse samplen 2 spacing 1.15 tc rgb "#111111"
@@ -62,7 +71,16 @@ data = name.".tsv"
 is_inf(c) = strcol(c) eq "inf"
 cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
 row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
-of(s) = strcol("seed") eq seed[s]
+
+# Names at the ends of lines, apart from each other, with a leader from each line.
+after(pixels) = 1 + pixels / real(panel_width)
+if (exists("label_at")) {
+  do for [i=1:n] {
+    set label 100 + i label[i] at graph after(22), graph label_at[i] left tc ls i
+    set arrow 100 + i from graph after(2), graph end[i] to graph after(19), graph label_at[i] nohead ls i lw 0.8 dt 1
+  }
+  unset key
+}
 
 # ---- cells.gp: panels of coloured cells with their values, and the scale of the colours ----
 unset grid; unset key; unset title
@@ -86,8 +104,8 @@ do for [p=1:panels] {
   set tmargin at screen 1 - upper / real(height)
   set bmargin at screen 1 - (upper + cell_height) / real(height)
   if (panels > 1) { set title panel[p] offset 0,-0.6 tc rgb "#111111" }
-  if (across == 0) { eval(y_ticks) } else { unset ytics }
-  if (p + columns > panels) { eval(x_ticks) } else { unset xtics }
+  if (across == 0) { eval "set ytics scale 0 ".y_ticks." tc rgb '#222222'" } else { unset ytics }
+  if (p + columns > panels) { eval "set xtics scale 0 ".x_ticks." tc rgb '#222222'" } else { unset xtics }
   set xrange [x_low:x_high]
   set yrange [y_low:y_high]
   plot data using (of_panel(p) ? cell("x") : NaN):(cell("y")):(cell("x") - cell("half_width")):(cell("x") + cell("half_width")):(cell("y") - 0.48):(cell("y") + 0.48):(column("colour")) \
@@ -104,7 +122,7 @@ if (scale) {
   set bmargin at screen 1 - (first + (panel_height - (panels > 1 ? 26 : 0) < 220 ? panel_height - (panels > 1 ? 26 : 0) : 220)) / real(height)
   set xrange [-0.5:0.5]
   set yrange [0:64]
-  eval(scale_ticks)
+  eval "set y2tics ".scale_ticks
   set y2range [0:64]
   plot data using (of_panel(0) ? 0 : NaN):(cell("y")):(-0.5):(0.5):(cell("y") - 0.5):(cell("y") + 0.55):(column("colour")) \
          with boxxyerror lc rgb variable notitle

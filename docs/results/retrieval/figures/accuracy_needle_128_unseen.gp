@@ -1,39 +1,43 @@
 # Accuracy by setting. Whiskers: 95 % interval over examples (Wilson). One seed (42). Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_needle_128_unseen.gp   (data: accuracy_needle_128_unseen.tsv)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_needle_128_unseen.gp   (svg, pdf, png, tikz)
 
-reset
 name = "accuracy_needle_128_unseen"
 figure_title = "needle · accuracy at length 128 (2x), unseen positions"
+x_label = "depth"
+x_low = NaN
+x_high = NaN
+x_log = 0
+x_ticks = "(\"0\" 1, \"0.2\" 2, \"0.4\" 3, \"0.6\" 4, \"0.8\" 5, \"1\" 6)"
 x_lines = 1
+y_label = "accuracy (%)"
+y_low = NaN
+y_high = NaN
+y_log = 0
+y_lines = 1
 n = 5
+legend_width = 179
 array id[5] = ["none", "sinusoidal", "rope", "alibi", "t5"]
 array label[5] = ["none", "sinusoidal", "rope", "alibi", "t5"]
-legend_width = 179
-set style line 1 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
-set style line 101 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
-set style line 2 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
-set style line 102 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
-set style line 3 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
-set style line 103 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
-set style line 4 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
-set style line 104 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
-set style line 5 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
-set style line 105 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
-seeds = 1
-array seed[1] = ["42"]
-x_label = "depth"
-y_label = "accuracy (%)"
-settings = 6
-connected = 1
+set style line 1 lc rgb "#7F7F7F" pt 12 dt (12,4) lw 2 ps 0.8
+set style line 101 lc rgb "#CCCCCC" pt 12 dt (12,4) lw 1 ps 0.5
+set style line 2 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
+set style line 102 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
+set style line 3 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
+set style line 103 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
+set style line 4 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
+set style line 104 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 5 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
+set style line 105 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 chance = 1
-set xtics ("0" 1, "0.2" 2, "0.4" 3, "0.6" 4, "0.8" 5, "1" 6)
-x_lines = 1
+connected = 1
+settings = 6
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8
 
 # In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
-top = 44
+top = exists("top_ticks") ? 70 : 44
 if (!exists("left")) { left = 96 }
 if (!exists("panel_width")) { panel_width = 520 }
 if (!exists("panel_height")) { panel_height = 350 }
@@ -42,8 +46,12 @@ if (!exists("legend_height")) { legend_height = 23 * (n + 2) }
 height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
 width = left + panel_width + 24 + legend_width
 # noenhanced: names of encodings may hold _ ^ @ and are shown as they are
-set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff"
-set output name.".svg"
+if (!exists("format")) { format = "svg" }
+if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
+if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
+if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
+if (format eq "tikz") { set terminal tikz standalone size width / 96.0,height / 96.0 }
+set output name.".".(format eq "tikz" ? "tex" : format)
 set lmargin at screen left / real(width)
 set rmargin at screen (left + panel_width) / real(width)
 set tmargin at screen 1 - top / real(height)
@@ -54,6 +62,8 @@ set label 10 x_label at screen (left + panel_width / 2.0) / width, screen 18.0 /
 set ylabel y_label tc rgb "#111111"
 set border 3 lc rgb "#555555" lw 1
 set tics nomirror out scale 0.6 tc rgb "#222222"
+if (exists("x_ticks")) { eval "set xtics ".x_ticks }
+if (exists("y_ticks")) { eval "set ytics ".y_ticks }
 set grid ytics lc rgb "#DDDDDD" lt 1 lw 0.8
 set key at screen (left + panel_width + 20.0) / width, screen (bottom + height - top) / 2.0 / height
 set key left center vertical maxcols 1 Left reverse samplen 2 spacing 1.15 tc rgb "#111111"
@@ -65,7 +75,16 @@ data = name.".tsv"
 is_inf(c) = strcol(c) eq "inf"
 cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
 row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
-of(s) = strcol("seed") eq seed[s]
+
+# Names at the ends of lines, apart from each other, with a leader from each line.
+after(pixels) = 1 + pixels / real(panel_width)
+if (exists("label_at")) {
+  do for [i=1:n] {
+    set label 100 + i label[i] at graph after(22), graph label_at[i] left tc ls i
+    set arrow 100 + i from graph after(2), graph end[i] to graph after(19), graph label_at[i] nohead ls i lw 0.8 dt 1
+  }
+  unset key
+}
 
 # ---- accuracy.gp: accuracy at settings with whiskers and chance; encodings side by side ----
 set xrange [0.5:settings + 0.5]
