@@ -25,7 +25,7 @@ struct Text : pes::Task {
   static constexpr pes_option options[] = {
       pes::text("path", "",
                 "a folder of UTF-8 files, with its subfolders, or one file; of a folder that holds "
-                "train.txt and validation.txt these two are used"),
+                "train.txt and validation.txt, or X-train.txt and X-valid.txt, these two are used"),
       pes::text("train", "", "file or folder to train on, instead of path"),
       pes::text("validation", "", "file or folder to validate and test on, instead of path"),
       pes::real("validation_share", "0.1", 0.001, 0.5, "share of path to hold out"),
@@ -58,11 +58,11 @@ struct Text : pes::Task {
     if (train_path.empty() != held_out_path.empty() || path.empty() == train_path.empty())
       throw pes::Refusal(
           "needs text: path='FOLDER or FILE', or both train='FILE' and validation='FILE'");
-    if (!path.empty() && fs::is_regular_file(path / "train.txt") &&
-        fs::is_regular_file(path / "validation.txt")) {
-      train_path = path / "train.txt";
-      held_out_path = path / "validation.txt";
-    }
+    if (!path.empty())
+      if (const auto files = text::named_splits(path)) {
+        train_path = files->train;
+        held_out_path = files->held_out;
+      }
     if (train_path.empty()) {
       text::Files files = text::read(path);
       note = text::describe(files);

@@ -121,6 +121,30 @@ fs::path at_home(const fs::path& path) {
   return home / path.lexically_relative("~");
 }
 
+std::optional<Named> named_splits(const fs::path& folder) {
+  const Named plain{folder / "train.txt", folder / "validation.txt"};
+  if (fs::is_regular_file(plain.train) && fs::is_regular_file(plain.held_out)) return plain;
+  // else by the last word of a name: "TinyStoriesV2-GPT4-train", "x_valid"
+  const auto ends_in = [](const std::string& stem, std::string_view word) {
+    if (!stem.ends_with(word)) return false;
+    const std::size_t before = stem.size() - word.size();
+    return before == 0 || std::string_view("-_.").find(stem[before - 1]) != std::string_view::npos;
+  };
+  std::vector<fs::path> train, held_out;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    std::error_code broken_link;
+    if (!entry.is_regular_file(broken_link) || entry.path().extension() != ".txt") continue;
+    std::string stem = entry.path().stem().string();
+    for (char& c : stem) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (ends_in(stem, "train")) train.push_back(entry.path());
+    for (const std::string_view word : {"validation", "valid", "val"})
+      if (ends_in(stem, word)) held_out.push_back(entry.path());
+  }
+  if (train.size() != 1 || held_out.size() != 1) return std::nullopt;
+  return Named{train.front(), held_out.front()};
+}
+
 Files read(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) throw pes::Refusal("there is no '" + path.string() + "'");

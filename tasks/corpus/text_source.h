@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,13 @@ struct Files {
 // no such path, it is a file that cannot be read, or it holds no text.
 Files read(const fs::path&);
 std::string describe(const Files&);  // "12 files (2 skipped, not UTF-8 text)"
+
+struct Named {
+  fs::path train, held_out;
+};
+// The two files of a folder whose names say what they are for: train.txt and validation.txt, else
+// the only .txt whose name ends in "train" and the only one in "validation", "valid" or "val".
+std::optional<Named> named_splits(const fs::path& folder);
 
 struct Split {
   std::string train, held_out;

@@ -196,6 +196,19 @@ TEST_F(TextTest, UsesTrainAndValidationOfAFolderThatHasBoth) {
   EXPECT_EQ(std::string(task.info().digest).size(), 64u);
 }
 
+TEST_F(TextTest, TellsTrainFromValidationByTheLastWordOfAName) {
+  for (const std::string held_out : {"valid", "val", "validation"}) {
+    const std::string file = "TinyStoriesV2-GPT4-" + held_out + ".txt";
+    write("TinyStoriesV2-GPT4-train.txt", words(1, 3000));
+    write(file, words(2, 1000));
+    EXPECT_THAT(note(open()), HasSubstr("1 file for training, 1 file for validation; 3000 bytes"))
+        << held_out;
+    std::filesystem::remove(std::filesystem::path(folder_.string()) / file);
+  }
+  write("interval.txt", words(2, 1000));  // which ends in a word that is none
+  EXPECT_THAT(note(open()), Not(HasSubstr("for validation")));
+}
+
 // ------------------------------------------------------------------------------------- examples
 
 TEST_F(TextTest, DeclaresBytes) {
