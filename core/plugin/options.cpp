@@ -72,6 +72,42 @@ std::string misfit(const pes_option& o, const std::string& value) {
   return "has an option type this program does not know";
 }
 
+std::vector<double> reals_of(std::string_view list) {
+  std::vector<double> out;
+  const std::string inside = trim(list.substr(1, list.size() - 2));
+  for (const std::string& part : inside.empty() ? std::vector<std::string>() : split(inside, ',')) {
+    out.push_back(0);
+    parse_real(trim(part), out.back());
+  }
+  return out;
+}
+
+std::string real_text(double x) {
+  return fmt::format("{}", x == 0 ? 0.0 : x);  // shortest that reads back; no negative zero
+}
+
+// One text for one value, so that 1e4 and 10000 name one cell. Of a real that is the default, the
+// card's own text: the default written out is the default left out.
+std::string canonical_value(const pes_option& o, const std::string& value) {
+  double x = 0, usual = 0;
+  switch (o.type) {
+    case PES_INT:  // plugins read plain decimals
+      parse_real(value, x);
+      return fmt::format("{}", static_cast<std::int64_t>(x));
+    case PES_REAL:
+      parse_real(value, x);
+      return parse_real(o.value, usual) && x == usual ? o.value : real_text(x);
+    case PES_REALS: {
+      const std::vector<double> numbers = reals_of(value);
+      if (misfit(o, o.value).empty() && reals_of(o.value) == numbers) return o.value;
+      std::vector<std::string> texts;
+      for (const double number : numbers) texts.push_back(real_text(number));
+      return "[" + join(texts, ", ") + "]";
+    }
+    default: return value;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> resolve_options(const pes_card& card, const Options& given,
@@ -89,15 +125,10 @@ std::vector<std::string> resolve_options(const pes_card& card, const Options& gi
     }
   for (const pes_option* o : options) {
     const auto it = given.find(o->name);
-    std::string value = it == given.end() ? o->value : it->second;
+    const std::string value = it == given.end() ? o->value : it->second;
     if (std::string reason = misfit(*o, value); !reason.empty())
       fail(Exit::usage, "{}: option '{}' = '{}' {}", what, o->name, value, reason);
-    if (o->type == PES_INT) {  // plugins read plain decimals: 1e4 becomes 10000
-      double x = 0;
-      parse_real(value, x);
-      value = fmt::format("{}", static_cast<std::int64_t>(x));
-    }
-    values.push_back(std::move(value));
+    values.push_back(canonical_value(*o, value));
   }
   return values;
 }

@@ -15,7 +15,7 @@ using Options = std::map<std::string, std::string>;  // name -> value as text
 std::span<const pes_option* const> options_of(const pes_card& card);
 std::string_view type_name(pes_type type);
 
-// One value for each option of the card, in the card's order. Error (usage) when a name is
+// One value for each option of the card, in the card's order; numbers in one spelling. Error (usage) when a name is
 // unknown, with the nearest one, or when a value is not of the option's type or out of bounds.
 // `what` starts the sentence, e.g. "encoding 'rope'".
 std::vector<std::string> resolve_options(const pes_card& card, const Options& given,

@@ -107,6 +107,25 @@ TEST(Options, AreCheckedAgainstTypeAndBounds) {
   EXPECT_EQ(expression_text(rope, resolve_options(rope, {}, "x")), "rope");
 }
 
+// One value, one text: cells are told apart by it.
+TEST(Options, HaveOneSpellingForOneNumber) {
+  const pes_card& rope = *built_catalog().encoding("rope").descriptor->card;
+  const auto base = [&](const std::string& value) {
+    return expression_text(rope, resolve_options(rope, {{"base", value}}, "x"));
+  };
+  for (const std::string usual : {"10000", "1e4", "10000.0", "1.0e+04"})
+    EXPECT_EQ(base(usual), "rope") << usual;
+  for (const std::string other : {"500000", "5e5", "500000.00"})
+    EXPECT_EQ(base(other), "rope(base=500000)") << other;
+  EXPECT_EQ(base("1234.50"), "rope(base=1234.5)");
+  const pes_card& longrope = *built_catalog().encoding("longrope").descriptor->card;
+  const auto factors = [&](const std::string& value) {
+    return expression_text(longrope, resolve_options(longrope, {{"long_factor", value}}, "x"));
+  };
+  EXPECT_EQ(factors("[1,2.50 , 1e1]"), factors("[1, 2.5, 10]"));
+  EXPECT_EQ(factors("[]"), "longrope");
+}
+
 TEST(Catalog, NamesWhatIsNear) {
   EXPECT_EQ(failure([] { built_catalog().encoding("alibbi"); }),
             "there is no encoding 'alibbi', did you mean 'alibi'?");
