@@ -116,8 +116,7 @@ void append_file(const fs::path& path, std::string_view content) {
 }
 
 FileLock::FileLock(const fs::path& path) {
-  std::error_code ignored;
-  fs::create_directories(path.parent_path(), ignored);
+  with_parent(path);
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(Exit::data, "cannot open {}: {}", path.string(), std::strerror(errno));
 }

@@ -249,6 +249,34 @@ CellConfig cell_from_json(const Json& j) {
   return c;
 }
 
+CellConfig read_cell(const std::string& json, const fs::path& file) {
+  const auto refuse = [&](const std::string& reason) {
+    fail(Exit::data, "{}: its configuration is damaged: {}", file.string(), reason);
+  };
+  CellConfig c;
+  try {
+    c = cell_from_json(Json::parse(json));
+    check(c.model);
+  } catch (const Json::exception& e) {
+    refuse(e.what());
+  } catch (const Error& e) {
+    refuse(e.what());
+  }
+  constexpr int most = 1 << 24;
+  const auto want = [&](const char* what, std::int64_t value, std::int64_t low) {
+    if (value < low || value > most)
+      refuse(fmt::format("{} is {}, outside {} .. {}", what, value, low, most));
+  };
+  want("vocabulary", c.model.vocabulary, 1), want("classes", c.model.outputs(), 1);
+  want("width", c.model.width, 1), want("layers", c.model.layers, 1);
+  want("ff_width", c.model.ff_width, 1), want("positions", c.model.positions, 0);
+  want("max_len", c.max_length, 1), want("train_len", c.train.length, 1);
+  want("batch", c.train.batch, 1), want("micro_batch", c.train.micro_batch, 1);
+  for (const SwitchConfig& s : c.switches) want("a switch's train_len", s.length, 1);
+  if (c.train.steps < 1) refuse("it has no steps");
+  return c;
+}
+
 std::string cell_identity(const CellConfig& c) {
   return canonical(to_json(c));
 }

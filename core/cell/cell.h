@@ -72,6 +72,8 @@ struct CellConfig {
 };
 Json to_json(const CellConfig&);
 CellConfig cell_from_json(const Json&);
+// Of text that a checkpoint or a file holds. Error (data) when it is none, or of no model.
+CellConfig read_cell(const std::string& json, const fs::path& file);
 // What the cell trains on, `own` and the tasks it is mixed with, all on loan. Error (usage) where
 // they cannot be mixed.
 std::vector<Task> make_mixed_tasks(const Catalog&, const CellConfig&);

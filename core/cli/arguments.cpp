@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <sstream>
 #include <thread>
 
@@ -81,6 +85,20 @@ int Arguments::threads() const {
   const int most = std::max(256, 4 * static_cast<int>(std::thread::hardware_concurrency()));
   if (n > most) fail(Exit::usage, "--threads {}: wants at most {}", n, most);
   return n;
+}
+
+std::string Arguments::folder(const std::string& name) const {
+  const std::string path = text(name);
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error))
+    fail(Exit::usage, "--{} {}: this is a file; give a folder", name, path);
+  error.clear();
+  std::filesystem::create_directories(path, error);
+  if (!error && ::access(path.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
+  if (error)
+    fail(Exit::usage, "--{} {}: nothing can be written there ({}); give a folder of yours", name,
+         path, error.message());
+  return path;
 }
 
 void Arguments::require(const std::string& name, const std::string& what) const {

@@ -43,6 +43,8 @@ class Arguments {
   int count(const std::string& name, int low = 0, int otherwise = 0) const;
   // --threads, 0 where it is 0 or not given; Error (usage) for more than any machine has use for.
   int threads() const;
+  // A folder to write to, which is made where it is missing; Error (usage) where that cannot be.
+  std::string folder(const std::string& name) const;
   std::vector<std::string> texts(const std::string& name) const {
     return get<std::vector<std::string>>(name, {});
   }

@@ -212,7 +212,7 @@ class Evaluation {
   explicit Evaluation(const Arguments& a)
       : catalog_(catalog_of(a)),
         file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
-        cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
+        cell_(read_cell(checkpoint_identity(file_), file_)),
         config_(asked_of(a, cell_)),
         task_(evaluated_task(catalog_, cell_, a.text("task", cell_.task), config_)),
         encoding_(encoding_for(a, catalog_, cell_)),
@@ -223,7 +223,8 @@ class Evaluation {
         // tables are as long as they were trained
         model_(*backend_, model_of(cell_), make_encoding(catalog_, encoding_, cell_), cell_.seed),
         part_(part_of(cell_, catalog_, a.text("task", cell_.task))),
-        steps_(load_weights(file_, model_)) {}
+        steps_(load_weights(file_, model_)),
+        trained_(checkpoint_state(file_)) {}
 
   const CellConfig& cell() const { return cell_; }
   int limit() const { return config_.limit; }
@@ -272,7 +273,11 @@ class Evaluation {
       body(length);
     }
   }
-  static void append(std::vector<Observation>& all, std::vector<Observation> found) {
+  void append(std::vector<Observation>& all, std::vector<Observation> found) const {
+    for (Observation& o : found) {  // what it took to get there
+      o.step = trained_.step, o.tokens = trained_.tokens;
+      o.flops = trained_.flops, o.seconds = trained_.seconds;
+    }
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }
 
@@ -287,6 +292,7 @@ class Evaluation {
   Model model_;
   std::size_t part_;
   std::int64_t steps_;
+  TrainState trained_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <span>
 
 #include "base/error.h"
@@ -124,6 +125,10 @@ int main(int argc, char** argv) {
             e.what())
             .c_str(),
         Exit::internal);
+  } catch (const std::filesystem::filesystem_error& e) {
+    return complain(
+        fmt::format("cannot use {}: {}", e.path1().string(), e.code().message()).c_str(),
+        Exit::data);
   } catch (const std::bad_alloc&) {
     return complain("out of memory", Exit::internal);
   } catch (const std::exception& e) {

@@ -209,6 +209,7 @@ int run_verb(const std::vector<std::string>& words) {
     print_plan(suite, options, problems, false);
     return 0;
   }
+  a.folder("out");
   std::vector<ChosenRate> chosen;
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);

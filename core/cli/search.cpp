@@ -43,7 +43,7 @@ class Bench {
  public:
   Bench(const Arguments& a, const Catalog& catalog, fs::path file)
       : file_(std::move(file)),
-        cell_(cell_from_json(Json::parse(checkpoint_identity(file_)))),
+        cell_(read_cell(checkpoint_identity(file_), file_)),
         catalog_(catalog) {
     length_ = a.count("length", 1, 4 * cell_.train.length);
     config_.lengths = {length_};

@@ -195,10 +195,8 @@ int train_verb(const std::vector<std::string>& words) {
   const Suite suite = suite_of_one(a, name, size);
   OneOff o;
   o.plugin_path = a.plugin_path();
-  o.out = a.text("output-dir");
-  if (fs::exists(o.out) && !fs::is_directory(o.out))
-    fail(Exit::usage, "--output-dir {}: this is a file; give a folder", o.out.string());
-  const Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
+  o.out = a.folder("output-dir");
+  Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
   o.cell = plan.cells.at(0).config;
   if (suite.tasks[0].train.schedule.kind == ScheduleKind::wsd)
     limit_warmup(o.cell.train, o.cell.switches);

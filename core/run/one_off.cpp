@@ -5,8 +5,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <set>
 
 #include "backend/group.h"
 #include "base/error.h"
@@ -41,6 +43,25 @@ std::string differences(const Json& a, const Json& b) {
       out.push_back(
           fmt::format("{} {} instead of {}", key, value.dump(), b.value(key, Json()).dump()));
   return join(out, ", ");
+}
+
+// Of the whole configuration, a key each: "train.optimizer.lr is 0.0003, was 0.001".
+std::string changes(const Json& now, const Json& before) {
+  const auto flat_now = now.flatten(), flat_before = before.flatten();
+  std::set<std::string> keys;
+  for (const Json* j : {&flat_now, &flat_before})
+    for (const auto& [key, value] : j->items()) keys.insert(key);
+  std::vector<std::string> out;
+  const auto shown = [](const Json& j, const std::string& key) {
+    return j.contains(key) ? j.at(key).dump() : "absent";
+  };
+  for (const std::string& key : keys) {
+    const std::string a = shown(flat_now, key), b = shown(flat_before, key);
+    std::string name = key.substr(1);
+    std::replace(name.begin(), name.end(), '/', '.');
+    if (a != b) out.push_back(fmt::format("{} is {}, was {}", name, a, b));
+  }
+  return join(out, "; ");
 }
 
 std::string local_time(const char* format) {
@@ -167,9 +188,13 @@ class Session {
       return;
     }
     fs::create_directories(o_.out / "logs");
-    const std::vector<spdlog::sink_ptr> sinks = {
-        std::make_shared<spdlog::sinks::stderr_sink_st>(),
-        std::make_shared<spdlog::sinks::basic_file_sink_st>(log_file("training", "log").string())};
+    std::vector<spdlog::sink_ptr> sinks = {std::make_shared<spdlog::sinks::stderr_sink_st>()};
+    try {
+      sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_st>(
+          log_file("training", "log").string()));
+    } catch (const spdlog::spdlog_ex& e) {
+      fail(Exit::data, "cannot write a log: {}", e.what());
+    }
     auto logger = std::make_shared<spdlog::logger>("train", sinks.begin(), sinks.end());
     logger->set_pattern("[%Y-%m-%d %H:%M:%S] %v");
     logger->flush_on(spdlog::level::info);
@@ -267,13 +292,19 @@ fs::path versioned_folder(const OneOff& o) {
     const fs::path folder =
         version == 0 ? base : fs::path(base.string() + fmt::format("_v{}", version));
     if (!fs::exists(folder / "run.json")) return folder;
-    const Json found = critical(cell_from_json(Json::parse(read_file(folder / "run.json"))));
+    const CellConfig before = read_cell(read_file(folder / "run.json"), folder / "run.json");
+    const Json found = critical(before);
     if (found != wanted) {
       if (version == 0)
         fmt::print(stderr, "{} has other settings ({}); taking the next version\n", folder.string(),
                    differences(wanted, found));
       continue;
     }
+    if (const std::string other = changes(to_json(o.cell), to_json(before)); !other.empty())
+      fail(Exit::usage,
+           "{} was trained with other settings ({}), so it cannot go on; give the settings of "
+           "before with --resume, or another --output-dir",
+           folder.string(), other);
     if (o.resume) return folder;
     fail(Exit::usage,
          "{} exists with the same settings: --resume goes on with it, another --seed or "

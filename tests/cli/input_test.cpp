@@ -1,4 +1,6 @@
 // Numbers and names that no run could mean: a sentence and the exit code of a wrong command.
+#include <cstring>
+
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -65,6 +67,91 @@ TEST_F(Input, EvalTakesMultiplesAndNoFractions) {
   EXPECT_EQ(e.code, 0) << e.err;
   for (const std::string l : {"5000000000", "1.7", "nan", "-1", "0x"})
     refused({"eval", checkpoint, "--lengths=" + l}, "is no length");
+}
+
+TEST_F(Input, FoldersThatCannotBeWrittenAreNamed) {
+  const fs::path s = suite({"rope"}, 10), file = write("file", "no folder");
+  for (const std::string& out :
+       {file.string(), (file / "below").string(), std::string("/proc/x")}) {
+    refused({"run", s, "--out", out}, "--out " + out);
+    refused({"train", "--encoding", "rope", "--model-size", "nano", "--output-dir", out},
+            "--output-dir " + out);
+  }
+}
+
+class Trained : public Input {
+ protected:
+  void SetUp() override {
+    const Ended e = pesuite(words);
+    ASSERT_EQ(e.code, 0) << e.err;
+  }
+  const std::vector<std::string> words = {"train",
+                                          "--encoding",
+                                          "rope",
+                                          "--model-size",
+                                          "nano",
+                                          "--batch-size",
+                                          "2",
+                                          "--max-steps",
+                                          "3",
+                                          "--length",
+                                          "16",
+                                          "--task",
+                                          "toylag(document=128)",
+                                          "--output-dir",
+                                          "o"};
+};
+
+TEST_F(Trained, AnotherSettingIsNamed) {
+  for (const bool resume : {false, true}) {
+    std::vector<std::string> other = words;
+    other.insert(other.end(), {"--lr", "0.5"});
+    if (resume) other.emplace_back("--resume");
+    const Ended e = pesuite(other);
+    EXPECT_EQ(e.code, 2);
+    EXPECT_NE(e.err.find("other settings (train.optimizer.lr is 0.5, was "), std::string::npos)
+        << e.err;
+    EXPECT_EQ(e.err.find("same settings"), std::string::npos) << e.err;
+  }
+  refused(words, "exists with the same settings: --resume goes on");
+}
+
+TEST_F(Trained, EvaluationsSayWhatTheCheckpointTook) {
+  fs::path checkpoint;
+  for (const auto& item : fs::directory_iterator(folder_ / "o/by-name"))
+    checkpoint = item.path() / "latest.safetensors";
+  const Ended e = pesuite({"eval", checkpoint, "--lengths", "16", "--examples", "2", "--json"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  const Json first = Json::parse(e.out.substr(0, e.out.find('\n')));
+  EXPECT_EQ(first["step"], 3);
+  EXPECT_EQ(first["tokens"], 3 * 2 * 16);
+  EXPECT_GT(first["flops"].get<double>(), 0);
+}
+
+TEST_F(Trained, DamagedConfigurationsOfCheckpointsAreNamed) {
+  fs::path checkpoint;
+  for (const auto& item : fs::directory_iterator(folder_ / "o/by-name"))
+    checkpoint = item.path() / "latest.safetensors";
+  const std::string good = slurp(checkpoint);
+  for (const auto& [from, to] : std::map<std::string, std::string>{
+           {R"(\"heads\":)", R"(\"heads\":0,\"headz\":)"},
+           {R"(\"model\":)", R"(\"modem\":)"},
+           {R"(\"max_len\":)", R"(\"max_len\":-5,\"mx\":)"},
+           {R"(\"encoding\":\"rope)", R"(\"encoding\":7,\"x\":\"rope)"}}) {
+    std::uint64_t old = 0;
+    std::memcpy(&old, good.data(), 8);
+    std::string header = good.substr(8, old);
+    const std::size_t at = header.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    header.replace(at, from.size(), to);
+    header.append((8 - header.size() % 8) % 8, ' ');
+    const std::uint64_t size = header.size();
+    const std::string bad(reinterpret_cast<const char*>(&size), 8);
+    write("bad.safetensors", bad + header + good.substr(8 + old));
+    const Ended e = pesuite({"eval", "bad.safetensors", "--lengths", "16"});
+    EXPECT_EQ(e.code, 5) << to << "\n" << e.err;
+    EXPECT_NE(e.err.find("its configuration is damaged"), std::string::npos) << e.err;
+  }
 }
 
 }  // namespace
