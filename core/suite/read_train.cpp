@@ -12,6 +12,10 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
   c.length = length;
   c.batch =
       batch_tokens > 0 ? std::max(1, static_cast<int>(std::lround(batch_tokens / length))) : batch;
+  if (c.batch > 1 << 20)
+    fail(Exit::usage,
+         "'train.batch.tokens' of {} are {} examples of {} tokens, and {} are the most",
+         format_number(batch_tokens), c.batch, length, 1 << 20);
   c.micro_batch = micro_batch;
   const auto tokens = static_cast<double>(c.tokens_per_step());
   const auto steps_of = [&](const Extent& e) {
@@ -91,6 +95,18 @@ void read_mix(Reader& r, SuiteMix& m) {
   m.same_alphabet = r.choice("alphabet", {"own", "same"}, 0) == 1;
 }
 
+// What can be said before steps are known; shares of it, of which a training has no more than one.
+void check_schedule(Reader& r, const TrainSettings& t) {
+  const auto share = [](const Extent& e) { return e.unit == Extent::Unit::share ? e.value : 0; };
+  const bool decays = t.schedule.kind == ScheduleKind::wsd;
+  const double warmup = share(t.schedule.warmup), decay = decays ? share(t.schedule.decay) : 0;
+  if (warmup + decay <= 1 + 1e-9) return;
+  r.problem("schedule",
+            fmt::format("warms up for {:.4g} %{} of the training; together they are at most 100 %",
+                        100 * warmup,
+                        decays ? fmt::format(" and decays for {:.4g} %", 100 * decay) : ""));
+}
+
 }  // namespace
 
 void read_train(Reader& r, TrainSettings& t) {
@@ -102,7 +118,7 @@ void read_train(Reader& r, TrainSettings& t) {
   t.fill_where = r.where("fill"), t.shots_where = r.where("shots");
   r.table("tune", [&](Reader& s) { read_tuning(s, t.tuning); });
   if (const Json* batch = r.find("batch"); batch != nullptr && batch->is_object()) {
-    r.table("batch", [&](Reader& b) { t.batch_tokens = b.number("tokens", 16384, 1, boundless); });
+    r.table("batch", [&](Reader& b) { t.batch_tokens = b.number("tokens", 16384, 1, 1 << 30); });
   } else if (batch != nullptr) {
     t.batch = static_cast<int>(r.integer("batch", t.batch, 1, 1 << 20));
     t.batch_tokens = 0;
@@ -116,6 +132,9 @@ void read_train(Reader& r, TrainSettings& t) {
     t.budget = {Extent::Unit::steps,
                 static_cast<double>(r.integer("steps", 1, 1, std::int64_t{1} << 40))};
   if (t.budget.unit == Extent::Unit::share) r.problem("budget", "cannot be a share of itself");
+  if (!(t.budget.value > 0))
+    r.problem("budget", "trains nothing; write a stretch above 0, such as \"300 steps\"");
+  check_schedule(r, t);
   if (r.has("mix")) t.mix.clear();  // as every list: replaced by what lies on top
   r.tables("mix", [&](Reader& m, const std::string&) { read_mix(m, t.mix.emplace_back()); });
   for (const std::string& k : r.texts("keep", {"best", "last"})) {

@@ -33,7 +33,7 @@ double read_bytes(Reader& r, const std::string& key) {
       std::isalpha(static_cast<unsigned char>(text[text.size() - 2])) != 0)
     text.pop_back();  // "4GB" is "4G"
   double x = 0;
-  if (!parse_count(text, x) || x < 0)
+  if (!parse_count(text, x) || !(x >= 0 && x <= boundless))
     r.problem(key, fmt::format("is '{}', which is no size such as \"4GB\"", text));
   return x;
 }
@@ -71,13 +71,27 @@ void read_effective_length(Reader& r) {
   }
 }
 
+// Ids name rows and files: each says something, and no two have one file name.
 template <class T>
-void refuse_twins(const std::vector<T>& items, const char* kind, Problems& problems) {
-  std::set<std::string> seen;
-  for (const T& i : items)
-    if (!seen.insert(i.id).second)
+void check_ids(const std::vector<T>& items, const char* kind, Problems& problems) {
+  std::map<std::string, std::string> seen;
+  for (const T& i : items) {
+    std::string name = i.id;
+    for (char& c : name)
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.') c = '-';
+    const auto [first, is_new] = seen.emplace(name, i.id);
+    if (trim(i.id).empty())
+      problems.add(i.where, fmt::format("the id of this {} is empty; write a name, or leave 'id' "
+                                        "out",
+                                        kind));
+    else if (first->second == i.id && !is_new)
       problems.add(i.where, fmt::format("{} id '{}' is used twice; give one of them another id",
                                         kind, i.id));
+    else if (!is_new)
+      problems.add(i.where, fmt::format("{} ids '{}' and '{}' differ in signs that no file name "
+                                        "holds; give one of them another id",
+                                        kind, first->second, i.id));
+  }
 }
 
 Config load_with_extends(const fs::path& file, std::vector<fs::path> chain, Problems& problems) {
@@ -184,8 +198,9 @@ void check_suite(const Suite& s, const Json& root, Problems& problems) {
         problems.add(t.where, fmt::format("seed {} tunes the learning rate and is reported; give "
                                           "'train.tune.seeds' other seeds than 'defaults.seeds'",
                                           seed));
-  refuse_twins(s.encodings, "encoding", problems);
-  refuse_twins(s.tasks, "task", problems);
+  check_ids(s.encodings, "encoding", problems);
+  check_ids(s.tasks, "task", problems);
+  check_ids(s.models, "model", problems);
   std::vector<std::string> ids = {"*"};
   for (const SuiteTask& t : s.tasks) ids.push_back(t.id);
   for (const EvalSettings& e : s.evals)

@@ -69,6 +69,32 @@ TEST_F(Input, EvalTakesMultiplesAndNoFractions) {
     refused({"eval", checkpoint, "--lengths=" + l}, "is no length");
 }
 
+TEST_F(Input, SuitesTrainForAStretchAndWithinIt) {
+  const fs::path s = suite({"rope"}, 10);
+  const std::string text = slurp(s);
+  const auto with = [&](const std::string& train) {
+    std::string out = text;
+    return write("w.toml", out.replace(out.find("steps = 10"), 10, train));
+  };
+  refused({"validate", with("budget = \"0 steps\"")}, "'train.budget' trains nothing");
+  refused({"validate", with("schedule = {kind = \"wsd\", warmup = \"100%\", decay = \"100%\"}")},
+          "warms up for 100 % and decays for 100 % of the training");
+  refused({"validate", with("schedule = {warmup = \"200%\"}")}, "together they are at most 100 %");
+  EXPECT_EQ(pesuite({"validate", with("schedule = {kind = \"wsd\", warmup = \"50%\", decay = "
+                                      "\"50%\"}")})
+                .code,
+            0);
+}
+
+TEST_F(Input, IdsSayWhoseRecordsTheyAre) {
+  const std::string text = slurp(suite({"rope"}, 10));
+  refused({"validate", write("a.toml", text + "[[encoding]]\nid = \"\"\nexpr = \"alibi\"\n")},
+          "the id of this encoding is empty");
+  refused({"validate", write("b.toml", text + "[[encoding]]\nid = \"a b\"\nexpr = \"alibi\"\n"
+                                              "[[encoding]]\nid = \"a/b\"\nexpr = \"t5\"\n")},
+          "encoding ids 'a b' and 'a/b' differ in signs that no file name holds");
+}
+
 TEST_F(Input, FoldersThatCannotBeWrittenAreNamed) {
   const fs::path s = suite({"rope"}, 10), file = write("file", "no folder");
   for (const std::string& out :
