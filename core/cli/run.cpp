@@ -190,15 +190,24 @@ void print_result(const RunResult& r) {
     fmt::print(stderr, "report: {}\n", (r.folder / "report.md").string());
 }
 
+// What the report reads beside the records.
+void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
+                  const RunOptions& options, const std::vector<ChosenRate>& chosen) {
+  write_file_atomic(folder / "references.bib",
+                    bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
+  if (!chosen.empty())
+    write_file_atomic(folder / "tuning.json", to_json(suite, chosen).dump(1) + "\n");
+}
+
 }  // namespace
 
 int run_verb(const std::vector<std::string>& words) {
-  Arguments a(
-      "run SUITE [flags]",
-      "Trains and evaluates every cell of a suite that is not done yet, several at a time, each in "
-      "a\n"
-      "process of its own, and writes records, tables and figures. A killed run goes on from its\n"
-      "checkpoints; a finished one does nothing.");
+  Arguments a("run SUITE [flags]",
+              "Trains and evaluates every cell of a suite that is not done yet, several at a time, "
+              "each in\n"
+              "a process of its own, and writes records, tables and figures. A killed run goes on "
+              "from its\n"
+              "checkpoints; a finished one does nothing.");
   add_flags_of_run(a);
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
@@ -214,10 +223,7 @@ int run_verb(const std::vector<std::string>& words) {
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);
-  write_file_atomic(r.folder / "references.bib",
-                    bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
-  if (!chosen.empty())
-    write_file_atomic(r.folder / "tuning.json", to_json(suite, chosen).dump(1) + "\n");
+  write_beside(r.folder, suite, plan, options, chosen);
   const bool wants_report = !a.flag("no-report");
   if (!r.ran && !r.recorded && r.failed == 0 && (!wants_report || report_exists(r.folder))) {
     if (!is_quiet(options)) print_nothing_to_do(r, suite.name);

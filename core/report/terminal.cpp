@@ -72,7 +72,7 @@ std::size_t width_of(const std::string& table) {
   return width;
 }
 
-struct Lines {
+struct PlainParts {
   std::string operator()(const Heading& h) const { return h.title + "\n\n"; }
   std::string operator()(const Paragraph& p) const { return wrapped(p.text.plain()) + "\n"; }
   std::string operator()(const List& list) const {
@@ -111,7 +111,7 @@ std::string terminal(const Table& t) {
 
 std::string terminal(const Document& d) {
   std::string out;
-  for (const Part& p : d.parts()) out += std::visit(Lines{}, p);
+  for (const Part& p : d.parts()) out += std::visit(PlainParts{}, p);
   return out;
 }
 
