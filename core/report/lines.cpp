@@ -98,11 +98,11 @@ std::vector<SeriesStyle> styles_of(const RunData& run) {
     std::size_t style = palette_size;
     const std::string& expression = run.expressions[e];
     const std::size_t change = expression.rfind("=>");
-    for (const std::string& text :
-         {run.encodings[e], change == std::string::npos ? "" : expression.substr(change + 2),
-          expression}) {
-      const std::string_view name = trim(text);
-      const auto it = known.find(std::string(name.substr(0, name.find_first_of("( =+"))));
+    const std::string evaluated =
+        change == std::string::npos ? std::string() : expression.substr(change + 2);
+    for (const std::string* text : {&run.encodings[e], &evaluated, &expression}) {
+      const std::string name = trim(*text);
+      const auto it = known.find(name.substr(0, name.find_first_of("( =+")));
       if (it != known.end()) {
         style = it->second;
         break;
