@@ -219,8 +219,15 @@ Json to_json(const CellConfig& c) {
             {"seed", c.seed},
             {"backend", c.backend},
             {"precision", precision_name(c.precision)}};
-  for (const SwitchConfig& s : c.switches) j["switches"].push_back(to_json(s));
+  int longest = c.max_length;  // said again where it changes
+  for (const SwitchConfig& s : c.switches) {
+    j["switches"].push_back(to_json(s));
+    if (s.max_length != longest) j["switches"].back()["max_len"] = s.max_length;
+    longest = s.max_length;
+  }
   if (!c.evaluation.empty()) j["evaluation"] = c.evaluation;
+  if (!c.evaluation.empty() && c.evaluation_max_length != longest)
+    j["evaluation_max_len"] = c.evaluation_max_length;
   for (const CellMix& m : c.mix)
     j["mix"].push_back({{"task", m.task},
                         {"task_identity", m.identity},
@@ -243,9 +250,13 @@ CellConfig cell_from_json(const Json& j) {
                      m.at("share"), m.at("alphabet") == "same", m.at("max_len")});
   c.seed = j.at("seed"), c.backend = j.at("backend");
   c.precision = parse_precision(j.at("precision").get<std::string>());
-  for (const Json& s : j.value("switches", Json::array()))
+  int longest = c.max_length;
+  for (const Json& s : j.value("switches", Json::array())) {
     c.switches.push_back(switch_from_json(s));
+    longest = c.switches.back().max_length = s.value("max_len", longest);
+  }
   c.evaluation = j.value("evaluation", std::string());
+  if (!c.evaluation.empty()) c.evaluation_max_length = j.value("evaluation_max_len", longest);
   return c;
 }
 
@@ -358,6 +369,7 @@ void forget_unused(CellConfig& c) {
 CellConfig training_of(const CellConfig& cell) {
   CellConfig c = cell;
   c.evaluation.clear();
+  c.evaluation_max_length = 0;
   forget_unused(c);
   return c;
 }
@@ -415,7 +427,9 @@ double train_flops(const CellConfig& c) {
 
 Composition make_encoding(const Catalog& catalog, const std::string& expression,
                           const CellConfig& c) {
-  return compose(catalog, expression, shape_of(c.model, c.train.length, c.max_length));
+  const int trained = c.switches.empty() ? c.max_length : c.switches.back().max_length;
+  const int longest = expression == c.evaluation ? c.evaluation_max_length : trained;
+  return compose(catalog, expression, shape_of(c.model, c.train.length, longest));
 }
 
 }  // namespace pesuite

@@ -21,8 +21,8 @@ ModelConfig model_from_json(const Json&);
 Json to_json(const TrainConfig&);
 TrainConfig train_from_json(const Json&);
 
-// An evaluation of a cell at one length, stored apart from its training: adding a length (up to
-// the longest so far, on which tables and alphabets may depend) or a protocol never trains again.
+// An evaluation of a cell at one length, stored apart from its training: adding a protocol never
+// trains again, nor does a length, where no table or alphabet is made for the longest.
 struct CellEval {
   int length = 0;
   int reach = 0;  // of all evaluations of the cell: a text cuts its documents by it
@@ -45,6 +45,7 @@ struct CellMix {
 struct SwitchConfig {
   std::int64_t step = 0;  // training steps done before it
   std::string encoding;   // sum or pattern with all options
+  int max_length = 0;     // as the cell's
   bool reset_optimizer = false;
   QkNorm qk_norm = QkNorm::off;
   int length = 0, batch = 0, micro_batch = 0;
@@ -63,9 +64,12 @@ struct CellConfig {
   std::string task;
   std::map<std::string, std::string> task_identity;  // version, library, build, digest
   std::vector<CellMix> mix;
-  int max_length = 0;  // longest sequence that it will see
-  ModelConfig model;   // at the start
-  TrainConfig train;   // at the start
+  // Longest sequence that it will see, where what it begins with hangs on that; else the longest of
+  // training, so that a longer evaluation does not make another cell of it.
+  int max_length = 0;
+  int evaluation_max_length = 0;  // of what is swapped in; 0: nothing is
+  ModelConfig model;              // at the start
+  TrainConfig train;              // at the start
   std::uint64_t seed = 0;
   std::string backend = "cpu";
   Precision precision = Precision::fp32;

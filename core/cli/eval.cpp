@@ -206,6 +206,16 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
   return eval_config_of(cell, c);
 }
 
+// With `encoding` swapped in. Tables are as long as they were trained; what is swapped in reaches
+// as far as the evaluation, where training did not hang on the longest length.
+CellConfig with_encoding(CellConfig cell, const std::string& encoding, const EvalConfig& c) {
+  const int longest = c.longest() + c.most(shots_axis) * cell.train.length;
+  if (cell.max_length > longest_trained(cell)) return cell;
+  cell.evaluation = encoding;
+  cell.evaluation_max_length = std::max(cell.max_length, longest);
+  return cell;
+}
+
 // A checkpoint, and all that it takes to look at it.
 class Evaluation {
  public:
@@ -220,8 +230,10 @@ class Evaluation {
         backend_(
             open_backend(cell_.backend, {.threads = a.threads() > 0 ? a.threads() : default_jobs(1),
                                          .precision = cell_.precision})),
-        // tables are as long as they were trained
-        model_(*backend_, model_of(cell_), make_encoding(catalog_, encoding_, cell_), cell_.seed),
+        model_(*backend_, model_of(cell_),
+               make_encoding(catalog_, encoding_,
+                             a.has("encoding") ? with_encoding(cell_, encoding_, config_) : cell_),
+               cell_.seed),
         part_(part_of(cell_, catalog_, a.text("task", cell_.task))),
         steps_(load_weights(file_, model_)),
         trained_(checkpoint_state(file_)) {}

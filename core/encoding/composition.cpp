@@ -23,6 +23,8 @@ void each_term(const Sum& s, F body) {
   fail(Exit::usage, "encodings '{}' and '{}' cannot both act on one layer: {}", a, b, reason);
 }
 
+constexpr int few_tokens = 16;  // of a rehearsal that runs attention
+
 // Tables by distance may be longer than the sequence: only what is read counts.
 Tensor add_tables(Tape& t, Tensor a, Tensor b, std::int64_t length) {
   if (!a || !b) return a ? a : b;
@@ -168,7 +170,15 @@ void Composition::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
     own.distance = own.bias = {};
     own.scale = before.scale;
     own.rewrite = {};
-    p.encoding.attend(tape, layer, x, own);
+    try {
+      p.encoding.attend(tape, layer, x, own);
+    } catch (const Refusal&) {
+      throw;
+    } catch (const Error& error) {
+      if (widened == nullptr) throw;
+      collide(widened->encoding.text(), p.encoding.text(),
+              fmt::format("the first widens the heads of q and k for itself ({})", error.what()));
+    }
     const bool changes_q = own.q.id != a.q.id, changes_k = own.k.id != a.k.id;
     if ((changes_q || changes_k) && widened != nullptr)
       collide(widened->encoding.text(), p.encoding.text(),
@@ -196,43 +206,72 @@ void Composition::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   if (rewrites != nullptr) rewrites->encoding.rewrite_with(a.scale);
 }
 
-void Composition::rehearse(Backend& backend, const ModelShape& m) {
-  if (parts_.size() < 2) return;
-  constexpr int longest = 4096;  // enough to leave every training length of a suite behind
-  Tape tape(backend);
-  for (const bool training : {true, false}) {
-    tape.reset();
-    tape.set_recording(false);
-    StepInfo s;
-    s.training = training;
-    s.batch = 1;
-    s.length = std::min(longest, training ? m.train_length : m.max_length);
-    const std::int64_t T = s.length, D = m.head_dim;
-    const auto zeros = [&](const Shape& shape) {
-      const std::vector<double> data(static_cast<std::size_t>(shape.count()));
-      return tape.constant(shape, data.data());
-    };
-    std::vector<Tensor> parameters;
-    std::vector<float> values;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      values.resize(static_cast<std::size_t>(parameters_[i].shape.count()));
-      init(i, 0, values);
-      const std::vector<double> data(values.begin(), values.end());
-      parameters.push_back(tape.constant(parameters_[i].shape, data.data()));
-    }
-    begin(tape, s, parameters);
-    const Tensor x = zeros({1, T, m.width});
-    for (int layer = 0; layer < m.layers; ++layer) {
-      Attention a;
-      a.q = zeros({1, m.heads, T, D});
-      a.k = zeros({1, m.kv_heads, T, D});
-      a.v = a.k;
-      a.scale = 1 / std::sqrt(static_cast<double>(D));
-      const Tape::Mark mark = tape.mark();
-      attend(tape, layer, x, a);
-      tape.release_since(mark);
-    }
+// Once through the rewriter, with few tokens: one that reads q and k may not take widened ones.
+void Composition::rehearse_rewrite(Tape& tape, const Attention& a) const {
+  if (!a.rewrite || tape.shape(a.q)[2] > few_tokens) return;
+  std::string reason;
+  try {
+    pesuite::attend(tape, a);
+    if (tape.failed()) reason = tape.failure();
+  } catch (const Error& error) {
+    reason = error.what();
   }
+  if (!reason.empty())
+    fail(Exit::usage,
+         "encodings of '{}' cannot act on one layer: one widens the heads of q and k for itself, "
+         "another rewrites the scores from them ({})",
+         text_, reason);
+}
+
+bool Composition::rehearse(Backend& backend, const ModelShape& m, bool widths) {
+  // enough to leave every training length of a suite behind, and little enough to rewrite scores
+  constexpr int most = 4096;
+  const bool alone = parts_.size() < 2;
+  if (alone && !widths) return false;
+  Tape tape(backend);
+  const bool widens = rehearse_pass(tape, m, true, std::min(few_tokens, m.train_length));
+  if (alone) return widens;
+  rehearse_pass(tape, m, true, std::min(most, m.train_length));
+  rehearse_pass(tape, m, false, std::min(most, m.max_length));
+  return widens;
+}
+
+bool Composition::rehearse_pass(Tape& tape, const ModelShape& m, bool training, int length) {
+  tape.reset();
+  tape.set_recording(false);
+  StepInfo s;
+  s.training = training, s.batch = 1, s.length = length;
+  const std::int64_t T = s.length, D = m.head_dim;
+  const auto zeros = [&](const Shape& shape) {
+    const std::vector<double> data(static_cast<std::size_t>(shape.count()));
+    return tape.constant(shape, data.data());
+  };
+  std::vector<Tensor> parameters;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    values.resize(static_cast<std::size_t>(parameters_[i].shape.count()));
+    init(i, 0, values);
+    const std::vector<double> data(values.begin(), values.end());
+    parameters.push_back(tape.constant(parameters_[i].shape, data.data()));
+  }
+  begin(tape, s, parameters);
+  const Tensor x = zeros({1, T, m.width});
+  bool widens = false;
+  for (int layer = 0; layer < m.layers; ++layer) {
+    Attention a;
+    a.q = zeros({1, m.heads, T, D});
+    a.k = zeros({1, m.kv_heads, T, D});
+    a.v = a.k;
+    a.scale = 1 / std::sqrt(static_cast<double>(D));
+    const Tape::Mark mark = tape.mark();
+    attend(tape, layer, x, a);
+    if (tape.shape(a.q)[-1] != D) {
+      widens = true;
+      if (parts_.size() > 1) rehearse_rewrite(tape, a);
+    }
+    tape.release_since(mark);
+  }
+  return widens;
 }
 
 }  // namespace pesuite

@@ -38,8 +38,9 @@ class Composition {
   void begin(Tape&, const StepInfo&, std::span<const Tensor> parameters);
   Tensor embed(Tape&, Tensor x) const;
   void attend(Tape&, int layer, Tensor x, Attention&) const;
-  // Finds here what would collide in training or at max_length. Runs no attention.
-  void rehearse(Backend&, const ModelShape&);
+  // Finds here what would collide in training or at max_length. Runs attention of a few tokens only.
+  // Says, where `widths` asks, whether q and k come out wider than they went in.
+  bool rehearse(Backend&, const ModelShape&, bool widths);
 
  private:
   struct Part {
@@ -48,6 +49,8 @@ class Composition {
     std::size_t first, count;  // of its parameters
   };
   void add(Encoding, std::vector<bool> layers);
+  bool rehearse_pass(Tape&, const ModelShape&, bool training, int length);
+  void rehearse_rewrite(Tape&, const Attention&) const;
 
   std::vector<Part> parts_;
   std::string text_;

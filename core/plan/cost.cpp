@@ -43,11 +43,11 @@ void estimate_cost(PlannedCell& c, double rate) {
   const double activations = static_cast<double>(t.pass_size()) * t.length *
                              (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
   c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
-  const double left = c.state == PlannedCell::State::planned ? c.train_flops
-                      : c.state == PlannedCell::State::begun
-                          ? c.train_flops * (1 - static_cast<double>(c.step - first) /
-                                                     static_cast<double>(last - first))
-                          : 0;
+  const bool some = c.state == PlannedCell::State::begun || c.state == PlannedCell::State::failed;
+  const double part = static_cast<double>(std::max(c.step, first) - first);  // steps that are done
+  const double share = some ? part / static_cast<double>(last - first) : 0;
+  const bool over = c.state == PlannedCell::State::done || c.state == PlannedCell::State::diverged;
+  const double left = over ? 0 : c.train_flops * (1 - share);
   const double evals = c.evals.empty() ? 0
                                        : c.eval_flops * static_cast<double>(c.missing_evals) /
                                              static_cast<double>(c.evals.size());

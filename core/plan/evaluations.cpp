@@ -52,6 +52,17 @@ std::vector<int> shots(const EvalSettings& e) {
   return {all.begin(), all.end()};
 }
 
+namespace {
+
+// A value of an axis need not be one that its task proposes, but a number of that kind.
+bool may_be_of(const std::vector<double>& proposed, double value) {
+  const auto whole = [](double v) { return v == std::floor(v); };
+  if (!(std::fabs(value) <= 1 << 24)) return false;  // nor is it "nan"
+  return whole(value) || !std::all_of(proposed.begin(), proposed.end(), whole);
+}
+
+}  // namespace
+
 EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, int train_length,
                        const TaskFacts& facts) {
   EvalConfig c;
@@ -84,7 +95,7 @@ EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, i
       double value = 0;
       if (label != labels.end())
         value = axis->second.values[static_cast<std::size_t>(label - labels.begin())];
-      else if (!parse_count(t, value))
+      else if (!parse_count(t, value) || !may_be_of(axis->second.values, value))
         fail(Exit::usage, "'axes.{}' holds '{}'; known are {}{}", name, t, join(labels, ", "),
              did_you_mean(t, labels));
       out.values.push_back(value);

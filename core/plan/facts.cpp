@@ -1,11 +1,14 @@
 #include "plan/facts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <set>
 
-#include "base/file.h"
 #include "base/isolate.h"
 #include "base/text.h"
+#include "plan/max_length.h"
+#include "plan/trainings.h"
 #include "plugin/card.h"
 
 namespace pesuite {
@@ -13,18 +16,6 @@ namespace pesuite {
 namespace {
 
 constexpr double question_seconds = 120;  // a task may have to read a corpus
-
-template <class D>
-PluginIdentity identity_of(const D& found) {
-  static std::map<std::string, std::string>
-      builds;  // of this process: files do not change under us
-  const std::string path = found.library->path().string();
-  auto it = builds.find(path);
-  if (it == builds.end()) it = builds.emplace(path, sha256_file(path).substr(0, 16)).first;
-  return {{"version", found.descriptor->card->version},
-          {"library", found.library->entry().name},
-          {"build", "sha256:" + it->second}};
-}
 
 struct Crashed : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -61,13 +52,17 @@ void take(const Json& answer, TaskFacts& f) {
   f.positions = answer.at("positions"), f.head = answer.at("head");
   f.document = answer.at("document");
   f.documents = answer.at("documents").get<std::array<std::int64_t, 3>>();
-  if (const std::string digest = answer.at("digest"); !digest.empty())
+  if (const std::string digest = answer.at("digest"); !digest.empty()) {
+    // A task that says what it has read says it better than the names of files do.
+    std::erase_if(f.identity, [](const auto& i) { return i.first.starts_with("file "); });
     f.identity["digest"] = digest;
+  }
   f.note = answer.at("note");
   for (const auto& [name, a] : answer.at("axes").items())
     f.axes[name] = {a.at("values").get<std::vector<double>>(),
                     a.at("labels").get<std::vector<std::string>>()};
   f.refuses_fill = answer.at("refuses_fill"), f.refuses_shots = answer.at("refuses_shots");
+  f.hangs = answer.at("hangs");
 }
 
 std::string unused_layers(const Sum& s, int layers) {
@@ -79,12 +74,18 @@ std::string unused_layers(const Sum& s, int layers) {
 }
 
 // Finds what collides. What else goes wrong is a failure of the cell, not of the suite.
-void rehearse(Composition& encoding, const ModelShape& shape) {
+void rehearse(Composition& encoding, const ModelShape& shape, QkNorm norm) {
+  bool widens = false;
   try {  // on the backend without threads, which a forked process may not start
-    encoding.rehearse(*open_backend("reference", {}), shape);
+    widens = encoding.rehearse(*open_backend("reference", {}), shape, norm == QkNorm::after);
   } catch (const Error& e) {
     if (e.code() != Exit::plugin) throw;
   }
+  if (widens && norm == QkNorm::after)
+    fail(Exit::usage,
+         "encoding '{}' widens the heads of q and k, which 'qk_norm = \"after\"' cannot normalize; "
+         "set 'qk_norm' of the model to \"before\" or \"off\"",
+         encoding.text());
 }
 
 }  // namespace
@@ -113,26 +114,29 @@ std::string Facts::text_of(const Expression& x) const {
   return full_text(*catalog_.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
 }
 
-const TaskFacts* Facts::task(const SuiteTask& t, int train_length, int max_length, int reached) {
-  const std::string key = fmt::format("{} {} {} {}", t.id, train_length, max_length, reached);
+const TaskFacts* Facts::task(const SuiteTask& t, const Lengths& l) {
+  const std::string key = fmt::format("{} {} {} {}", t.id, l.train, l.longest, l.reached);
   return once<TaskFacts>(tasks_, key, t.where, [&](TaskFacts& f) {
     const auto found = catalog_.task(t.expression.name);
     const char* family = found.descriptor->card->taxonomy;
     f.text = text_of(t.expression);
-    f.identity = identity_of(found);
+    f.identity = identity_of_task(catalog_, t.expression, true);
     f.family = family != nullptr ? family : "";
     take(ask([&] {
-           return answer_of(Task(catalog_, t.expression, train_length, max_length, reached),
-                            train_length);
+           Json answer =
+               answer_of(Task(catalog_, t.expression, l.train, l.longest, l.reached), l.train);
+           answer["hangs"] = hangs_on_max_length(catalog_, t.expression, l.train, l.longest,
+                                                 l.trained, l.reached);
+           return answer;
          }),
          f);
   });
 }
 
-const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& m, int train_length,
-                                     int max_length) {
+const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& m,
+                                     const Lengths& l) {
   const std::string key = fmt::format("{} {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
-                                      m.groups(), m.width, m.positions, train_length, max_length);
+                                      m.groups(), m.width, m.positions, l.train, l.longest);
   return once<EncodingFacts>(encodings_, key, e.where, [&](EncodingFacts& f) {
     f.text = f.written = f.first = e.expression;  // until it is read
     const EncodingExpression x = parse_encoding(e.expression);
@@ -147,23 +151,28 @@ const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& 
     if (!x.evaluation.empty()) sums.push_back(&x.evaluation);
     for (const Sum* sum : sums) {
       for (const std::string& name : names_of(*sum))
-        f.identity[name] = identity_of(catalog_.encoding(name));
-      for (const std::string& note : {unused_layers(*sum, m.layers), unread_positions(*sum, m)})
+        f.identity[name].merge(identity_of_encoding(catalog_, *sum, name));
+      for (const std::string& note :
+           {unused_layers(*sum, m.layers), unread_positions(*sum, m), no_fast_pair(*sum, l.train)})
         if (!note.empty()) f.note = note;
     }
-    f.parameters = ask([&]() -> Json {
-                     return parameters_of(x, sums, shape_of(m, train_length, max_length));
-                   }).get<double>();
+    const ModelShape shape = shape_of(m, l.train, l.longest);
+    f.parameters =
+        ask([&]() -> Json { return parameters_of(x, sums, shape, m.qk_norm); }).get<double>();
+    f.hangs = hang_of(sums, shape, l.trained);
   });
 }
 
 // Creates all encodings of an expression.
 double Facts::parameters_of(const EncodingExpression& x, const std::vector<const Sum*>& sums,
-                            const ModelShape& shape) const {
+                            const ModelShape& shape, QkNorm norm) const {
   std::vector<Encoding::ParameterSpec> trained;
-  for (const Sum* sum : sums) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Sum* sum = sums[i];
+    if (i > 0 && i <= x.switches.size() && x.switches[i - 1].qk_norm)
+      norm = qk_norm_named(*x.switches[i - 1].qk_norm);
     Composition encoding(catalog_, *sum, shape);
-    rehearse(encoding, shape);
+    rehearse(encoding, shape, norm);
     if (sum != &x.evaluation) {
       trained = encoding.parameters();
       continue;
@@ -179,6 +188,48 @@ double Facts::parameters_of(const EncodingExpression& x, const std::vector<const
   double n = 0;
   for (const auto& p : trained) n += static_cast<double>(p.shape.count());
   return n;
+}
+
+// Whether each hangs on the longest length. Whose step crashes fails its cells, not the plan.
+std::vector<bool> Facts::hang_of(const std::vector<const Sum*>& sums, const ModelShape& shape,
+                                 int trained) const {
+  try {
+    return ask([&] {
+             Json out = Json::array();
+             for (const Sum* sum : sums)
+               out.push_back(hangs_on_max_length(catalog_, *sum, shape, trained));
+             return out;
+           })
+        .get<std::vector<bool>>();
+  } catch (const Crashed&) {
+    return {};  // which says yes of all
+  }
+}
+
+// An encoding that tells slow pairs from fast ones by the turns they make in training, as its
+// options "beta_fast" and "original" say, where no pair turns so often (Peng et al. 2023, 3.2).
+std::string Facts::no_fast_pair(const Sum& s, int train_length) const {
+  constexpr double turn = 2 * std::numbers::pi;  // the fastest pair moves 1 radian a token
+  for (const std::string& name : names_of(s)) {
+    const pes_card& card = *catalog_.encoding(name).descriptor->card;
+    const auto options = options_of(card);
+    const auto values = resolve_options(card, term_of(s, {name})->options, name);
+    double fast = 0, original = 0;
+    bool listed = false;  // pair by pair: then no turn is counted
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      const bool list = options[i]->type == PES_REALS || options[i]->type == PES_TEXT;
+      listed |= list && values[i] != options[i]->value;
+      if (options[i]->name == std::string_view("beta_fast")) parse_count(values[i], fast);
+      if (options[i]->name == std::string_view("original")) parse_count(values[i], original);
+    }
+    const double length = original > 0 ? original : train_length;
+    if (!listed && length < turn * fast)
+      return fmt::format(
+          "no pair turns {} times in {} tokens, so '{}' keeps the frequency of at most one pair "
+          "and interpolates the rest; train on at least {:.0f} tokens, or give it beta_fast={:.3g}",
+          format_number(fast), length, name, std::ceil(turn * fast), length / (4 * turn));
+  }
+  return "";
 }
 
 std::string Facts::unread_positions(const Sum& s, const ModelConfig& m) const {

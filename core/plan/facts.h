@@ -9,17 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "cell/outside.h"
 #include "suite/suite.h"
 
 namespace pesuite {
 
-// Of a plugin: its definition, the library that has it, the bytes of that library, and the digest
-// of what it reads.
-using PluginIdentity = std::map<std::string, std::string>;
-
 struct TaskFacts {  // what is not set is what holds for one that crashed
   std::string text, family;
-  PluginIdentity identity;
+  Identity identity;
   std::string note;
   bool crashed = false;
   int inputs = 1, outputs = 1, positions = 0, head = PES_LM;
@@ -31,16 +28,25 @@ struct TaskFacts {  // what is not set is what holds for one that crashed
   };
   std::map<std::string, AxisFacts> axes;
   std::string refuses_fill, refuses_shots;  // why, as the end of a sentence
+  bool hangs = true;                        // on the longest length
 };
 
 struct EncodingFacts {
   std::string text, written;      // the expression with all options, and as it was written
   std::string first, evaluation;  // its parts, with all options
   std::vector<std::string> switches;
-  std::map<std::string, PluginIdentity> identity;  // by the encoding's name
+  std::map<std::string, Identity> identity;  // by the encoding's name
   std::string note;
   bool crashed = false;
-  double parameters = 0;  // of those that train last
+  double parameters = 0;    // of those that train last
+  std::vector<bool> hangs;  // on the longest length: first, switches, evaluation; none: all do
+};
+
+struct Lengths {  // tokens
+  int train = 0;
+  int trained = 0;  // longest that training shows, to any encoding of the suite
+  int longest = 0;  // of training and evaluations
+  int reached = 0;  // of a document, see CellEval::reach
 };
 
 class Facts {
@@ -48,10 +54,9 @@ class Facts {
   // Both on loan. What plugins refuse is a problem of the suite's line, reported once.
   Facts(const Catalog& catalog, Problems& problems) : catalog_(catalog), problems_(problems) {}
 
-  // Null where the plugin refused. Lengths in tokens.
-  const TaskFacts* task(const SuiteTask&, int train_length, int max_length, int reached);
-  const EncodingFacts* encoding(const SuiteEncoding&, const ModelConfig&, int train_length,
-                                int max_length);
+  // Null where the plugin refused.
+  const TaskFacts* task(const SuiteTask&, const Lengths&);
+  const EncodingFacts* encoding(const SuiteEncoding&, const ModelConfig&, const Lengths&);
   // Any other question with a number as its answer; nothing where it was refused.
   std::optional<int> number(const std::string& key, const std::string& where, int if_crashed,
                             const std::function<int()>& question);
@@ -68,8 +73,10 @@ class Facts {
   const T* once(std::map<std::string, std::optional<T>>& known, const std::string& key,
                 const std::string& where, const std::function<void(T&)>& question);
   std::string text_of(const Expression& task) const;
-  double parameters_of(const EncodingExpression&, const std::vector<const Sum*>&,
-                       const ModelShape&) const;
+  double parameters_of(const EncodingExpression&, const std::vector<const Sum*>&, const ModelShape&,
+                       QkNorm at_first) const;
+  std::vector<bool> hang_of(const std::vector<const Sum*>&, const ModelShape&, int trained) const;
+  std::string no_fast_pair(const Sum&, int train_length) const;
   std::string unread_positions(const Sum&, const ModelConfig&) const;
 
   const Catalog& catalog_;

@@ -114,9 +114,6 @@ class Planner {
     refuse("model", m.where, first.model, m.id);
   }
 
-  struct Lengths {  // tokens
-    int train = 0, longest = 0, reached = 0;
-  };
   // What is asked of a task: its evaluations with their lengths, and how long sequences get.
   struct Asked {
     Lengths lengths;
@@ -129,19 +126,19 @@ class Planner {
     const auto asked = asked_of(t, t.train_length > 0 ? t.train_length : m.train_length);
     if (!asked) return false;
     const Lengths& lengths = asked->lengths;
-    const TaskFacts* task = facts_.task(t, lengths.train, lengths.longest, lengths.reached);
+    const TaskFacts* task = facts_.task(t, lengths);
     if (task == nullptr) return false;
     c.config.model = model_for(*task, m.config);
     if (!task->crashed && !mix(c.config, t, lengths, c.config.model)) return false;
-    const EncodingFacts* encoding =
-        facts_.encoding(e, c.config.model, lengths.train, lengths.longest);
+    const EncodingFacts* encoding = facts_.encoding(e, c.config.model, lengths);
     if (encoding == nullptr) return false;
     note(plan, t.id, task->note);
     note(plan, e.id, encoding->note);
     c.reach = lengths.reached;
-    c.config.max_length = lengths.longest;
+    c.longest = lengths.longest;
     identify(c, *task, *encoding);
     if (!set_training(c, e, t, *task, *encoding, lengths.train, plan)) return false;
+    set_max_lengths(c.config, *task, *encoding, lengths);
     if (!task->crashed && !add_evals(c, *asked, t, *task, plan)) return false;
     c.id = cell_id(c.config);
     c.training = cell_id(training_of(c.config));
@@ -157,9 +154,9 @@ class Planner {
   std::optional<Asked> asked_of(const SuiteTask& t, int train_length) {
     Asked a;
     // of all encodings, so that those that train alike have the same trunk
-    a.lengths = {train_length,
-                 longest_trained(train_length) * (1 + t.train.lengths.shots) + t.train.lengths.fill,
-                 0};
+    const int trained =
+        longest_trained(train_length) * (1 + t.train.lengths.shots) + t.train.lengths.fill;
+    a.lengths = {train_length, trained, trained, 0};
     for (const EvalSettings& s : suite_.evals) {
       if (s.task != "*" && s.task != t.id) continue;
       const char* key = "lengths";
@@ -234,6 +231,20 @@ class Planner {
     return true;
   }
 
+  // That of training is enough for whatever is the same for both.
+  static void set_max_lengths(CellConfig& config, const TaskFacts& task,
+                              const EncodingFacts& encoding, const Lengths& lengths) {
+    const auto max_length_of = [&](std::size_t sum) {
+      const bool hangs = task.hangs || sum >= encoding.hangs.size() || encoding.hangs[sum];
+      return hangs ? lengths.longest : lengths.trained;
+    };
+    config.max_length = max_length_of(0);
+    for (std::size_t i = 0; i < config.switches.size(); ++i)
+      config.switches[i].max_length = max_length_of(i + 1);
+    if (!config.evaluation.empty())
+      config.evaluation_max_length = max_length_of(config.switches.size() + 1);
+  }
+
   bool add_evals(PlannedCell& c, const Asked& asked, const SuiteTask& t, const TaskFacts& task,
                  Plan& plan) {
     for (const auto& [settings, lengths] : asked.evals) {
@@ -243,7 +254,7 @@ class Planner {
         ec.examples = available(ec.examples, task, ec.split, t.id, plan);
         ec.cut_to(suite_.limit);
         key = "lengths";
-        if (ranges(*settings)) ec.lengths = existing(t, ec, c.config.max_length, c.reach, plan);
+        if (ranges(*settings)) ec.lengths = existing(t, ec, c.longest, c.reach, plan);
         check_documents(ec, task, t, c.reach);
         if (settings->probes.empty())
           for (const int l : ec.lengths) c.evals.push_back({l, c.reach, ec, {}});
@@ -299,7 +310,7 @@ class Planner {
       SuiteTask other;
       other.expression = m.expression, other.where = m.where;
       other.id = "mixed " + to_text(m.expression);
-      const TaskFacts* facts = facts_.task(other, lengths.train, longest, 0);
+      const TaskFacts* facts = facts_.task(other, {lengths.train, longest, longest, 0});
       if (facts == nullptr) return false;
       config.mix.push_back({facts->text, facts->identity, m.share, m.same_alphabet, longest});
     }
@@ -344,7 +355,7 @@ class Planner {
   }
   static void add_probes(PlannedCell& c, const EvalSettings& settings,
                          const std::vector<int>& lengths, CellEval e) {
-    const int longest = c.config.max_length;
+    const int longest = c.longest;
     for (ProbeConfig p : settings.probes) {
       const std::size_t before = c.evals.size();
       for (const int l : lengths) {

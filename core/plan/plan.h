@@ -19,6 +19,7 @@ struct PlannedCell {
   CellConfig config;
   std::vector<CellEval> evals;
   int reach = 0;              // of all its evaluations, see CellEval
+  int longest = 0;            // sequence of its training and evaluations, tokens
   std::string encoding_text;  // the expression as it was written
   std::string expression;     // the same with all options
   std::string id, series;

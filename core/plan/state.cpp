@@ -64,6 +64,13 @@ void refresh(PlannedCell& c, const Store& store) {
     c.state = PlannedCell::State::failed;
     c.reason = fmt::format("{}: {}", status.value("kind", std::string()),
                            status.value("reason", std::string()));
+    try {
+      if (trained)
+        c.step = c.config.train.steps;
+      else if (fs::exists(store.checkpoint(c.training)))
+        c.step = checkpoint_state(store.checkpoint(c.training)).step;
+    } catch (const Error&) {  // it will begin again
+    }
   } else if (fs::exists(store.checkpoint(c.training)) && (c.trains || trained)) {
     c.state = PlannedCell::State::begun;
     c.step = c.config.train.steps;

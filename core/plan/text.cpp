@@ -21,7 +21,7 @@ std::string plan_table(const Plan& plan, int jobs) {
                     format_count(c.train_flops + c.eval_flops),
                     c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory),
                     state});
-    seconds += c.seconds;
+    if (c.state != PlannedCell::State::failed) seconds += c.seconds;  // it waits to be asked for
     flops += c.train_flops + c.eval_flops;
   };
   for (const PlannedCell& c : plan.cells) {

@@ -12,6 +12,10 @@ namespace pesuite {
 
 // ----------------------------------------------------------------------------------- switches
 
+QkNorm qk_norm_named(const std::string& name) {
+  return name == "before" ? QkNorm::before : name == "after" ? QkNorm::after : QkNorm::off;
+}
+
 std::vector<SwitchConfig> resolve_switches(const EncodingExpression& x,
                                            const TrainSettings& settings, const TrainConfig& start,
                                            const ModelConfig& model) {
@@ -36,10 +40,7 @@ std::vector<SwitchConfig> resolve_switches(const EncodingExpression& x,
     if (now.step <= before)
       refuse(fmt::format(" comes at step {}, and the one before it at step {}", now.step, before));
     now.reset_optimizer = s.reset_optimizer;
-    if (s.qk_norm)
-      now.qk_norm = *s.qk_norm == "before"  ? QkNorm::before
-                    : *s.qk_norm == "after" ? QkNorm::after
-                                            : QkNorm::off;
+    if (s.qk_norm) now.qk_norm = qk_norm_named(*s.qk_norm);
     if (s.length) {  // a step reads as many tokens as before
       TrainConfig t = start;
       t.length = static_cast<int>(*s.length);

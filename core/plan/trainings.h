@@ -12,6 +12,8 @@ namespace pesuite {
 std::vector<SwitchConfig> resolve_switches(const EncodingExpression&, const TrainSettings&,
                                            const TrainConfig& start, const ModelConfig&);
 
+QkNorm qk_norm_named(const std::string&);  // as a switch names it
+
 // Says of each cell whether it does its training itself and what it goes on from, and adds the
 // trunks that no cell trains.
 void share_trainings(Plan&);

@@ -276,6 +276,7 @@ class Runner {
     order.work.branches = c.branches;
     if (c.is_trunk) order.work.until = *std::max_element(c.branches.begin(), c.branches.end());
     order.work.reach = c.reach;
+    order.work.longest = c.longest;
     order.work.threads = suite_.threads;
     order.store = fs::absolute(store_.root());
     order.plugin_path = options_.plugin_path;

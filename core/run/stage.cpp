@@ -1,5 +1,7 @@
 #include "run/stage.h"
 
+#include "cell/outside.h"
+
 namespace pesuite {
 
 Stage::Stage(const Catalog& catalog, Backend& backend, const Task& own, const CellConfig& cell,
@@ -8,12 +10,17 @@ Stage::Stage(const Catalog& catalog, Backend& backend, const Task& own, const Ce
       backend_(backend),
       group_(group),
       mixed_(make_mixed_tasks(catalog, cell)),
-      data_(make_mixture(own, mixed_, cell.mix)) {}
+      data_(make_mixture(own, mixed_, cell.mix)) {
+  check_unchanged(catalog, own, cell.task, cell.task_identity);
+  for (std::size_t i = 0; i < mixed_.size(); ++i)
+    check_unchanged(catalog, mixed_[i], cell.mix[i].task, cell.mix[i].identity);
+}
 
 void Stage::make_model(const std::string& encoding) {
   model_.reset();  // before there is memory for another
   model_ = std::make_unique<Model>(backend_, model_of(config_),
                                    make_encoding(catalog_, encoding, config_), config_.seed);
+  check_unchanged(catalog_, config_, encoding);
 }
 
 void Stage::begin(const CellConfig& stage) {
@@ -42,8 +49,9 @@ TrainOutcome Stage::train(const TrainPaths& paths, std::int64_t until) {
                         paths, watch, state, group_);
 }
 
-void Stage::swap_in(const std::string& encoding, const fs::path& weights) {
-  make_model(encoding);
+void Stage::swap_in(const CellConfig& cell, const fs::path& weights) {
+  config_ = cell;
+  make_model(cell.evaluation);
   load_weights(weights, *model_);
 }
 

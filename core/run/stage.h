@@ -13,7 +13,8 @@ namespace pesuite {
 
 class Stage {
  public:
-  // `cell` says what data there is; its task, the catalog, backend and group are on loan.
+  // `cell` says what data there is; its task, the catalog, backend and group are on loan. Error
+  // (data) here and in begin() when what the cell reads is not what it was planned with.
   Stage(const Catalog&, Backend&, const Task& own, const CellConfig& cell, Group&);
 
   TrainWatch watch;  // train() sets `until`
@@ -29,8 +30,8 @@ class Stage {
   // To the stage's end, or no further than `until` steps.
   TrainOutcome train(const TrainPaths&,
                      std::int64_t until = std::numeric_limits<std::int64_t>::max());
-  // For evaluation: another encoding with the weights of a checkpoint.
-  void swap_in(const std::string& encoding, const fs::path& weights);
+  // The encoding that `cell` evaluates with, and the weights of a checkpoint.
+  void swap_in(const CellConfig& cell, const fs::path& weights);
 
   Model& model() const { return *model_; }
   const CellConfig& config() const { return config_; }

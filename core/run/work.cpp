@@ -52,8 +52,8 @@ class Work {
         id_(cell_id(cell_)),
         training_id_(cell_id(training_)),
         catalog_(open_catalog(plugin_search_path(plugin_path))),
-        task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length, cell_.max_length,
-              work.reach),
+        task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length,
+              std::max(work.longest, cell_.max_length), work.reach),
         backend_(open_backend(
             cell_.backend,
             {.threads = work.threads, .precision = cell_.precision, .device = group.device()})),
@@ -86,7 +86,7 @@ class Work {
     const bool diverged = trained == TrainOutcome::diverged;
     if (!cell_.evaluation.empty() && !diverged) {
       log(fmt::format("swapping in {}", cell_.evaluation));
-      stage_.swap_in(cell_.evaluation, store_.checkpoint(training_id_));
+      stage_.swap_in(cell_, store_.checkpoint(training_id_));
     }
     double done = train_work_;
     const auto rank = static_cast<std::size_t>(group_.rank());

@@ -40,6 +40,7 @@ struct CellWork {
   std::vector<std::int64_t> branches;  // steps at which other trainings branch off from this one
   std::int64_t until = 0;  // trained no further, for it is wanted for its branches alone; 0: whole
   int reach = 0;           // of the suite's evaluations, see CellEval
+  int longest = 0;         // sequence that its task has to make
   int threads = 1;
 };
 

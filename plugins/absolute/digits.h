@@ -25,7 +25,15 @@ struct Digits : pes::Encoding {
         base(digits),
         center(normalized ? static_cast<double>(digits - 1) / 2 : 0),
         unit(normalized ? static_cast<double>(digits - 1) / 2 : 1),
-        scale_embedding(v.flag("scale_embedding")) {}
+        scale_embedding(v.flag("scale_embedding")) {
+    require(m.train_length);
+  }
+
+  void require(std::int64_t length) const {
+    if (std::pow(base, width) < static_cast<double>(length))
+      throw pes::Refusal("position " + std::to_string(length - 1) + " has more than the " +
+                         std::to_string(width) + " digits that a model of this width has columns");
+  }
 
   // Digit W - 1 - c of n.
   double value(std::int64_t n, std::int64_t c) const {
@@ -34,9 +42,7 @@ struct Digits : pes::Encoding {
   }
   void begin(const pes::Step& s) {
     const std::int64_t end = std::int64_t{s.offset} + s.length;
-    if (std::pow(base, width) < static_cast<double>(end))
-      throw pes::Refusal("position " + std::to_string(end - 1) + " has more than the " +
-                         std::to_string(width) + " digits that a model of this width has columns");
+    require(end);
     const double* all = table.extend(end, width, [&](auto n, auto c) { return value(n, c); });
     rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
   }

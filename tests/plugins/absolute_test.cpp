@@ -57,7 +57,7 @@ TEST_F(LearnedTest, UntrainedIsTheShareOfRowsThatTrainingNeverReached) {
 }
 
 TEST(DigitsTest, WriteThePositionMostSignificantFirst) {
-  const ModelShape m{1, 1, 1, 4, 4, 64, 4096};
+  const ModelShape m{1, 1, 1, 4, 4, 16, 4096};
   const auto row = [&](const char* expression, int position) {
     return Hooks(expression, m).embed(zeros({1, 1, 4}), position);
   };
@@ -67,8 +67,9 @@ TEST(DigitsTest, WriteThePositionMostSignificantFirst) {
   EXPECT_THAT(row("decimal_norm", 90), ElementsAre(-1, -1, 1, -1));
 }
 TEST(DigitsTest, RefuseAPositionWithMoreDigitsThanColumns) {
-  const ModelShape m{1, 1, 1, 4, 4, 64, 4096};
+  const ModelShape m{1, 1, 1, 4, 4, 16, 4096};
   EXPECT_EQ(Hooks("binary", m).embed(zeros({1, 16, 4})).size(), 64u);
+  EXPECT_THROW(Hooks("binary", {1, 1, 1, 4, 4, 17, 4096}), Error) << "nor can it train so far";
   try {
     Hooks("binary", m).embed(zeros({1, 17, 4}));
     FAIL() << "16 is 10000";
