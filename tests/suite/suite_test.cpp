@@ -89,7 +89,8 @@ TEST_F(Suites, ASoundOneIsPlanned) {
   EXPECT_EQ(p.cells[0].label(), "rope·corpus·micro·s1");
   EXPECT_TRUE(p.cells[0].config.encoding.starts_with("rope(base=10000, layout=half, features=0"));
   EXPECT_TRUE(p.cells[2].config.encoding.starts_with("rope(base=500, layout=half, features=0"));
-  EXPECT_EQ(p.cells[0].config.max_length, 128);
+  EXPECT_EQ(p.cells[0].config.max_length, 32) << "neither hangs on the longest";
+  EXPECT_EQ(p.cells[0].longest, 128);
   EXPECT_EQ(p.cells[0].config.model.vocabulary, 32);
   EXPECT_EQ(p.cells[4].config.model.outputs(), 50);
   EXPECT_FALSE(p.cells[4].config.model.tied) << "classes are no tokens";
@@ -326,7 +327,7 @@ TEST_F(Suites, FillPushesExamplesBack) {
   const PlannedCell& cell = p.cells.at(0);
   EXPECT_EQ(cell.config.train.lengths.fill, 4);
   EXPECT_EQ(train_from_json(to_json(cell.config.train)).lengths, cell.config.train.lengths);
-  EXPECT_EQ(cell.config.max_length, 43 + 69);
+  EXPECT_EQ(cell.longest, 43 + 69);
   ASSERT_EQ(cell.evals.size(), 2u);
   EXPECT_EQ(cell.evals[0].config.axes.at(0).values, (std::vector<double>{0, 23, 69}));
   EXPECT_THAT(plan_table(p, 1), ::testing::HasSubstr("0 to 4 FILL before each example"));
@@ -355,7 +356,7 @@ TEST_F(Suites, SolvedExamplesStandBeforeExamples) {
   const PlannedCell& cell = p.cells.at(0);
   EXPECT_EQ(cell.config.train.lengths.shots, 3);
   EXPECT_EQ(train_from_json(to_json(cell.config.train)).lengths, cell.config.train.lengths);
-  EXPECT_EQ(cell.config.max_length, 43 + 3 * 23);
+  EXPECT_EQ(cell.longest, 43 + 3 * 23);
   EXPECT_EQ(cell.evals.at(0).config.axes.at(0).values, (std::vector<double>{0, 3}));
   EXPECT_THAT(plan_table(p, 1), ::testing::HasSubstr("0 to 3 solved examples before each"));
   EXPECT_THAT(p.notes, ::testing::IsEmpty());
@@ -491,7 +492,7 @@ void expect_examples(const Plan& plan, const Catalog& catalog, const std::string
   for (const PlannedCell& cell : plan.cells) {
     if (!seen.insert(cell.task).second) continue;
     const CellConfig& c = cell.config;
-    const Task task(catalog, parse_expression(c.task, "task"), c.train.length, c.max_length,
+    const Task task(catalog, parse_expression(c.task, "task"), c.train.length, cell.longest,
                     cell.reach);
     for (const CellEval& e : cell.evals) {
       if (e.probe || task.is_corpus()) continue;
