@@ -46,7 +46,7 @@ void add_files_of(Identity& identity, const Catalog& catalog, const Sum& sum,
 }
 
 // `planned` may hold more: files that the same encoding reads at another time.
-void compare(const Identity& now, const Identity& planned, const std::string& reader) {
+void compare_identity(const Identity& now, const Identity& planned, const std::string& reader) {
   for (const auto& [key, value] : now) {
     const bool is_file = key.starts_with(file_key);
     if (!is_file && key != "build") continue;
@@ -84,7 +84,8 @@ void check_unchanged(const Catalog& catalog, const CellConfig& c, const std::str
   for (const std::string& name : names_of(sum)) {
     const auto planned = c.encoding_identity.find(name);
     if (planned == c.encoding_identity.end()) continue;
-    compare(identity_of_encoding(catalog, sum, name), planned->second, "encoding '" + name + "'");
+    compare_identity(identity_of_encoding(catalog, sum, name), planned->second,
+                     "encoding '" + name + "'");
   }
 }
 
@@ -99,7 +100,7 @@ void check_unchanged(const Catalog& catalog, const Task& task, const std::string
          "the text that {} reads has changed since the cell was planned; run the suite again, "
          "which plans a cell for what it is now",
          reader);
-  compare(identity_of_task(catalog, x, digest == planned.end()), planned, reader);
+  compare_identity(identity_of_task(catalog, x, digest == planned.end()), planned, reader);
 }
 
 }  // namespace pesuite

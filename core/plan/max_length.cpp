@@ -9,7 +9,7 @@ namespace pesuite {
 
 namespace {
 
-constexpr std::uint64_t seed = 1;
+constexpr std::uint64_t trace_seed = 1;
 
 // Everything that an encoding does in a pass, as numbers.
 class Trace {
@@ -21,7 +21,7 @@ class Trace {
       note(p.name);
       note(p.shape.text());
       std::vector<float> values(static_cast<std::size_t>(p.shape.count()));
-      encoding_.init(i, seed, values);
+      encoding_.init(i, trace_seed, values);
       start_.emplace_back(values.begin(), values.end());
       note(start_.back());
     }
@@ -31,7 +31,7 @@ class Trace {
     Tape tape(*backend_);
     tape.set_recording(false);
     StepInfo s;
-    s.training = training, s.seed = seed, s.batch = 1, s.length = length, s.offset = offset;
+    s.training = training, s.seed = trace_seed, s.batch = 1, s.length = length, s.offset = offset;
     const std::int64_t T = length, D = shape_.head_dim;
     std::vector<Tensor> parameters;
     for (std::size_t i = 0; i < start_.size(); ++i)
@@ -114,7 +114,7 @@ std::string trace(const Catalog& catalog, const Expression& expression, int trai
         return;
       try {
         Task::Request r;
-        r.split = split, r.seed = seed, r.index = index, r.length = length;
+        r.split = split, r.seed = trace_seed, r.index = index, r.length = length;
         task.sample(r, tokens, targets);
         out += fmt::format("{} {}\n", fmt::join(tokens, ","), fmt::join(targets, ","));
       } catch (const Error& error) {  // there may be none of that length, in both
