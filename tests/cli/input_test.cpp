@@ -180,5 +180,45 @@ TEST_F(Trained, DamagedConfigurationsOfCheckpointsAreNamed) {
   }
 }
 
+TEST_F(Input, SizesOfSuitesAreFinite) {
+  const std::string task =
+      "[[task]]\nid = \"b\"\ntask = \"toylag\"\noptions = {document = 128}\n"
+      "train_len = 16\ntrain.batch = {tokens = 1e18}\n";
+  refused({"validate", suite({"rope"}, 10, task)}, "tokens");
+  for (const std::string bad : {"\"inf\"", "\"nan\"", "inf"})
+    refused({"validate", suite({"rope"}, 10, "", "memory_limit = " + bad)}, "memory_limit");
+}
+
+TEST_F(Input, ValuesOfAxesAreNumbersOfTheirKind) {
+  const std::string task = "[[task]]\nid = \"p\"\ntask = \"passkey\"\ntrain_len = 64\n";
+  for (const std::string bad : {"\"nan\"", "\"inf\"", "1e300", "4294967328"})
+    refused({"validate", suite({"rope"}, 10,
+                               task + fmt::format("[[eval]]\ntask = \"p\"\naxes = {{depth = "
+                                                  "[{}]}}\n",
+                                                  bad))},
+            "axes.depth");
+}
+
+TEST_F(Input, WhatCannotActTogetherIsRefusedWhenItIsPlanned) {
+  for (const std::string e : {"pope + cope", "pope + transformer_xl", "pope + path_attention"})
+    refused({"validate", suite({e}, 10)}, "widens the heads of q and k for itself");
+  EXPECT_EQ(pesuite({"validate", suite({"pope + alibi"}, 10)}).code, 0);
+  const fs::path s = suite({"pope"}, 10);
+  refused({"validate", s, "--set", "model.micro.qk_norm=after"},
+          "widens the heads of q and k, which 'qk_norm = \"after\"' cannot normalize");
+  EXPECT_EQ(pesuite({"validate", s, "--set", "model.micro.qk_norm=before"}).code, 0);
+  refused({"validate", suite({"binary"}, 10), "--set", "model.micro.width=4", "--set",
+           "model.micro.heads=1", "--set", "task.toylag.train_len=64"},
+          "has more than the 4 digits");
+}
+
+TEST_F(Input, YarnTrainedOnShortSequencesIsNoted) {
+  const Ended e = pesuite({"plan", suite({"rope => yarn"}, 10)});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_NE(e.out.find("train on at least 202 tokens"), std::string::npos) << e.out;
+  const Ended small = pesuite({"plan", suite({"rope => yarn(beta_fast=0.5)"}, 10)});
+  EXPECT_EQ(small.out.find("train on at least"), std::string::npos) << small.out;
+}
+
 }  // namespace
 }  // namespace pesuite::testing
