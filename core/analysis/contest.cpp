@@ -73,8 +73,12 @@ std::string learned_distance(const TaskData& t, std::size_t encoding) {
     const Spread optimum = summarize(optimum_at(t, whole("", protocol, t.train_length)));
     const double least = optimum.n > 0 ? optimum.mean : best_nats(t);
     if (!std::isfinite(nats)) return "its loss is not finite";
-    return fmt::format("{:.1f} % from {}", 100 * (nats / least - 1),
-                       optimum.n > 0 ? "the optimum" : "the best");
+    const double blind =
+        summarize(values_at(t, encoding, whole("unigram", protocol, t.train_length))).mean;
+    constexpr double little = 0.1;  // of what context tells
+    return fmt::format(
+        "{:.1f} % from {}{}", 100 * (nats / least - 1), optimum.n > 0 ? "the optimum" : "the best",
+        blind - nats < little * (blind - least) ? ", hardly better than without context" : "");
   }
   double sum = 0, n = 0;
   bool chance = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numbers>
 
 #include "model/sums.h"
@@ -28,6 +29,20 @@ void describe(const std::vector<Sums>& documents, const std::string& split, cons
   }
 }
 
+// What the best model that sees no context pays: the entropy of the targets, from their counts.
+void add_unigram(const std::map<std::int32_t, std::int64_t>& counts, const std::string& split,
+                 const Json& coords, std::vector<Observation>& out) {
+  Observation o = observation("unigram", split, coords);
+  o.sum = 0;
+  for (const auto& [token, n] : counts) o.count += n;
+  if (o.count == 0) return;
+  const auto all = static_cast<double>(o.count);
+  for (const auto& [token, n] : counts)
+    o.sum -= static_cast<double>(n) * std::log(static_cast<double>(n) / all);
+  o.value = o.sum / all, o.n = o.count;
+  out.push_back(std::move(o));
+}
+
 }  // namespace
 
 void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
@@ -47,6 +62,7 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
   std::vector<Sums> all(documents);
   std::vector<std::vector<Sums>> buckets;
   Recalled recalled(documents);
+  std::map<std::int32_t, std::int64_t> counts;
   const std::int32_t* bytes = task.info().token_bytes;
   score_all(model, task, c.pass_tokens, length, seed, steps, requests, progress,
             [&](const Scored& t) {
@@ -55,6 +71,7 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
                              bytes == nullptr ? 0.0 : bytes[t.target], 1};
               const std::size_t d = t.request / windows.size();
               all[d] += one;
+              ++counts[t.target];
               const auto b =
                   static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(t.place + 1))) - 1;
               while (buckets.size() <= b) buckets.emplace_back(documents);
@@ -65,6 +82,7 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
       {"train_len", c.train_length}, {"eval_len", length}, {"protocol", protocol.text()}};
   const std::string split = c.trained_on(length) ? "id" : "ood";
   describe(all, split, coords, bytes != nullptr, out);
+  add_unigram(counts, split, coords, out);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     coords["pos_lo"] = 1 << b;  // tokens of context
     coords["pos_hi"] = std::min(1 << (b + 1), length + 1);

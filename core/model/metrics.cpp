@@ -23,6 +23,7 @@ const std::vector<Metric>& metrics() {
       {"ppl", "", lower, perplexity, 0, "perplexity", ""},
       {"regret", "nats/token", lower, nats, nats_matter, "regret", ""},
       {"optimum", "nats/token", neither, nats, nats_matter, "optimum", ""},
+      {"unigram", "nats/token", neither, nats, nats_matter, "nats without context", ""},
       {"bpb", "bits/byte", lower, number, 0, "bits per byte", ""},
       {"em", "share", higher, share, shares_matter, "exact match",
        "Examples with every target right", column, map, bounded},

@@ -123,6 +123,16 @@ TEST(Contest, GatesUnderTheProtocolThatRanks) {
   EXPECT_EQ(learned_distance(t, 1), "9.0 % from the optimum");
 }
 
+TEST(Contest, TellsThatNothingWasLearnedFromALittleBehind) {
+  MadeUp m({"a", "b"});
+  TaskData& t = m.corpus("corpus", {64});
+  m.nats(t, 0, 1, 64, 0.12), m.nats(t, 1, 1, 64, 1.95);
+  for (const std::size_t e : {0u, 1u})
+    m.cell(t, e, 1).evals[whole("unigram", t.protocols[0], 64)].value = 4;
+  EXPECT_EQ(learned_distance(t, 0), "6.0 % from the optimum");
+  EXPECT_EQ(learned_distance(t, 1), "97.5 % from the optimum, hardly better than without context");
+}
+
 TEST(Contest, NamesWhoIsBetterAndWasLeftOut) {
   MadeUp m({"flat", "a", "b"});
   TaskData& t = m.corpus("corpus", {64, 256});

@@ -541,6 +541,31 @@ TEST(Evaluation, BucketsAddUpToTheWhole) {
   EXPECT_EQ(count, 4 * 96);
 }
 
+TEST(Evaluation, KnowsWhatABlindModelPays) {
+  Trainee t;
+  EvalConfig c;
+  c.lengths = {96}, c.examples = 4, c.train_length = 24, c.protocols = {Protocol{}};
+  std::map<std::int32_t, double> counts;
+  for (std::uint64_t d = 0; d < 4; ++d) {
+    std::vector<std::int32_t> tokens(96), targets(96);
+    Task::Request r;
+    r.split = c.split, r.seed = 9, r.index = d, r.length = 96;
+    r.start = Protocol{}.windows(c.window_lengths(), 96).at(0).start;
+    t.task.sample(r, tokens, targets);
+    for (const std::int32_t target : targets) ++counts[target];
+  }
+  double entropy = 0;
+  for (const auto& [token, n] : counts) entropy += n / 384 * std::log(384 / n);
+  int seen = 0;
+  for (const Observation& o : evaluate(*t.model, t.task, c, 96, 9, 1))
+    if (o.metric == "unigram") {
+      EXPECT_NEAR(o.value, entropy, 1e-12);
+      EXPECT_EQ(o.count, 384);
+      ++seen;
+    }
+  EXPECT_EQ(seen, 1);
+}
+
 // A pass finds parameters within the bounds that their encoding declares.
 TEST(Model, MovesParametersIntoTheirBounds) {
   for (const char* name : {"cpu", "reference"}) {
