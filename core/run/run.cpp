@@ -367,20 +367,19 @@ class Runner {
     }
   }
 
-  // Decides how a cell ended and writes that down.
-  void settle(Process& p, int status, RecordFile& records, Progress& progress, bool& stopping) {
+  // Why a cell failed, in `kind` and `reason`, which stay empty where it did not. False when it was
+  // stopped, and has to go on another time.
+  bool ended(Process& p, int status, bool stopping) {
     PlannedCell& c = cells_[p.cell];
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
     if (p.timed_out && code != 0) {
       p.kind = "timeout";
       p.reason =
           fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
-    } else if (const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
-               code == static_cast<int>(Exit::preempted) ||
+    } else if (code == static_cast<int>(Exit::preempted) ||
                (stopping && (p.killed || asked || (launched() && p.kind.empty() && code != 0)))) {
-      progress.finished(c.id, "stopped", "");
-      queue_.push_back(p.cell);
-      return;
+      return false;
     } else if (WIFSIGNALED(status)) {
       // nobody of ours sends SIGKILL here: it is how the kernel ends what is out of memory
       p.kind = WTERMSIG(status) == SIGKILL ? "oom" : "crash";
@@ -398,8 +397,25 @@ class Runner {
       p.reason = fmt::format("left with exit code {}{}; its log is {}", code, where(p),
                              store_.log(c.id).string());
     }
+    if (!p.kind.empty()) return true;
+    refresh(c, store_);  // done is what the store has, whatever the process says
+    if (c.state != PlannedCell::State::done && c.state != PlannedCell::State::diverged) {
+      p.kind = "crash";
+      p.reason = fmt::format("ended with exit code 0{} and left no results; its log is {}",
+                             where(p), store_.log(c.id).string());
+    }
+    return true;
+  }
+
+  // Writes down how a cell ended.
+  void settle(Process& p, int status, RecordFile& records, Progress& progress, bool& stopping) {
+    PlannedCell& c = cells_[p.cell];
+    if (!ended(p, status, stopping)) {
+      progress.finished(c.id, "stopped", "");
+      queue_.push_back(p.cell);
+      return;
+    }
     if (p.kind.empty()) {
-      refresh(c, store_);
       if (!c.is_trunk)
         c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
       collect(c, records);

@@ -1,0 +1,73 @@
+// The running queue, with processes that only pretend to work.
+#include <algorithm>
+
+#include "tests/cli/fixture.h"
+
+namespace pesuite::testing {
+namespace {
+
+class Queue : public Run {
+ protected:
+  // `script` finds the file of its order in $2; cells lie beside each other in the store.
+  Ended run_with(const std::string& script, std::vector<std::string> more = {}) {
+    write("fake.sh", script);
+    std::vector<std::string> words = {"run",         suite({"none", "rope", "alibi"}, 10),
+                                      "--launch",    "sh fake.sh",
+                                      "--no-report", "--progress",
+                                      "plain"};
+    words.insert(words.end(), more.begin(), more.end());
+    return pesuite(words);
+  }
+  std::vector<std::string> lines(const std::string& name) const {
+    std::vector<std::string> all;
+    std::ifstream in(folder_ / name);
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  }
+};
+
+TEST_F(Queue, StartsNoMoreThanItsJobsAtOnceAndEveryCellOnce) {
+  const Ended e =
+      run_with("echo start >>log\nsleep 0.3\necho \"end $3\" >>log\nexit 3\n", {"-j", "2"});
+  EXPECT_NE(e.code, 0);
+  int running = 0, most = 0;
+  std::set<std::string> ended;
+  for (const std::string& line : lines("log")) {
+    running += line == "start" ? 1 : -1;
+    most = std::max(most, running);
+    if (line != "start") ended.insert(line);
+  }
+  EXPECT_EQ(running, 0);
+  EXPECT_EQ(most, 2);
+  EXPECT_EQ(ended.size(), 3u);
+}
+
+TEST_F(Queue, BelievesWhatAFailedWorkerSaysOfItself) {
+  run_with("echo '{\"event\":\"failed\",\"kind\":\"error\",\"reason\":\"no tea\"}'\nexit 4\n");
+  for (const char* encoding : {"none", "rope", "alibi"}) EXPECT_EQ(reason_of(encoding), "no tea");
+}
+
+TEST_F(Queue, TriesCrashesAgainAsOftenAsItIsAsked) {
+  run_with("echo try >>log\nexit 5\n", {"--retries", "2", "-j", "1"});
+  EXPECT_EQ(lines("log").size(), 9u) << "three cells, three times each";
+  EXPECT_NE(reason_of("rope").find("left with exit code 5"), std::string::npos)
+      << reason_of("rope");
+}
+
+TEST_F(Queue, IsNotMisledByWhatPluginsPrint) {
+  run_with("echo 'step 1'\necho '[1,2]'\necho '{\"event\":\"done\"}'\nexit 6\n");
+  EXPECT_EQ(status_of("rope"), "failed");
+}
+
+// An end in peace that leaves nothing in the store is no result.
+TEST_F(Queue, AWorkerThatDoesNothingHasFailed) {
+  const Ended e = run_with("exit 0\n");
+  EXPECT_NE(e.code, 0) << e.out;
+  EXPECT_EQ(status_of("rope"), "failed");
+  EXPECT_NE(reason_of("rope").find("exit code 0 before its first step and left no results"),
+            std::string::npos)
+      << reason_of("rope");
+}
+
+}  // namespace
+}  // namespace pesuite::testing
