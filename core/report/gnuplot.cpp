@@ -40,11 +40,12 @@ std::string number(double x) {
   return std::isnan(x) ? "NaN" : fmt::format("{:.10g}", x);
 }
 
-// Ticks as one string, for `eval "set xtics ".x_ticks`.
+// Ticks as one string, for `eval "set xtics ".x_ticks`. Gnuplot writes a tick's number in place of
+// what follows a % in its text.
 std::string ticks_text(const Ticks& ticks) {
   std::vector<std::string> all;
   for (const auto& [at, text] : ticks)
-    all.push_back(fmt::format("{} {:.10g}", gnuplot_string(text), at));
+    all.push_back(fmt::format("{} {:.10g}", gnuplot_string(join(split(text, '%'), "%%")), at));
   return "(" + join(all, ", ") + ")";
 }
 

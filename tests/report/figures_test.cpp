@@ -197,6 +197,13 @@ TEST_F(ReportFigures, LaddersShowTrainingAgainstEvaluationLength) {
   EXPECT_EQ(cell(name, "1", "4", "1")["text"], "–") << "not evaluated";
 }
 
+TEST_F(ReportFigures, APercentSignInATickIsNoFormat) {
+  for (const int length : {64, 128}) nats("flat 50% x", 1, length, 1.6);
+  const ReportResult r = write_report(written());
+  EXPECT_THAT(script("answer"), HasSubstr("flat 50%% x"));
+  for (const std::string& n : r.notes) EXPECT_THAT(n, Not(HasSubstr("figure")));
+}
+
 TEST_F(ReportFigures, AttentionIsDrawnFromTheMapsOfTheFirstSeed) {
   task_ = "copy";
   constexpr int n = 128;
