@@ -109,6 +109,7 @@ void Page::answer() {
 void Page::claims(const std::vector<Judged>& judged) {
   if (judged.empty()) return;
   heading(2, "Claims", Depth::screen);
+  document_.figures(figures_of(FigureSection::claims, {run_, across_, nullptr, "", &judged}));
   document_.list(hypothesis_lines(judged));
   evidence("Tests of the claims");
   tables(hypotheses_table(judged));

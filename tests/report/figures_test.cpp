@@ -197,6 +197,51 @@ TEST_F(ReportFigures, LaddersShowTrainingAgainstEvaluationLength) {
   EXPECT_EQ(cell(name, "1", "4", "1")["text"], "–") << "not evaluated";
 }
 
+TEST_F(ReportFigures, ClaimsStandAgainstTheirBounds) {
+  for (const int seed : {1, 2, 3, 4, 5})
+    for (const int length : {64, 128}) {
+      const double own = 0.001 * seed, beyond = length > 64 ? 0.5 + 0.01 * (seed % 3) : 0;
+      nats("flat", seed, length, 1.52 + own);
+      nats("steep", seed, length, 1.52 + own * own + beyond);
+    }
+  ReportOptions options;
+  options.expect = {"nll(flat, 2x) < nll(steep, 2x) and nll(steep, 2x) >= 2",
+                    "nll(flat, 2x) > nll(steep, 2x)", "nll(flat, 1x) ~ nll(steep, 1x)",
+                    "ppl(steep, 2x) / ppl(flat, 2x) <= 150%"};
+  const ReportResult r = write_report(written(), options);
+  EXPECT_TRUE(drawn(r, "claims"));
+  const std::string page = read_file(r.file);
+  EXPECT_LT(page.find("## Claims"), page.find("(figures/claims.svg)"));
+  EXPECT_LT(page.find("(figures/claims.svg)"), page.find("- **X1** reproduced"));
+  const std::vector<Row> rows = data("claims");
+  ASSERT_EQ(rows.size(), 6u) << "a row a part, and the other bound of an equality";
+  const auto number = [&](std::size_t i, const char* column) {
+    return std::stod(rows[i].at(column));
+  };
+  EXPECT_EQ(rows[0].at("verdict"), "reproduced at this size");
+  EXPECT_EQ(rows[0].at("unit"), "nats");
+  EXPECT_NEAR(number(0, "estimate"), -0.5, 0.02);
+  EXPECT_GT(number(0, "low"), 0) << "what is claimed lies to the right, also where that is less";
+  EXPECT_LT(number(0, "thick_high"), number(0, "high"));
+  EXPECT_GT(number(0, "thick_low"), number(0, "low"));
+  EXPECT_NEAR(number(1, "estimate"), 2.03, 0.01) << "the value, not its distance from the bound";
+  EXPECT_NEAR(number(1, "bound"), 2, 1e-9);
+  EXPECT_EQ(rows[2].at("verdict"), "not reproduced at this size");
+  EXPECT_LT(number(2, "high"), 0);
+  EXPECT_EQ(rows[4].at("kind"), "bound");
+  EXPECT_EQ(rows[5].at("unit"), "") << "a ratio has none";
+  EXPECT_NEAR(number(5, "bound"), 1.5, 1e-9);
+  EXPECT_THAT(script("claims"), HasSubstr("<= 150%\""));
+}
+
+TEST_F(ReportFigures, ClaimsWithoutAnyIntervalAreNotDrawn) {
+  for (const int length : {64, 128}) nats("flat", 1, length, 1.6);
+  ReportOptions options;
+  options.expect = {"nll(flat, 2x) < 2"};
+  write_report(written(), options);
+  EXPECT_FALSE(fs::exists(folder_ / "figures/claims.tsv"));
+}
+
 TEST_F(ReportFigures, APercentSignInATickIsNoFormat) {
   for (const int length : {64, 128}) nats("flat 50% x", 1, length, 1.6);
   const ReportResult r = write_report(written());
