@@ -89,7 +89,8 @@ struct ClaimRow {
   }
   // Digits stop where the interval makes them worthless.
   std::string written(double x, const std::string& u) const {
-    const double scale = u == "%" || u == "points" ? 100 : 1;
+    if (u == "%") return percent_text(x);
+    const double scale = u == "points" ? 100 : 1;
     const double size = std::max(std::abs(x), reach()) * scale;
     std::string digits = format_fixed(x * scale, size < 0.1    ? 3
                                                  : size < 10   ? 2
