@@ -242,6 +242,54 @@ TEST_F(ReportFigures, ClaimsWithoutAnyIntervalAreNotDrawn) {
   EXPECT_FALSE(fs::exists(folder_ / "figures/claims.tsv"));
 }
 
+TEST_F(ReportFigures, OverheadIsPairedWithNoEncodingInTheSameCell) {
+  const auto speed = [&](const std::string& encoding, int seed, double tokens) {
+    Json j = record(encoding, seed, "tokens_per_s", tokens, Json::object());
+    j["part"] = "train", j["split"] = "train";
+    if (encoding == "plain")
+      j["encoding"]["expr"] = "none";
+    else
+      nats(encoding, seed, 64, 1.6);
+    add(j);
+  };
+  for (const int length : {64, 128}) {
+    task_ = fmt::format("t{}", length), train_length_ = length;
+    for (const int seed : {1, 2, 3, 4, 5}) {  // the machine is slower with each seed
+      speed("slow", seed, 500.0 / seed / (length > 64 && seed == 5 ? 2 : 1));
+      speed("plain", seed, 1000.0 / seed);
+      speed("fast", seed, 1250.0 / seed);
+    }
+  }
+  const ReportResult r = write_report(written());
+  EXPECT_TRUE(drawn(r, "overhead"));
+  EXPECT_THAT(script("overhead"), HasSubstr("training time per token against plain"));
+  EXPECT_THAT(script("overhead"),
+              HasSubstr("\"+100 % at 64\", \"+130 % at 128\", \"-20 % at 64\""));
+  const std::string details = read_file(folder_ / "details.md");
+  const std::size_t at = details.find("figures/overhead.svg");
+  EXPECT_LT(details.find("## Cost"), at);
+  EXPECT_THAT(details.substr(at), HasSubstr("Cells shared the machine. For speed: "));
+  const std::vector<Row> rows = data("overhead");
+  ASSERT_EQ(rows.size(), 4u) << "a bar a length; the reference has none";
+  EXPECT_NEAR(std::stod(rows[0].at("x")), 100, 1e-6);
+  EXPECT_NEAR(std::stod(rows[0].at("high")), 100, 1e-6) << "a slow machine is no spread";
+  EXPECT_LT(std::stod(rows[1].at("low")), 100);
+  EXPECT_GT(std::stod(rows[1].at("high")), 200);
+}
+
+TEST_F(ReportFigures, OverheadIsAgainstTheFastestWhereAllEncode) {
+  for (const int seed : {1, 2})
+    for (const auto& [encoding, tokens] : {std::pair{"slow", 500.0}, std::pair{"fast", 1000.0}}) {
+      Json j = record(encoding, seed, "tokens_per_s", tokens * seed, Json::object());
+      j["part"] = "train", j["split"] = "train";
+      add(j);
+      nats(encoding, seed, 64, 1.6);
+    }
+  write_report(written());
+  EXPECT_THAT(script("overhead"), HasSubstr("against fast, the fastest,"));
+  EXPECT_THAT(script("overhead"), HasSubstr("[\"+100 %\"]"));
+}
+
 TEST_F(ReportFigures, APercentSignInATickIsNoFormat) {
   for (const int length : {64, 128}) nats("flat 50% x", 1, length, 1.6);
   const ReportResult r = write_report(written());
