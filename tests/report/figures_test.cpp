@@ -290,6 +290,36 @@ TEST_F(ReportFigures, OverheadIsAgainstTheFastestWhereAllEncode) {
   EXPECT_THAT(script("overhead"), HasSubstr("[\"+100 %\"]"));
 }
 
+TEST_F(ReportFigures, TikzIsADocumentWithItsTextEscaped) {
+  task_ = "lags_of";
+  for (const int seed : {1, 2, 3})
+    for (const int length : {64, 128}) {
+      nats("ro_pe 50% #1 & {x}^2", seed, length, 1.6 + 0.001 * seed * length);
+      nats("none", seed, length, 1.7 + 0.001 * seed * length);
+    }
+  ReportOptions options;
+  options.formats = {"tikz"};
+  const ReportResult r = write_report(written(), options);
+  if (!r.notes.empty()) {  // what is missing may be gnuplot, or its Lua
+    EXPECT_THAT(r.notes[0], ::testing::AnyOf(HasSubstr("not on PATH"), HasSubstr("unknown")));
+    GTEST_SKIP() << r.notes[0];
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "figures/gnuplot-lua-tikz.sty")) << "what the documents load";
+  bool named = false;
+  for (const fs::path& file : r.figures) {
+    const std::string text = read_file(file);
+    EXPECT_THAT(text, ::testing::StartsWith("\\documentclass"));
+    EXPECT_THAT(trim(text), ::testing::EndsWith("\\end{document}"));
+    EXPECT_THAT(text, Not(HasSubstr("SetUnicodeOption"))) << "no command of LaTeX";
+    EXPECT_THAT(text, Not(HasSubstr("ro_pe"))) << file;
+    EXPECT_THAT(text, Not(HasSubstr("lags_of"))) << file;
+    named |=
+        text.find("{ro\\_pe 50\\% \\#1 \\& \\{x\\}\\textasciicircum{}2};") != std::string::npos;
+    EXPECT_THAT(text, Not(HasSubstr("{\\$"))) << "numbers stay mathematics";
+  }
+  EXPECT_TRUE(named);
+}
+
 TEST_F(ReportFigures, APercentSignInATickIsNoFormat) {
   for (const int length : {64, 128}) nats("flat 50% x", 1, length, 1.6);
   const ReportResult r = write_report(written());
