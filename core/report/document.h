@@ -17,7 +17,7 @@ struct Span {
   enum class Style { plain, strong, emphasis, code, link };
   std::string text;
   Style style = Style::plain;
-  std::string target = {};  // of a link: a file beside the report
+  std::string target = {};  // of a link: a file beside the report, or "#" and a section's title
 };
 
 // Words with their styles, in order.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/across.h"
+#include "analysis/judge.h"
 #include "analysis/run_data.h"
 #include "report/figure.h"
 
@@ -18,13 +19,15 @@ namespace pesuite {
 struct FigureContext {
   const RunData& run;
   const Across& across;
-  const TaskData* task = nullptr;  // where a section is about one
-  std::string protocol = {};       // where a section is about one
+  const TaskData* task = nullptr;               // where a section is about one
+  std::string protocol = {};                    // where a section is about one
+  const std::vector<Judged>* claims = nullptr;  // where a section is about them
 };
 
 // The section of a report in which a kind stands, and what it is about.
 enum class FigureSection {
   answer,      // the run
+  claims,      // the run
   task,        // a task; the first of all is what a reader sees
   protocol,    // a task under one protocol of corpora
   length,      // a task: what changes over length

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "plugin/library.h"
+#include "report/renderers/latex.h"
 
 namespace pesuite {
 
@@ -40,11 +41,12 @@ std::string number(double x) {
   return std::isnan(x) ? "NaN" : fmt::format("{:.10g}", x);
 }
 
-// Ticks as one string, for `eval "set xtics ".x_ticks`.
+// Ticks as one string, for `eval "set xtics ".x_ticks`. Gnuplot writes a tick's number in place of
+// what follows a % in its text.
 std::string ticks_text(const Ticks& ticks) {
   std::vector<std::string> all;
   for (const auto& [at, text] : ticks)
-    all.push_back(fmt::format("{} {:.10g}", gnuplot_string(text), at));
+    all.push_back(fmt::format("{} {:.10g}", gnuplot_string(join(split(text, '%'), "%%")), at));
   return "(" + join(all, ", ") + ")";
 }
 
@@ -158,7 +160,9 @@ std::string script_of(const Figure& f, const fs::path& templates) {
     std::visit([&](const auto& v) { a.add(name, v); }, value);
   return fmt::format(
       "# {}\n# Redraw in this folder with: gnuplot {}.gp   (data: {}.tsv)\n"
-      "# Other formats: gnuplot -e 'format=\"pdf\"' {}.gp   (svg, pdf, png, tikz)\n\n{}\n{}\n{}",
+      "# Other formats: gnuplot -e 'format=\"pdf\"' {}.gp   (svg, pdf, png; for tikz, whose texts "
+      "need "
+      "escapes: pesuite report . --figures tikz)\n\n{}\n{}\n{}",
       caption, f.name, f.name, f.name, a.text(), read_file(templates / "style.gp"),
       read_file(templates / (f.kind + ".gp")));
 }
@@ -260,6 +264,27 @@ void describe(const fs::path& svg, const Figure& f) {
   write_file_atomic(svg, text);
 }
 
+// Gnuplot writes texts into TikZ as they are, where an _ or a % of a name means something else; and
+// its preamble asks for what LaTeX has no more. Numbers that it wrote itself are mathematics.
+std::string tikz_line(const std::string& line) {
+  if (line.starts_with("\\SetUnicodeOption")) return "";
+  const std::string end = "};";
+  const std::size_t open = line.find(") {");
+  if (!line.starts_with("\\node[gp node") || open == std::string::npos || !line.ends_with(end))
+    return line;
+  const std::size_t from = open + 3;
+  const std::string text = line.substr(from, line.size() - end.size() - from);
+  const bool number = text.size() > 2 && text.front() == '$' && text.back() == '$' &&
+                      text.find_first_not_of("0123456789.+-", 1) == text.size() - 1;
+  return number ? line : line.substr(0, from) + latex(Text(text)) + end;
+}
+
+void escape_tikz(const fs::path& file) {
+  std::vector<std::string> lines = split(read_file(file), '\n');
+  for (std::string& line : lines) line = tikz_line(line);
+  write_file_atomic(file, join(lines, "\n"));
+}
+
 }  // namespace
 
 const std::vector<std::string>& picture_formats() {
@@ -309,6 +334,7 @@ Drawn draw(const std::vector<const Figure*>& figures, const fs::path& folder,
       std::error_code error;
       if (!fs::exists(file, error) || fs::file_size(file, error) == 0) continue;
       if (file.extension() == ".svg") describe(file, d.figure());
+      if (file.extension() == ".tex") escape_tikz(file);
       if (wanted[i + k].second == formats.front()) out.files.push_back(file);
     }
   }

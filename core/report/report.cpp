@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cell/cell.h"
 #include "report/answer.h"
+#include "report/brief.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/gnuplot.h"
@@ -24,6 +25,16 @@ namespace pesuite {
 
 namespace {
 
+// How much of a report moves from its page to its evidence, so that the page stays short. Each
+// takes what the one before it takes, too.
+enum class Brevity {
+  none,
+  tables,     // of tasks: their figures stay
+  tasks,      // a row a task in one table
+  encodings,  // a row a task in the answer, an encoding in the cost
+  most
+};
+
 // The document under construction, with the files of tables that stand beside it.
 class Page {
  public:
@@ -31,13 +42,17 @@ class Page {
     for (const TaskData& t : run.tasks) contests_.push_back(contests(t));
     across_ = across_tasks(run, contests_);
   }
-  void write(const std::vector<Judged>& judged);
+  void write(const std::vector<Judged>& judged, Brevity);
   const Document& document() const { return document_; }
   const std::vector<TableFile>& tables() const { return tables_; }
 
  private:
   void answer();
   void claims(const std::vector<Judged>& judged);
+  Depth task_depth() const {
+    constexpr std::size_t few = 3;  // tasks that a terminal shows one by one
+    return run_.tasks.size() <= few ? Depth::screen : Depth::page;
+  }
   void task(std::size_t i);
   void recall(const TaskData& t);
   void probes(const TaskData& t);
@@ -72,18 +87,27 @@ class Page {
     return run_.several_models() ? t.task + ", model " + t.model : t.task;
   }
 
+  bool brief(Brevity b) const { return brevity_ >= b; }
+
   const RunData& run_;
+  Brevity brevity_ = Brevity::none;
   std::vector<std::vector<Contest>> contests_;  // of each task
   Across across_;
   Document document_;
   std::vector<TableFile> tables_;
 };
 
-void Page::write(const std::vector<Judged>& judged) {
+void Page::write(const std::vector<Judged>& judged, Brevity brevity) {
+  brevity_ = brevity;
+  document_ = {}, tables_.clear();
   heading(1, run_.suite.empty() ? run_.folder : run_.suite, Depth::screen);
   text(run_.about, Paragraph::Kind::quote);
   answer();
   claims(judged);
+  if (brief(Brevity::tasks)) {
+    heading(2, "Tasks", task_depth());
+    document_.table(brief_tasks(run_, [this](const TaskData& t) { return title_of(t); }));
+  }
   for (std::size_t i = 0; i < run_.tasks.size(); ++i) task(i);
   across();
   cost();
@@ -96,19 +120,24 @@ void Page::answer() {
   text(run_.caution);
   for (const std::string& sentence : answer_sentences(run_)) text(sentence);
   figures(FigureSection::answer);
-  document_.table(answer_table(run_));
+  if (!brief(Brevity::encodings))
+    document_.table(answer_table(run_));
+  else if (!brief(Brevity::most))
+    document_.table(brief_answer(run_));
   text(answer_line(run_), Paragraph::Kind::note);
   if (run_.seeds.size() < seeds_for_t)
     text(rich("{} decide little; {} adds what is missing.",
               run_.seeds.size() == 1 ? "One seed can" : fmt::format("{} seeds", run_.seeds.size()),
               code(fmt::format("pesuite run SUITE --seeds {}", seeds_for_t))));
   evidence("Verdicts");
+  if (brief(Brevity::encodings)) document_.table(answer_table(run_));
   text(answer_words());
 }
 
 void Page::claims(const std::vector<Judged>& judged) {
   if (judged.empty()) return;
   heading(2, "Claims", Depth::screen);
+  document_.figures(figures_of(FigureSection::claims, {run_, across_, nullptr, "", &judged}));
   document_.list(hypothesis_lines(judged));
   evidence("Tests of the claims");
   tables(hypotheses_table(judged));
@@ -117,8 +146,7 @@ void Page::claims(const std::vector<Judged>& judged) {
 // One figure and one table on the page; all else is evidence.
 void Page::task(std::size_t i) {
   const TaskData& t = run_.tasks[i];
-  constexpr std::size_t few = 3;  // tasks that a terminal shows one by one
-  heading(2, title_of(t), run_.tasks.size() <= few ? Depth::screen : Depth::page);
+  heading(2, title_of(t), brief(Brevity::tasks) ? Depth::evidence : task_depth());
   text(trained_sentence(run_, t));
   if (!t.corpus && !t.problem) text("Nothing was evaluated.");
   std::vector<Figure> figures = figures_of(FigureSection::task, {run_, across_, &t});
@@ -126,6 +154,7 @@ void Page::task(std::size_t i) {
     document_.figure(std::move(figures.front()));
     figures.erase(figures.begin());
   }
+  if (brief(Brevity::tables)) evidence("Values");
   document_.table(main_table(run_, t, contests_[i]));
   evidence("Setup");
   text(task_sentence(run_, t));
@@ -194,6 +223,7 @@ void Page::across() {
   constexpr std::size_t enough = 5;
   const bool ranks = across_.tasks.size() >= enough && across_.p < 0.05;
   heading(2, "Over all tasks");
+  if (brief(Brevity::most)) evidence("Scores");
   document_.figures(std::move(over));
   tables(std::move(weighted));
   if (!ranks) evidence("Ranks");
@@ -206,6 +236,10 @@ void Page::cost() {
   TableFile table = cost_table(run_);
   if (table.blocks.empty()) return;
   heading(2, "Cost");
+  if (brief(Brevity::encodings)) {
+    document_.table(brief_cost(run_));
+    evidence("Parameters and time");
+  }
   document_.table(table.blocks[0]);
   evidence("Speed and memory");
   figures(FigureSection::cost);
@@ -218,16 +252,18 @@ void Page::trust() {
   TableFile failures = failure_table(run_);
   heading(2, "Trust", failures.blocks.empty() ? Depth::page : Depth::screen);
   text(cells_sentence(run_));
-  if (!failures.blocks.empty()) {
-    document_.table(failures.blocks[0]);
-    tables_.push_back(std::move(failures));
-  }
+  if (!brief(Brevity::encodings) && !failures.blocks.empty()) document_.table(failures.blocks[0]);
   text(seeds_sentence(run_));
   if (run_.epoch > 0 && run_.epoch != numerics_epoch)
     text(
         fmt::format("Computed in numerics epoch {}; this program computes in epoch {}, where equal "
                     "settings give other last digits.",
                     run_.epoch, numerics_epoch));
+  if (brief(Brevity::encodings) && !failures.blocks.empty()) {
+    evidence("Failures");
+    document_.table(failures.blocks[0]);
+  }
+  if (!failures.blocks.empty()) tables_.push_back(std::move(failures));
   evidence("Environment");
   text(context_sentence(run_));
   tuning();
@@ -307,6 +343,22 @@ std::vector<Judged> judge_all(RunData& run, const std::vector<std::string>& expe
   return judge(run, all);
 }
 
+constexpr std::size_t most_lines_of_page = 120;
+
+// Of report.md with every figure drawn.
+std::size_t lines_of_page(const Document& document) {
+  std::set<std::string> pictures;
+  for (const Figure* f : document.all_figures()) pictures.insert(f->name);
+  std::size_t lines = 0;
+  for (const Renderer& r : renderers()) {
+    if (!r.pages) continue;
+    const auto pages = r.pages(document, pictures);
+    if (const auto page = pages.find("report.md"); page != pages.end())
+      lines = static_cast<std::size_t>(std::count(page->second.begin(), page->second.end(), '\n'));
+  }
+  return lines;
+}
+
 }  // namespace
 
 ReportResult write_report(const fs::path& folder, const ReportOptions& options) {
@@ -314,7 +366,11 @@ ReportResult write_report(const fs::path& folder, const ReportOptions& options) 
   const std::vector<Judged> judged = judge_all(run, options.expect);
   ReportResult result{folder / "report.md", "", to_json(run, judged), {}, run.notes};
   Page page(run);
-  page.write(judged);
+  for (const Brevity b :
+       {Brevity::none, Brevity::tables, Brevity::tasks, Brevity::encodings, Brevity::most}) {
+    page.write(judged, b);
+    if (lines_of_page(page.document()) <= most_lines_of_page) break;
+  }
   const Document& document = page.document();
   result.screen = terminal(document.at(Depth::screen));
   write_file_atomic(folder / "hypotheses.json", result.verdicts.dump(1) + "\n");

@@ -197,6 +197,136 @@ TEST_F(ReportFigures, LaddersShowTrainingAgainstEvaluationLength) {
   EXPECT_EQ(cell(name, "1", "4", "1")["text"], "–") << "not evaluated";
 }
 
+TEST_F(ReportFigures, ClaimsStandAgainstTheirBounds) {
+  for (const int seed : {1, 2, 3, 4, 5})
+    for (const int length : {64, 128}) {
+      const double own = 0.001 * seed, beyond = length > 64 ? 0.5 + 0.01 * (seed % 3) : 0;
+      nats("flat", seed, length, 1.52 + own);
+      nats("steep", seed, length, 1.52 + own * own + beyond);
+    }
+  ReportOptions options;
+  options.expect = {"nll(flat, 2x) < nll(steep, 2x) and nll(steep, 2x) >= 2",
+                    "nll(flat, 2x) > nll(steep, 2x)", "nll(flat, 1x) ~ nll(steep, 1x)",
+                    "ppl(steep, 2x) / ppl(flat, 2x) <= 150%"};
+  const ReportResult r = write_report(written(), options);
+  EXPECT_TRUE(drawn(r, "claims"));
+  const std::string page = read_file(r.file);
+  EXPECT_LT(page.find("## Claims"), page.find("(figures/claims.svg)"));
+  EXPECT_LT(page.find("(figures/claims.svg)"), page.find("- **X1** reproduced"));
+  const std::vector<Row> rows = data("claims");
+  ASSERT_EQ(rows.size(), 6u) << "a row a part, and the other bound of an equality";
+  const auto number = [&](std::size_t i, const char* column) {
+    return std::stod(rows[i].at(column));
+  };
+  EXPECT_EQ(rows[0].at("verdict"), "reproduced at this size");
+  EXPECT_EQ(rows[0].at("unit"), "nats");
+  EXPECT_NEAR(number(0, "estimate"), -0.5, 0.02);
+  EXPECT_GT(number(0, "low"), 0) << "what is claimed lies to the right, also where that is less";
+  EXPECT_LT(number(0, "thick_high"), number(0, "high"));
+  EXPECT_GT(number(0, "thick_low"), number(0, "low"));
+  EXPECT_NEAR(number(1, "estimate"), 2.03, 0.01) << "the value, not its distance from the bound";
+  EXPECT_NEAR(number(1, "bound"), 2, 1e-9);
+  EXPECT_EQ(rows[2].at("verdict"), "not reproduced at this size");
+  EXPECT_LT(number(2, "high"), 0);
+  EXPECT_EQ(rows[4].at("kind"), "bound");
+  EXPECT_EQ(rows[5].at("unit"), "") << "a ratio has none";
+  EXPECT_NEAR(number(5, "bound"), 1.5, 1e-9);
+  EXPECT_THAT(script("claims"), HasSubstr("<= 150%\""));
+}
+
+TEST_F(ReportFigures, ClaimsWithoutAnyIntervalAreNotDrawn) {
+  for (const int length : {64, 128}) nats("flat", 1, length, 1.6);
+  ReportOptions options;
+  options.expect = {"nll(flat, 2x) < 2"};
+  write_report(written(), options);
+  EXPECT_FALSE(fs::exists(folder_ / "figures/claims.tsv"));
+}
+
+TEST_F(ReportFigures, OverheadIsPairedWithNoEncodingInTheSameCell) {
+  const auto speed = [&](const std::string& encoding, int seed, double tokens) {
+    Json j = record(encoding, seed, "tokens_per_s", tokens, Json::object());
+    j["part"] = "train", j["split"] = "train";
+    if (encoding == "plain")
+      j["encoding"]["expr"] = "none";
+    else
+      nats(encoding, seed, 64, 1.6);
+    add(j);
+  };
+  for (const int length : {64, 128}) {
+    task_ = fmt::format("t{}", length), train_length_ = length;
+    for (const int seed : {1, 2, 3, 4, 5}) {  // the machine is slower with each seed
+      speed("slow", seed, 500.0 / seed / (length > 64 && seed == 5 ? 2 : 1));
+      speed("plain", seed, 1000.0 / seed);
+      speed("fast", seed, 1250.0 / seed);
+    }
+  }
+  const ReportResult r = write_report(written());
+  EXPECT_TRUE(drawn(r, "overhead"));
+  EXPECT_THAT(script("overhead"), HasSubstr("training time per token against plain"));
+  EXPECT_THAT(script("overhead"),
+              HasSubstr("\"+100 % at 64\", \"+130 % at 128\", \"-20 % at 64\""));
+  const std::string details = read_file(folder_ / "details.md");
+  const std::size_t at = details.find("figures/overhead.svg");
+  EXPECT_LT(details.find("## Cost"), at);
+  EXPECT_THAT(details.substr(at), HasSubstr("Cells shared the machine. For speed: "));
+  const std::vector<Row> rows = data("overhead");
+  ASSERT_EQ(rows.size(), 4u) << "a bar a length; the reference has none";
+  EXPECT_NEAR(std::stod(rows[0].at("x")), 100, 1e-6);
+  EXPECT_NEAR(std::stod(rows[0].at("high")), 100, 1e-6) << "a slow machine is no spread";
+  EXPECT_LT(std::stod(rows[1].at("low")), 100);
+  EXPECT_GT(std::stod(rows[1].at("high")), 200);
+}
+
+TEST_F(ReportFigures, OverheadIsAgainstTheFastestWhereAllEncode) {
+  for (const int seed : {1, 2})
+    for (const auto& [encoding, tokens] : {std::pair{"slow", 500.0}, std::pair{"fast", 1000.0}}) {
+      Json j = record(encoding, seed, "tokens_per_s", tokens * seed, Json::object());
+      j["part"] = "train", j["split"] = "train";
+      add(j);
+      nats(encoding, seed, 64, 1.6);
+    }
+  write_report(written());
+  EXPECT_THAT(script("overhead"), HasSubstr("against fast, the fastest,"));
+  EXPECT_THAT(script("overhead"), HasSubstr("[\"+100 %\"]"));
+}
+
+TEST_F(ReportFigures, TikzIsADocumentWithItsTextEscaped) {
+  task_ = "lags_of";
+  for (const int seed : {1, 2, 3})
+    for (const int length : {64, 128}) {
+      nats("ro_pe 50% #1 & {x}^2", seed, length, 1.6 + 0.001 * seed * length);
+      nats("none", seed, length, 1.7 + 0.001 * seed * length);
+    }
+  ReportOptions options;
+  options.formats = {"tikz"};
+  const ReportResult r = write_report(written(), options);
+  if (!r.notes.empty()) {  // what is missing may be gnuplot, or its Lua
+    EXPECT_THAT(r.notes[0], ::testing::AnyOf(HasSubstr("not on PATH"), HasSubstr("unknown")));
+    GTEST_SKIP() << r.notes[0];
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "figures/gnuplot-lua-tikz.sty")) << "what the documents load";
+  bool named = false;
+  for (const fs::path& file : r.figures) {
+    const std::string text = read_file(file);
+    EXPECT_THAT(text, ::testing::StartsWith("\\documentclass"));
+    EXPECT_THAT(trim(text), ::testing::EndsWith("\\end{document}"));
+    EXPECT_THAT(text, Not(HasSubstr("SetUnicodeOption"))) << "no command of LaTeX";
+    EXPECT_THAT(text, Not(HasSubstr("ro_pe"))) << file;
+    EXPECT_THAT(text, Not(HasSubstr("lags_of"))) << file;
+    named |=
+        text.find("{ro\\_pe 50\\% \\#1 \\& \\{x\\}\\textasciicircum{}2};") != std::string::npos;
+    EXPECT_THAT(text, Not(HasSubstr("{\\$"))) << "numbers stay mathematics";
+  }
+  EXPECT_TRUE(named);
+}
+
+TEST_F(ReportFigures, APercentSignInATickIsNoFormat) {
+  for (const int length : {64, 128}) nats("flat 50% x", 1, length, 1.6);
+  const ReportResult r = write_report(written());
+  EXPECT_THAT(script("answer"), HasSubstr("flat 50%% x"));
+  for (const std::string& n : r.notes) EXPECT_THAT(n, Not(HasSubstr("figure")));
+}
+
 TEST_F(ReportFigures, AttentionIsDrawnFromTheMapsOfTheFirstSeed) {
   task_ = "copy";
   constexpr int n = 128;

@@ -279,6 +279,55 @@ TEST_F(Report, FiguresStandAboveTheirTablesAlsoWithoutTheTrainingLength) {
   EXPECT_LT(p.find("figures/perplexity_"), p.find("**Perplexity**"));
 }
 
+TEST_F(Report, PageOfManyTasksIsShortAndNothingIsLost) {
+  const auto lines = [](const std::string& text) {
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  const std::vector<std::string> encodings = {"flat", "rising", "poor", "odd", "last"};
+  std::string report, details;
+  for (int task = 0; task < 20; ++task) {
+    task_ = fmt::format("task{}", task);
+    for (std::size_t e = 0; e < encodings.size(); ++e)
+      for (const int seed : {1, 2, 3})
+        for (const int length : {64, 128, 256}) {
+          const double lost = 0.1 * static_cast<double>(e) * (length / 64 - 1) + 0.001 * seed;
+          accuracy(encodings[e], seed, length, std::max(0.5, 0.99 - lost), 0.4, 1);
+        }
+    if (task != 0 && task != 3 && task != 19) continue;
+    report = read_file(write_report(written()).file);
+    details = read_file(folder_ / "details.md");
+    EXPECT_LE(lines(report), 120) << task + 1 << " tasks";
+    const std::string table = "**Accuracy (%) by evaluation length**";
+    EXPECT_EQ(report.find(table) != std::string::npos, task == 0) << "it has room for one task";
+    EXPECT_EQ(details.find(table) != std::string::npos, task != 0);
+  }
+  EXPECT_THAT(report,
+              HasSubstr("| [task7](details.md#task7) | 64 | 5 of 5 | 98.8 % (5 encodings) | "
+                        "256 (4x) | 98.8 % (flat) to 50.0 % (3 encodings) |"));
+  EXPECT_THAT(report, HasSubstr("| task | flat | rising | poor | odd | last |"));
+  EXPECT_THAT(report, HasSubstr("| task7 (4x) | 0 ?"));
+  EXPECT_THAT(details, HasSubstr("| task7 | flat | "));
+  for (int task = 0; task < 20; ++task)
+    EXPECT_THAT(details, HasSubstr(fmt::format("## task{}\n\n", task)));
+  std::size_t tables = 0;
+  for (std::size_t at = 0; (at = details.find("**Accuracy (%) by", at)) != std::string::npos; ++at)
+    ++tables;
+  EXPECT_EQ(tables, 20U);
+}
+
+TEST_F(Report, PageOfManyEncodingsIsShortToo) {
+  for (const char* task : {"a", "b"}) {
+    task_ = task;
+    for (int e = 0; e < 40; ++e)
+      for (const int seed : {1, 2, 3})
+        for (const int length : {64, 128})
+          nats(fmt::format("e{}", e), seed, length, 1.5 + 0.001 * seed + 0.01 * e * length / 64);
+  }
+  const std::string report = read_file(write_report(written()).file);
+  EXPECT_LE(std::count(report.begin(), report.end(), '\n'), 120);
+  EXPECT_THAT(report, HasSubstr("| encoding | a (2x) | b (2x) |"));
+}
+
 TEST_F(Report, FitsATerminal) {
   for (int e = 0; e < 12; ++e)
     for (int length = 64; length <= 64 * 64; length *= 2)

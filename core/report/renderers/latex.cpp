@@ -14,7 +14,7 @@ namespace {
 
 // What LaTeX acts on, and signs that its fonts have in mathematics alone.
 std::string escaped(const std::string& text) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 25> signs = {{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 35> signs = {{
       {"\\", "\\textbackslash{}"},
       {"{", "\\{"},
       {"}", "\\}"},
@@ -40,6 +40,16 @@ std::string escaped(const std::string& text) {
       {"²", "$^2$"},
       {"³", "$^3$"},
       {"µ", "$\\mu$"},
+      {"…", "\\ldots{}"},
+      {"⁻", "$^{-}$"},
+      {"⁰", "$^0$"},
+      {"¹", "$^1$"},
+      {"⁴", "$^4$"},
+      {"⁵", "$^5$"},
+      {"⁶", "$^6$"},
+      {"⁷", "$^7$"},
+      {"⁸", "$^8$"},
+      {"⁹", "$^9$"},
   }};
   std::string out;
   for (std::size_t i = 0; i < text.size();) {

@@ -29,13 +29,36 @@ std::string in_code(const std::string& text) {
   return fence + text + fence;
 }
 
+constexpr const char* evidence_file = "details.md";
+
+// Where GitHub puts a heading: in lower case, blanks as dashes, nothing else.
+std::string anchor(const std::string& title) {
+  std::string out;
+  for (const char c : title) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (c == ' ')
+      out += '-';
+    else if (static_cast<unsigned char>(c) >= 0x80)
+      out += c;
+  }
+  return out;
+}
+
+// Of a link: a file, or "#TITLE", a section of the evidence.
+std::string address(const std::string& target) {
+  return target.starts_with('#') ? fmt::format("{}#{}", evidence_file, anchor(target.substr(1)))
+                                 : target;
+}
+
 std::string markdown(const Span& s) {
   switch (s.style) {
     case Span::Style::plain: break;
     case Span::Style::strong: return "**" + markdown_escaped(s.text) + "**";
     case Span::Style::emphasis: return "*" + markdown_escaped(s.text) + "*";
     case Span::Style::code: return in_code(s.text);
-    case Span::Style::link: return fmt::format("[{}]({})", markdown_escaped(s.text), s.target);
+    case Span::Style::link:
+      return fmt::format("[{}]({})", markdown_escaped(s.text), address(s.target));
   }
   return markdown_escaped(s.text);
 }
@@ -69,20 +92,6 @@ std::string markdown(const Part& p, const std::set<std::string>& drawn) {
   std::string out;
   for (const Text& item : std::get<List>(p).items) out += "- " + markdown(item) + "\n";
   return out + "\n";
-}
-
-// Where GitHub puts a heading: in lower case, blanks as dashes, nothing else.
-std::string anchor(const std::string& title) {
-  std::string out;
-  for (const char c : title) {
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (c == ' ')
-      out += '-';
-    else if (static_cast<unsigned char>(c) >= 0x80)
-      out += c;
-  }
-  return out;
 }
 
 }  // namespace
@@ -122,7 +131,6 @@ std::string markdown(const Document& d, const std::set<std::string>& drawn) {
 // report.md, and what it folds in details.md.
 static std::map<std::string, std::string> pages_of(const Document& d,
                                                    const std::set<std::string>& drawn) {
-  static const std::string evidence_file = "details.md";
   const Document page = d.at(Depth::page), evidence = d.at(Depth::evidence);
   std::set<std::string> more;  // sections with evidence
   for (const Part& p : evidence.parts())
