@@ -205,7 +205,7 @@ std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAn
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t x, std::size_t y) { return kept[x] > kept[y]; });
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < order.size() && i < 4; ++i)
+  for (std::size_t i = 0; i < order.size() && i < 4 && kept[order[i]] > 0; ++i)
     parts.push_back(
         fmt::format("{} {} of {}", run.encodings[order[i]], kept[order[i]], of[order[i]]));
   std::vector<std::string> out;
@@ -215,7 +215,10 @@ std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAn
   else
     out.push_back(fmt::format(
         "Tasks learned and kept to the longest length, in every seed: {}{}.", join(parts, ", "),
-        order.size() > 4 ? fmt::format("; the others at most {}", kept[order[4]]) : ""));
+        parts.size() == order.size() ? ""
+        : kept[order[parts.size()]] == 0
+            ? "; the others none"
+            : fmt::format("; the others at most {}", kept[order[parts.size()]])));
   if (!chance.empty())
     out.push_back(
         fmt::format("At the longest length every encoding is at chance on {}.",

@@ -56,14 +56,14 @@ TEST_F(Queue, TriesCrashesAgainAsOftenAsItIsAsked) {
 
 TEST_F(Queue, IsNotMisledByWhatPluginsPrint) {
   run_with("echo 'step 1'\necho '[1,2]'\necho '{\"event\":\"done\"}'\nexit 6\n");
-  EXPECT_EQ(status_of("rope"), "failed");
+  EXPECT_EQ(status_of("rope"), "crash");
 }
 
 // An end in peace that leaves nothing in the store is no result.
 TEST_F(Queue, AWorkerThatDoesNothingHasFailed) {
   const Ended e = run_with("exit 0\n");
   EXPECT_NE(e.code, 0) << e.out;
-  EXPECT_EQ(status_of("rope"), "failed");
+  EXPECT_EQ(status_of("rope"), "crash");
   EXPECT_NE(reason_of("rope").find("exit code 0 before its first step and left no results"),
             std::string::npos)
       << reason_of("rope");

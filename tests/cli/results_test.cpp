@@ -29,6 +29,23 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
   EXPECT_GE(runs, 1);
 }
 
+// Longer ones are read twice. Quotations of claims and lists of names do not count.
+TEST(Results, SpeakInSentencesOfAtMost25Words) {
+  const std::regex no_prose(R"re((\n(\||#|!\[|>|- )[^\n]*)|`[^`]*`|\]\([^)]*\)|\([^)]*\))re");
+  const std::regex sentence(R"re([^.;:]+([.;:](?=\s)|$))re");
+  int sentences = 0;
+  for (const auto& item : fs::directory_iterator(docs / "results")) {
+    std::istringstream paragraphs(
+        std::regex_replace(slurp(item.path() / "report.md"), no_prose, ""));
+    for (std::string line; std::getline(paragraphs, line);)
+      for (std::sregex_iterator m(line.begin(), line.end(), sentence), end; m != end; ++m) {
+        ++sentences;
+        EXPECT_LE(split(trim((*m)[0].str()), ' ').size(), 25u) << item.path() << ": " << (*m)[0];
+      }
+  }
+  EXPECT_GT(sentences, 100);
+}
+
 TEST(Results, LinkNothingThatIsNotThere) {
   const std::regex link(R"re(\]\(([^)#]+)[^)]*\))re");
   int links = 0;

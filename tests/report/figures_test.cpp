@@ -290,6 +290,17 @@ TEST_F(ReportFigures, OverheadIsAgainstTheFastestWhereAllEncode) {
   EXPECT_THAT(script("overhead"), HasSubstr("[\"+100 %\"]"));
 }
 
+TEST_F(ReportFigures, OverheadOfOneCellIsLoadOfTheMachine) {
+  for (const auto& [encoding, tokens] : {std::pair{"slow", 500.0}, std::pair{"fast", 1000.0}}) {
+    Json j = record(encoding, 1, "tokens_per_s", tokens, Json::object());
+    j["part"] = "train", j["split"] = "train";
+    add(j);
+    nats(encoding, 1, 64, 1.6);
+  }
+  write_report(written());
+  EXPECT_FALSE(fs::exists(folder_ / "figures/overhead.tsv"));
+}
+
 TEST_F(ReportFigures, TikzIsADocumentWithItsTextEscaped) {
   task_ = "lags_of";
   for (const int seed : {1, 2, 3})

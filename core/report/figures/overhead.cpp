@@ -13,6 +13,8 @@ namespace pesuite {
 
 namespace {
 
+// Of one cell nobody knows what was the encoding and what the load of the machine.
+constexpr std::size_t fewest_cells = 2;
 // The expression of no encoding at all.
 constexpr const char* no_encoding = "none";
 
@@ -108,7 +110,7 @@ struct Bars {
     bool any = false;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       const std::vector<double> all = slowdowns(run, e, reference, lengths[i]);
-      if (all.empty()) continue;
+      if (all.size() < fewest_cells) continue;
       any = true;
       cells = cells == 0 ? all.size() : std::min(cells, all.size());
       const double y =
@@ -127,7 +129,7 @@ struct Bars {
       notes.push_back(percent_note(band.value) +
                       (lengths.size() == 1 ? "" : fmt::format(" at {}", lengths[i])));
       note_at.push_back(y);
-      if (all.size() >= seeds_for_t || all.size() == 1) continue;
+      if (all.size() >= seeds_for_t) continue;
       dots = true;
       for (const double x : all) add(id, "cell", lengths[i], y, height, {percent_more(x)});
     }
@@ -152,7 +154,8 @@ std::vector<Figure> draw_overhead(const RunData& run) {
   Bars bars{run, reference, overhead_lengths(run)};
   std::vector<std::size_t> shown;
   for (const std::size_t e : timed)
-    if (e != reference && !slowdowns(run, e, reference, 0).empty()) shown.push_back(e);
+    if (e != reference && slowdowns(run, e, reference, 0).size() >= fewest_cells)
+      shown.push_back(e);
   if (shown.empty()) return {};
   Figure f;
   std::size_t widest = 4;

@@ -1,6 +1,6 @@
 # Accuracy by setting. Whiskers: 95 % interval over examples (Wilson). One seed (42). Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_copy_43_unseen.gp   (data: accuracy_copy_43_unseen.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_copy_43_unseen.gp   (svg, pdf, png, tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_copy_43_unseen.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
 
 name = "accuracy_copy_43_unseen"
 figure_title = "copy · accuracy at length 43 (1.59x), unseen positions"
@@ -50,7 +50,8 @@ if (!exists("format")) { format = "svg" }
 if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
 if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
 if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
-if (format eq "tikz") { set terminal tikz standalone size width / 96.0,height / 96.0 }
+# A document of its own, with the style file that it reads beside it; its terminal takes no expressions.
+if (format eq "tikz") { eval sprintf("set terminal tikz standalone createstyle size %.3fin,%.3fin", width / 96.0, height / 96.0) }
 set output name.".".(format eq "tikz" ? "tex" : format)
 set lmargin at screen left / real(width)
 set rmargin at screen (left + panel_width) / real(width)

@@ -1,6 +1,6 @@
 # Perplexity against evaluation length, protocol last(32). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence. Dashed black line: the optimum.
 # Redraw in this folder with: gnuplot perplexity_lags_last-32.gp   (data: perplexity_lags_last-32.tsv)
-# Other formats: gnuplot -e 'format="pdf"' perplexity_lags_last-32.gp   (svg, pdf, png, tikz)
+# Other formats: gnuplot -e 'format="pdf"' perplexity_lags_last-32.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
 
 name = "perplexity_lags_last-32"
 figure_title = "lags · perplexity, last(32)"
@@ -22,16 +22,16 @@ array id[6] = ["rope", "linear2", "linear4", "ntk2", "ntk4", "yarn4"]
 array label[6] = ["rope", "linear2", "linear4", "ntk2", "ntk4", "yarn4"]
 set style line 1 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
 set style line 101 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
-set style line 2 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
-set style line 102 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
-set style line 3 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
-set style line 103 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
-set style line 4 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
-set style line 104 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
-set style line 5 lc rgb "#44AA99" pt 10 dt (12,4) lw 2 ps 0.8
-set style line 105 lc rgb "#B5DDD7" pt 10 dt (12,4) lw 1 ps 0.5
-set style line 6 lc rgb "#A0522D" pt 14 dt (12,4) lw 2 ps 0.8
-set style line 106 lc rgb "#D9BAAB" pt 14 dt (12,4) lw 1 ps 0.5
+set style line 2 lc rgb "#0072B2" pt 5 dt (3,3) lw 2 ps 0.8
+set style line 102 lc rgb "#99C7E1" pt 5 dt (3,3) lw 1 ps 0.5
+set style line 3 lc rgb "#D55E00" pt 9 dt (3,3) lw 2 ps 0.8
+set style line 103 lc rgb "#EFBF99" pt 9 dt (3,3) lw 1 ps 0.5
+set style line 4 lc rgb "#56B4E9" pt 6 dt (3,3) lw 2 ps 0.8
+set style line 104 lc rgb "#BCE1F7" pt 6 dt (3,3) lw 1 ps 0.5
+set style line 5 lc rgb "#332288" pt 4 dt (12,3,3,3) lw 2 ps 0.8
+set style line 105 lc rgb "#AEA7D0" pt 4 dt (12,3,3,3) lw 1 ps 0.5
+set style line 6 lc rgb "#56B4E9" pt 15 dt 1 lw 2 ps 0.8
+set style line 106 lc rgb "#BCE1F7" pt 15 dt 1 lw 1 ps 0.5
 below = 0
 array end[6] = [0.796416212, 0.8375731045, 0.7969618004, 0.8521507949, 0.7571789385, 0.0624350203]
 fall_from = 5.561815832
@@ -61,7 +61,8 @@ if (!exists("format")) { format = "svg" }
 if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
 if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
 if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
-if (format eq "tikz") { set terminal tikz standalone size width / 96.0,height / 96.0 }
+# A document of its own, with the style file that it reads beside it; its terminal takes no expressions.
+if (format eq "tikz") { eval sprintf("set terminal tikz standalone createstyle size %.3fin,%.3fin", width / 96.0, height / 96.0) }
 set output name.".".(format eq "tikz" ? "tex" : format)
 set lmargin at screen left / real(width)
 set rmargin at screen (left + panel_width) / real(width)

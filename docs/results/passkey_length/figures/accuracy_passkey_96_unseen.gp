@@ -1,6 +1,6 @@
 # Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_passkey_96_unseen.gp   (data: accuracy_passkey_96_unseen.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_passkey_96_unseen.gp   (svg, pdf, png, tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_passkey_96_unseen.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
 
 name = "accuracy_passkey_96_unseen"
 figure_title = "passkey · accuracy at length 96 (1.5x), unseen positions"
@@ -25,14 +25,14 @@ set style line 2 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
 set style line 102 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
 set style line 3 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
 set style line 103 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
-set style line 4 lc rgb "#A0522D" pt 14 dt (12,4) lw 2 ps 0.8
-set style line 104 lc rgb "#D9BAAB" pt 14 dt (12,4) lw 1 ps 0.5
-set style line 5 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
-set style line 105 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
+set style line 4 lc rgb "#56B4E9" pt 15 dt 1 lw 2 ps 0.8
+set style line 104 lc rgb "#BCE1F7" pt 15 dt 1 lw 1 ps 0.5
+set style line 5 lc rgb "#0072B2" pt 5 dt (3,3) lw 2 ps 0.8
+set style line 105 lc rgb "#99C7E1" pt 5 dt (3,3) lw 1 ps 0.5
 set style line 6 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
-set style line 7 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
-set style line 107 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
+set style line 7 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
+set style line 107 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 chance = 1
 connected = 1
 settings = 6
@@ -54,7 +54,8 @@ if (!exists("format")) { format = "svg" }
 if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
 if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
 if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
-if (format eq "tikz") { set terminal tikz standalone size width / 96.0,height / 96.0 }
+# A document of its own, with the style file that it reads beside it; its terminal takes no expressions.
+if (format eq "tikz") { eval sprintf("set terminal tikz standalone createstyle size %.3fin,%.3fin", width / 96.0, height / 96.0) }
 set output name.".".(format eq "tikz" ? "tex" : format)
 set lmargin at screen left / real(width)
 set rmargin at screen (left + panel_width) / real(width)

@@ -1,6 +1,6 @@
 # The longest length up to which accuracy stays at 95 % or more; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
 # Redraw in this folder with: gnuplot effective_missing_duplicate.gp   (data: effective_missing_duplicate.tsv)
-# Other formats: gnuplot -e 'format="pdf"' effective_missing_duplicate.gp   (svg, pdf, png, tikz)
+# Other formats: gnuplot -e 'format="pdf"' effective_missing_duplicate.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
 
 name = "effective_missing_duplicate"
 figure_title = "missing_duplicate · effective length"
@@ -22,12 +22,12 @@ array id[4] = ["sinusoidal", "random_sinusoidal", "rope", "random_rope"]
 array label[4] = ["sinusoidal", "random_sinusoidal", "rope", "random_rope"]
 set style line 1 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
 set style line 101 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
-set style line 2 lc rgb "#44AA99" pt 10 dt (12,4) lw 2 ps 0.8
-set style line 102 lc rgb "#B5DDD7" pt 10 dt (12,4) lw 1 ps 0.5
+set style line 2 lc rgb "#332288" pt 4 dt (12,3,3,3) lw 2 ps 0.8
+set style line 102 lc rgb "#AEA7D0" pt 4 dt (12,3,3,3) lw 1 ps 0.5
 set style line 3 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
 set style line 103 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
-set style line 4 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
-set style line 104 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 4 lc rgb "#882255" pt 8 dt (12,3,3,3) lw 2 ps 0.8
+set style line 104 lc rgb "#D0A7BB" pt 8 dt (12,3,3,3) lw 1 ps 0.5
 left = 166
 legend_height = 0
 legend_width = 30
@@ -51,7 +51,8 @@ if (!exists("format")) { format = "svg" }
 if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
 if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
 if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
-if (format eq "tikz") { set terminal tikz standalone size width / 96.0,height / 96.0 }
+# A document of its own, with the style file that it reads beside it; its terminal takes no expressions.
+if (format eq "tikz") { eval sprintf("set terminal tikz standalone createstyle size %.3fin,%.3fin", width / 96.0, height / 96.0) }
 set output name.".".(format eq "tikz" ? "tex" : format)
 set lmargin at screen left / real(width)
 set rmargin at screen (left + panel_width) / real(width)

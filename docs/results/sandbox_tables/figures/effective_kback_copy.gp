@@ -1,6 +1,6 @@
 # The longest length up to which accuracy stays at 95 % or more; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
 # Redraw in this folder with: gnuplot effective_kback_copy.gp   (data: effective_kback_copy.tsv)
-# Other formats: gnuplot -e 'format="pdf"' effective_kback_copy.gp   (svg, pdf, png, tikz)
+# Other formats: gnuplot -e 'format="pdf"' effective_kback_copy.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
 
 name = "effective_kback_copy"
 figure_title = "kback_copy · effective length"
@@ -24,10 +24,10 @@ set style line 1 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
 set style line 101 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
 set style line 2 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
 set style line 102 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
-set style line 3 lc rgb "#56B4E9" pt 15 dt 1 lw 2 ps 0.8
-set style line 103 lc rgb "#BCE1F7" pt 15 dt 1 lw 1 ps 0.5
-set style line 4 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
-set style line 104 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 3 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
+set style line 103 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 4 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
+set style line 104 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 left = 150
 legend_height = 0
 legend_width = 30
@@ -51,7 +51,8 @@ if (!exists("format")) { format = "svg" }
 if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
 if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
 if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
-if (format eq "tikz") { set terminal tikz standalone size width / 96.0,height / 96.0 }
+# A document of its own, with the style file that it reads beside it; its terminal takes no expressions.
+if (format eq "tikz") { eval sprintf("set terminal tikz standalone createstyle size %.3fin,%.3fin", width / 96.0, height / 96.0) }
 set output name.".".(format eq "tikz" ? "tex" : format)
 set lmargin at screen left / real(width)
 set rmargin at screen (left + panel_width) / real(width)
