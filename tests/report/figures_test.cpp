@@ -320,6 +320,45 @@ TEST_F(ReportFigures, TikzIsADocumentWithItsTextEscaped) {
   EXPECT_TRUE(named);
 }
 
+TEST_F(ReportFigures, BudgetsHaveAPowerLawFromFourOn) {
+  expression_ = "toylag(lags=3)";
+  const auto train = [&](const std::string& encoding, double flops, double loss) {
+    for (const int seed : {1, 2}) {
+      Json j = record(encoding, seed, "nll", loss + 0.001 * (2 * seed - 3), Json::object());
+      j["part"] = "train", j["split"] = "val";
+      j["flops"] = flops, j["tokens"] = static_cast<std::int64_t>(flops / 1e6);
+      add(j);
+      nats(encoding, seed, 64, loss);
+    }
+  };
+  const auto budget = [&](int i) {
+    const double flops = 1e9 * std::pow(4.0, i);
+    task_ = fmt::format("lags_{}", i);
+    train("lawful", flops, 300 * std::pow(flops, -0.3) + 1.2);
+    train("rising", flops, 2 + 0.1 * i);
+  };
+  budget(0);
+  write_report(written());
+  EXPECT_FALSE(fs::exists(folder_ / "figures/budget_lags_0.tsv")) << "one budget";
+  budget(1), budget(2);
+  write_report(written());
+  EXPECT_THAT(script("budget_lags_0"), HasSubstr("array joined[2] = [1, 1]"));
+  EXPECT_THAT(script("budget_lags_0"), Not(HasSubstr("power law L")));
+  budget(3), budget(4);
+  const ReportResult r = write_report(written());
+  EXPECT_TRUE(drawn(r, "budget_lags_0"));
+  EXPECT_FALSE(fs::exists(folder_ / "figures/budget_lags_1.tsv")) << "all stand in one figure";
+  const std::string text = script("budget_lags_0");
+  EXPECT_THAT(text, HasSubstr("of 5 budgets against FLOPs of the whole training"));
+  EXPECT_THAT(text, HasSubstr("array label[2] = [\"lawful: b 0.30, c 1.20\", \"rising\"]"));
+  EXPECT_THAT(text, HasSubstr("array joined[2] = [0, 1]")) << "what rises follows no such law";
+  for (const Row& row : data("budget_lags_0")) {
+    if (row.at("kind") != "fit") continue;
+    const double x = std::stod(row.at("x"));
+    EXPECT_NEAR(std::stod(row.at("value")), 300 * std::pow(x, -0.3) + 1.2, 2e-3);
+  }
+}
+
 TEST_F(ReportFigures, APercentSignInATickIsNoFormat) {
   for (const int length : {64, 128}) nats("flat 50% x", 1, length, 1.6);
   const ReportResult r = write_report(written());
