@@ -163,6 +163,7 @@ class Sorter {
     const std::int64_t step = integer(j, "step");
     c.steps = std::max(c.steps, step);
     c.tokens = std::max(c.tokens, integer(j, "tokens"));
+    c.flops = std::max(c.flops, number(j, "flops", 0));
     c.train_seconds = std::max(c.train_seconds, number(j, "wall_s", 0));
     static const std::set<std::string> costs = {"parameters", "encoding_parameters", "tokens_per_s",
                                                 "peak_memory"};

@@ -56,6 +56,7 @@ struct CellData {  // one (encoding, seed) of a task
   std::map<std::string, double> costs;                           // by metric
   double train_seconds = 0;
   std::int64_t steps = 0, tokens = 0;
+  double flops = 0;  // of training; 0: not recorded
 
   const Number* find(const Place&) const;  // null where nothing was recorded
 };

@@ -160,9 +160,8 @@ std::string script_of(const Figure& f, const fs::path& templates) {
     std::visit([&](const auto& v) { a.add(name, v); }, value);
   return fmt::format(
       "# {}\n# Redraw in this folder with: gnuplot {}.gp   (data: {}.tsv)\n"
-      "# Other formats: gnuplot -e 'format=\"pdf\"' {}.gp   (svg, pdf, png; for tikz, whose texts "
-      "need "
-      "escapes: pesuite report . --figures tikz)\n\n{}\n{}\n{}",
+      "# Other formats: gnuplot -e 'format=\"pdf\"' {}.gp   (svg, pdf, png)\n"
+      "# TikZ, whose texts need escapes: pesuite report . --figures tikz\n\n{}\n{}\n{}",
       caption, f.name, f.name, f.name, a.text(), read_file(templates / "style.gp"),
       read_file(templates / (f.kind + ".gp")));
 }
@@ -275,7 +274,7 @@ std::string tikz_line(const std::string& line) {
   const std::size_t from = open + 3;
   const std::string text = line.substr(from, line.size() - end.size() - from);
   const bool number = text.size() > 2 && text.front() == '$' && text.back() == '$' &&
-                      text.find_first_not_of("0123456789.+-", 1) == text.size() - 1;
+                      text.find_first_not_of("0123456789.+-^{}e", 1) == text.size() - 1;
   return number ? line : line.substr(0, from) + latex(Text(text)) + end;
 }
 

@@ -207,14 +207,15 @@ TEST_F(ReportFigures, ClaimsStandAgainstTheirBounds) {
   ReportOptions options;
   options.expect = {"nll(flat, 2x) < nll(steep, 2x) and nll(steep, 2x) >= 2",
                     "nll(flat, 2x) > nll(steep, 2x)", "nll(flat, 1x) ~ nll(steep, 1x)",
-                    "ppl(steep, 2x) / ppl(flat, 2x) <= 150%"};
+                    "ppl(steep, 2x) / ppl(flat, 2x) <= 150%",
+                    "nll(steep, 2x) - nll(flat, 2x) >= 0.1"};
   const ReportResult r = write_report(written(), options);
   EXPECT_TRUE(drawn(r, "claims"));
   const std::string page = read_file(r.file);
   EXPECT_LT(page.find("## Claims"), page.find("(figures/claims.svg)"));
   EXPECT_LT(page.find("(figures/claims.svg)"), page.find("- **X1** reproduced"));
   const std::vector<Row> rows = data("claims");
-  ASSERT_EQ(rows.size(), 6u) << "a row a part, and the other bound of an equality";
+  ASSERT_EQ(rows.size(), 7u) << "a row a part, and the other bound of an equality";
   const auto number = [&](std::size_t i, const char* column) {
     return std::stod(rows[i].at(column));
   };
@@ -232,6 +233,7 @@ TEST_F(ReportFigures, ClaimsStandAgainstTheirBounds) {
   EXPECT_EQ(rows[5].at("unit"), "") << "a ratio has none";
   EXPECT_NEAR(number(5, "bound"), 1.5, 1e-9);
   EXPECT_THAT(script("claims"), HasSubstr("<= 150%\""));
+  EXPECT_THAT(script("claims"), HasSubstr("\"+0.51, bound +0.10 nats\"")) << "a change has a sign";
 }
 
 TEST_F(ReportFigures, ClaimsWithoutAnyIntervalAreNotDrawn) {
@@ -329,6 +331,45 @@ TEST_F(ReportFigures, TikzIsADocumentWithItsTextEscaped) {
     EXPECT_THAT(text, Not(HasSubstr("{\\$"))) << "numbers stay mathematics";
   }
   EXPECT_TRUE(named);
+}
+
+TEST_F(ReportFigures, BudgetsHaveAPowerLawFromFourOn) {
+  expression_ = "toylag(lags=3)";
+  const auto train = [&](const std::string& encoding, double flops, double loss) {
+    for (const int seed : {1, 2}) {
+      Json j = record(encoding, seed, "nll", loss + 0.001 * (2 * seed - 3), Json::object());
+      j["part"] = "train", j["split"] = "val";
+      j["flops"] = flops, j["tokens"] = static_cast<std::int64_t>(flops / 1e6);
+      add(j);
+      nats(encoding, seed, 64, loss);
+    }
+  };
+  const auto budget = [&](int i) {
+    const double flops = 1e9 * std::pow(4.0, i);
+    task_ = fmt::format("lags_{}", i);
+    train("lawful", flops, 300 * std::pow(flops, -0.3) + 1.2);
+    train("rising", flops, 2 + 0.1 * i);
+  };
+  budget(0);
+  write_report(written());
+  EXPECT_FALSE(fs::exists(folder_ / "figures/budget_lags_0.tsv")) << "one budget";
+  budget(1), budget(2);
+  write_report(written());
+  EXPECT_THAT(script("budget_lags_0"), HasSubstr("array joined[2] = [1, 1]"));
+  EXPECT_THAT(script("budget_lags_0"), Not(HasSubstr("power law L")));
+  budget(3), budget(4);
+  const ReportResult r = write_report(written());
+  EXPECT_TRUE(drawn(r, "budget_lags_0"));
+  EXPECT_FALSE(fs::exists(folder_ / "figures/budget_lags_1.tsv")) << "all stand in one figure";
+  const std::string text = script("budget_lags_0");
+  EXPECT_THAT(text, HasSubstr("of 5 budgets against FLOPs of the whole training"));
+  EXPECT_THAT(text, HasSubstr("array label[2] = [\"lawful: b 0.30, c 1.20\", \"rising\"]"));
+  EXPECT_THAT(text, HasSubstr("array joined[2] = [0, 1]")) << "what rises follows no such law";
+  for (const Row& row : data("budget_lags_0")) {
+    if (row.at("kind") != "fit") continue;
+    const double x = std::stod(row.at("x"));
+    EXPECT_NEAR(std::stod(row.at("value")), 300 * std::pow(x, -0.3) + 1.2, 2e-3);
+  }
 }
 
 TEST_F(ReportFigures, APercentSignInATickIsNoFormat) {

@@ -18,15 +18,24 @@ namespace {
 // What a side of a comparison is made of.
 struct SideOfClaim {
   bool constant = true;
-  bool scaled = false;  // by arithmetic after which the unit is another
+  bool scaled = false;      // by arithmetic after which the unit is another
+  bool difference = false;  // of two quantities
   std::set<std::string> metrics = {};
 
   void collect(const Term& t) {
-    for (const Term& p : t.parts) collect(p);
     using enum Term::Kind;
+    bool constants = false;  // among the parts
+    for (const Term& p : t.parts) {
+      SideOfClaim part;
+      part.collect(p);
+      constants |= part.constant;
+      constant &= part.constant, scaled |= part.scaled, difference |= part.difference;
+      metrics.insert(part.metrics.begin(), part.metrics.end());
+    }
     if (t.kind == quantity) constant = false, metrics.insert(t.quantity.metric);
     scaled |=
         t.kind == multiply || t.kind == divide || t.kind == logarithm || t.kind == exponential;
+    difference |= t.kind == subtract && !constants;
   }
 };
 
@@ -74,7 +83,9 @@ struct ClaimRow {
     if (right.constant) return evidence.right_mean + difference;
     return left.constant ? evidence.left_mean - difference : difference;
   }
-  bool is_difference() const { return !left.constant && !right.constant; }
+  bool is_difference() const {
+    return (!left.constant && !right.constant) || left.difference || right.difference;
+  }
   std::string unit() const {
     std::set<std::string> metrics = left.metrics;
     metrics.insert(right.metrics.begin(), right.metrics.end());
@@ -183,7 +194,8 @@ std::vector<Figure> draw_claims(const std::vector<Judged>& all) {
   Figure f;
   f.name = "claims", f.kind = "claims", f.title = "claims against their bounds";
   f.caption =
-      "A row is a part of a claim, to a scale of its own. The line in the middle is its bound; "
+      "A row is a part of a claim, to a scale of its own. The line in the middle is the bound of "
+      "its test; "
       "right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick "
       "line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. "
       "Verdicts hold for a claim as a whole.";

@@ -41,7 +41,7 @@ std::vector<double> slowdowns(const RunData& run, std::size_t encoding, std::siz
   return out;
 }
 
-double mean_of(const std::vector<double>& all) {
+double mean_slowdown(const std::vector<double>& all) {
   double sum = 0;
   for (const double x : all) sum += x;
   return sum / static_cast<double>(all.size());
@@ -55,7 +55,7 @@ std::size_t reference_of(const RunData& run, const std::vector<std::size_t>& enc
   double least = 0;
   for (const std::size_t e : encodings) {
     const std::vector<double> all = slowdowns(run, e, encodings[0], 0);
-    if (!all.empty() && mean_of(all) < least) least = mean_of(all), best = e;
+    if (!all.empty() && mean_slowdown(all) < least) least = mean_slowdown(all), best = e;
   }
   return best;
 }
@@ -105,17 +105,15 @@ struct Bars {
                     csv_number(height), csv_number(b.value), csv_number(b.low),
                     csv_number(b.high)});
   }
-  bool add_encoding(std::size_t e, double row) {
+  void add_encoding(std::size_t e, double row) {
     const double height = 0.8 / static_cast<double>(lengths.size());
-    bool any = false;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       const std::vector<double> all = slowdowns(run, e, reference, lengths[i]);
       if (all.size() < fewest_cells) continue;
-      any = true;
       cells = cells == 0 ? all.size() : std::min(cells, all.size());
       const double y =
           row + (static_cast<double>(lengths.size() - 1) / 2 - static_cast<double>(i)) * height;
-      const double mean = mean_of(all);
+      const double mean = mean_slowdown(all);
       Band band{percent_more(mean)};
       double squares = 0;
       for (const double x : all) squares += (x - mean) * (x - mean);
@@ -133,7 +131,6 @@ struct Bars {
       dots = true;
       for (const double x : all) add(id, "cell", lengths[i], y, height, {percent_more(x)});
     }
-    return any;
   }
 };
 

@@ -1,6 +1,7 @@
 # Accuracy by setting. Whiskers: 95 % interval over examples (Wilson). One seed (42). Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_copy_distance.gp   (data: accuracy_copy_distance.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_copy_distance.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_copy_distance.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "accuracy_copy_distance"
 figure_title = "copy_distance · accuracy"

@@ -1,6 +1,7 @@
 # Accuracy by setting. Whiskers: 95 % interval over examples (Wilson). One seed (42). Dashed line: chance.
 # Redraw in this folder with: gnuplot accuracy_reverse_19.gp   (data: accuracy_reverse_19.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_reverse_19.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_reverse_19.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "accuracy_reverse_19"
 figure_title = "reverse · accuracy at length 19 (1x)"

@@ -1,6 +1,7 @@
 # Targets that are right (%) by digits and evaluation length, mean over 1 seed; trained at 19. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_addition_digits.gp   (data: map_addition_digits.tsv)
-# Other formats: gnuplot -e 'format="pdf"' map_addition_digits.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' map_addition_digits.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "map_addition_digits"
 figure_title = "addition · accuracy (%) by digits and length; chance 29.4 to 48.3 %"

@@ -1,6 +1,7 @@
 # Targets that are right (%) by distance and evaluation length, mean over 1 seed; trained at 64. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_copy_distance_distance.gp   (data: map_copy_distance_distance.tsv)
-# Other formats: gnuplot -e 'format="pdf"' map_copy_distance_distance.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' map_copy_distance_distance.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "map_copy_distance_distance"
 figure_title = "copy_distance · accuracy (%) by distance and length; chance 5 %"

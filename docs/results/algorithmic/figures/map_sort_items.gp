@@ -1,6 +1,7 @@
 # Targets that are right (%) by items and evaluation length, mean over 1 seed; trained at 15. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_sort_items.gp   (data: map_sort_items.tsv)
-# Other formats: gnuplot -e 'format="pdf"' map_sort_items.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' map_sort_items.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "map_sort_items"
 figure_title = "sort · accuracy (%) by items and length; chance 26 to 100 %"

@@ -1,6 +1,7 @@
 # Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_reverse_43_seen.gp   (data: accuracy_reverse_43_seen.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_reverse_43_seen.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_reverse_43_seen.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "accuracy_reverse_43_seen"
 figure_title = "reverse · accuracy at length 43 (1.87x), seen positions"

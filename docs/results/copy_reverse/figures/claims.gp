@@ -1,6 +1,7 @@
-# A row is a part of a claim, to a scale of its own. The line in the middle is its bound; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
+# A row is a part of a claim, to a scale of its own. The line in the middle is the bound of its test; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
 # Redraw in this folder with: gnuplot claims.gp   (data: claims.tsv)
-# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "claims"
 figure_title = "claims against their bounds"

@@ -1,6 +1,7 @@
 # Targets that are right (%) by items and evaluation length, mean over 3 seeds; trained at 23. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_copy_items.gp   (data: map_copy_items.tsv)
-# Other formats: gnuplot -e 'format="pdf"' map_copy_items.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' map_copy_items.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "map_copy_items"
 figure_title = "copy · accuracy (%) by items and length; chance 8.42 to 35.9 %"

@@ -1,6 +1,7 @@
 # Mean ranks out of distribution over 2 tasks, the best at the left. Below 5 tasks no order is tested. Left out, and perhaps better: sinusoidal (not ranked on copy, reverse).
 # Redraw in this folder with: gnuplot ranks.gp   (data: ranks.tsv)
-# Other formats: gnuplot -e 'format="pdf"' ranks.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' ranks.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "ranks"
 figure_title = "mean rank over 2 tasks"

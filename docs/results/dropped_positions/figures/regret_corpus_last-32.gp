@@ -1,6 +1,7 @@
 # Regret (nats per token above the optimum) against evaluation length, protocol last(32). Line: mean over 3 seeds; small dots: the seeds. Tinted: longer than any training sequence.
 # Redraw in this folder with: gnuplot regret_corpus_last-32.gp   (data: regret_corpus_last-32.tsv)
-# Other formats: gnuplot -e 'format="pdf"' regret_corpus_last-32.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' regret_corpus_last-32.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "regret_corpus_last-32"
 figure_title = "corpus · regret, last(32)"

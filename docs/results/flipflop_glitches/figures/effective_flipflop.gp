@@ -1,6 +1,7 @@
 # The longest length up to which accuracy stays at 95 % or more; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
 # Redraw in this folder with: gnuplot effective_flipflop.gp   (data: effective_flipflop.tsv)
-# Other formats: gnuplot -e 'format="pdf"' effective_flipflop.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' effective_flipflop.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "effective_flipflop"
 figure_title = "flipflop · effective length"

@@ -1,6 +1,7 @@
 # Targets that are right (%) by ignore and evaluation length, mean over 3 seeds; trained at 64. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_flipflop_ignore.gp   (data: map_flipflop_ignore.tsv)
-# Other formats: gnuplot -e 'format="pdf"' map_flipflop_ignore.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' map_flipflop_ignore.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "map_flipflop_ignore"
 figure_title = "flipflop · accuracy (%) by ignore and length; chance 50 %"

@@ -1,6 +1,7 @@
 # Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance.
 # Redraw in this folder with: gnuplot accuracy_indirect_index.gp   (data: accuracy_indirect_index.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_indirect_index.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_indirect_index.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "accuracy_indirect_index"
 figure_title = "indirect_index · accuracy"

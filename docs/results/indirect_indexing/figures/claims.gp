@@ -1,6 +1,7 @@
-# A row is a part of a claim, to a scale of its own. The line in the middle is its bound; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
+# A row is a part of a claim, to a scale of its own. The line in the middle is the bound of its test; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
 # Redraw in this folder with: gnuplot claims.gp   (data: claims.tsv)
-# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "claims"
 figure_title = "claims against their bounds"
@@ -32,9 +33,9 @@ array claim[2] = ["F22a", "F22b"]
 array colour[2] = [3, 3]
 left = 380
 legend_height = 0
-legend_width = 420.6
+legend_width = 455.8
 array lower[2] = ["", ""]
-array numbers[2] = ["12.6, bound 40.0 %", "+12.6, bound 0 points"]
+array numbers[2] = ["+12.6, bound +40.0 points", "+12.6, bound 0 points"]
 panel_height = 50
 panel_width = 250
 rows = 2
@@ -42,7 +43,7 @@ array rule[1] = [1.5]
 rules = 1
 array upper[2] = ["acc(pope, 1x) - acc(rope, 1x) >= 40%", "acc(pope, 1x) > acc(rope, 1x)"]
 array verdict[2] = ["undecided", "undecided"]
-verdict_at = 204.8
+verdict_at = 240
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

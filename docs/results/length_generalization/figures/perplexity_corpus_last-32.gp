@@ -1,6 +1,7 @@
 # Perplexity against evaluation length, protocol last(32). Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence. Dashed black line: the optimum.
 # Redraw in this folder with: gnuplot perplexity_corpus_last-32.gp   (data: perplexity_corpus_last-32.tsv)
-# Other formats: gnuplot -e 'format="pdf"' perplexity_corpus_last-32.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' perplexity_corpus_last-32.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "perplexity_corpus_last-32"
 figure_title = "corpus · perplexity, last(32)"

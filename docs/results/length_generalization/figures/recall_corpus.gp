@@ -1,6 +1,7 @@
 # Regret of targets that must be recalled, by the tokens back to what they hang on, in buckets from each power of two to the next. Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence.
 # Redraw in this folder with: gnuplot recall_corpus.gp   (data: recall_corpus.tsv)
-# Other formats: gnuplot -e 'format="pdf"' recall_corpus.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' recall_corpus.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "recall_corpus"
 figure_title = "corpus · regret by distance at 512 (8x)"

@@ -1,6 +1,7 @@
 # Regret (nats per token above the optimum) against evaluation length, protocol non_overlapping. Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence.
 # Redraw in this folder with: gnuplot regret_corpus_non_overlapping.gp   (data: regret_corpus_non_overlapping.tsv)
-# Other formats: gnuplot -e 'format="pdf"' regret_corpus_non_overlapping.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' regret_corpus_non_overlapping.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "regret_corpus_non_overlapping"
 figure_title = "corpus · regret, non_overlapping"

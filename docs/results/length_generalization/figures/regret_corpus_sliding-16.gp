@@ -1,6 +1,7 @@
 # Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence.
 # Redraw in this folder with: gnuplot regret_corpus_sliding-16.gp   (data: regret_corpus_sliding-16.tsv)
-# Other formats: gnuplot -e 'format="pdf"' regret_corpus_sliding-16.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' regret_corpus_sliding-16.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "regret_corpus_sliding-16"
 figure_title = "corpus · regret, sliding(16)"

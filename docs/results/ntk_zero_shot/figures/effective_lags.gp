@@ -1,6 +1,7 @@
 # The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
 # Redraw in this folder with: gnuplot effective_lags.gp   (data: effective_lags.tsv)
-# Other formats: gnuplot -e 'format="pdf"' effective_lags.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' effective_lags.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "effective_lags"
 figure_title = "lags · effective length"

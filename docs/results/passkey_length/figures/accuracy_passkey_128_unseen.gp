@@ -1,6 +1,7 @@
 # Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_passkey_128_unseen.gp   (data: accuracy_passkey_128_unseen.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_passkey_128_unseen.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_passkey_128_unseen.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "accuracy_passkey_128_unseen"
 figure_title = "passkey · accuracy at length 128 (2x), unseen positions"

@@ -1,6 +1,7 @@
 # Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance.
 # Redraw in this folder with: gnuplot accuracy_passkey_64.gp   (data: accuracy_passkey_64.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_passkey_64.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_passkey_64.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "accuracy_passkey_64"
 figure_title = "passkey · accuracy at length 64 (1x)"

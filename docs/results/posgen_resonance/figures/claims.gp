@@ -1,6 +1,7 @@
-# A row is a part of a claim, to a scale of its own. The line in the middle is its bound; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
+# A row is a part of a claim, to a scale of its own. The line in the middle is the bound of its test; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
 # Redraw in this folder with: gnuplot claims.gp   (data: claims.tsv)
-# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "claims"
 figure_title = "claims against their bounds"
@@ -32,9 +33,9 @@ array claim[6] = ["F15a", "F15b", "F15c", "", "F15d", ""]
 array colour[6] = [3, 4, 4, 4, 3, 3]
 left = 546
 legend_height = 0
-legend_width = 438.2
+legend_width = 455.8
 array lower[6] = [">= 15%", "", "", ">= acc(yarn, 4x, task=cot)", "< acc(rope, 4x, task=recursive)", "< acc(rope, 4x, task=cot)"]
-array numbers[6] = ["24.3, bound 15.0 %", "30.4, bound 15.0 %", "-8.4, bound 0 points", "-1.9, bound -5.0 points", "-35.4, bound 0 points", "-35.5, bound 0 points"]
+array numbers[6] = ["+24.3, bound +15.0 points", "+30.4, bound +15.0 points", "-8.4, bound 0 points", "-1.9, bound -5.0 points", "-35.4, bound 0 points", "-35.5, bound 0 points"]
 panel_height = 252
 panel_width = 250
 rows = 6
@@ -42,7 +43,7 @@ array rule[3] = [5.5, 4.5, 2.5]
 rules = 3
 array upper[6] = ["acc(yarn, 4x, task=recursive) - acc(r…x, task=recursive)", "acc(yarn, 4x, task=cot) - acc(rope, 4x, task=cot) >= 15%", "acc(resonance, 4x, task=cot) >= acc(rope, 4x, task=cot)", "acc(resonance_yarn, 4x, task=cot)", "acc(yarn_trained, 4x, task=recursive)", "acc(yarn_trained, 4x, task=cot)"]
 array verdict[6] = ["undecided", "not applicable", "not applicable", "", "undecided", ""]
-verdict_at = 222.4
+verdict_at = 240
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

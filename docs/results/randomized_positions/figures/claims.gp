@@ -1,6 +1,7 @@
-# A row is a part of a claim, to a scale of its own. The line in the middle is its bound; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
+# A row is a part of a claim, to a scale of its own. The line in the middle is the bound of its test; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. Verdicts hold for a claim as a whole.
 # Redraw in this folder with: gnuplot claims.gp   (data: claims.tsv)
-# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' claims.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "claims"
 figure_title = "claims against their bounds"
@@ -32,9 +33,9 @@ array claim[4] = ["F18a", "F18b", "F18c", "F18d"]
 array colour[4] = [1, 1, 4, 4]
 left = 546
 legend_height = 0
-legend_width = 385.4
+legend_width = 447
 array lower[4] = [">= 8%", ">= 8%", ">= 8%", ">= 8%"]
-array numbers[4] = ["37.1, bound 8.0 %", "55.3, bound 8.0 %", "0.4, bound 8.0 %", "9.7, bound 8.0 %"]
+array numbers[4] = ["+37.1, bound +8.0 points", "+55.3, bound +8.0 points", "+0.4, bound +8.0 points", "+9.7, bound +8.0 points"]
 panel_height = 168
 panel_width = 250
 rows = 4
@@ -42,7 +43,7 @@ array rule[3] = [3.5, 2.5, 1.5]
 rules = 3
 array upper[4] = ["acc(random_rope, 123, task=bucket_sor… task=bucket_sort)", "acc(random_sinusoidal, 123, task=buck… task=bucket_sort)", "mean(acc(random_rope, 41, task=missin…issing_duplicate))", "mean(acc(random_sinusoidal, 41, task=…issing_duplicate))"]
 array verdict[4] = ["reproduced at this size", "reproduced at this size", "not applicable", "not applicable"]
-verdict_at = 169.6
+verdict_at = 231.2
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -1,6 +1,7 @@
 # Accuracy by setting. Whiskers: 95 % interval over examples (Wilson). One seed (42). Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_needle_512_unseen.gp   (data: accuracy_needle_512_unseen.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_needle_512_unseen.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' accuracy_needle_512_unseen.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "accuracy_needle_512_unseen"
 figure_title = "needle · accuracy at length 512 (8x), unseen positions"

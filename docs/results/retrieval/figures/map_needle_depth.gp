@@ -1,6 +1,7 @@
 # Targets that are right (%) by depth and evaluation length, mean over 1 seed; trained at 64. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_needle_depth.gp   (data: map_needle_depth.tsv)
-# Other formats: gnuplot -e 'format="pdf"' map_needle_depth.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' map_needle_depth.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "map_needle_depth"
 figure_title = "needle · accuracy (%) by depth and length; chance 0.391 %"

@@ -1,6 +1,7 @@
 # A cell a seed, the best first, coloured by accuracy; the number: seeds that solve it (accuracy of at least 99 %). A seed that diverged counts as 0; one without a record has no cell.
 # Redraw in this folder with: gnuplot seeds_kback_copy.gp   (data: seeds_kback_copy.tsv)
-# Other formats: gnuplot -e 'format="pdf"' seeds_kback_copy.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' seeds_kback_copy.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "seeds_kback_copy"
 figure_title = "kback_copy · accuracy (%) of every seed, and how many solve it"

@@ -1,6 +1,7 @@
 # A cell a seed, the best first, coloured by accuracy; the number: seeds that solve it (accuracy of at least 99 %). A seed that diverged counts as 0; one without a record has no cell.
 # Redraw in this folder with: gnuplot seeds_modsum_cls.gp   (data: seeds_modsum_cls.tsv)
-# Other formats: gnuplot -e 'format="pdf"' seeds_modsum_cls.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' seeds_modsum_cls.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "seeds_modsum_cls"
 figure_title = "modsum_cls · accuracy (%) of every seed, and how many solve it"

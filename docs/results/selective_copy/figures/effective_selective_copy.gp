@@ -1,6 +1,7 @@
 # The longest length up to which accuracy stays at 95 % or more; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
 # Redraw in this folder with: gnuplot effective_selective_copy.gp   (data: effective_selective_copy.tsv)
-# Other formats: gnuplot -e 'format="pdf"' effective_selective_copy.gp   (svg, pdf, png; for tikz, whose texts need escapes: pesuite report . --figures tikz)
+# Other formats: gnuplot -e 'format="pdf"' effective_selective_copy.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "effective_selective_copy"
 figure_title = "selective_copy · effective length"
