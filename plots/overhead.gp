@@ -15,5 +15,5 @@ plot for [i=1:n] data using (row(i, "bar") ? cell("x") : NaN):(cell("y")):(0):(c
        with boxxyerror ls i notitle, \
      for [i=1:n] data using (row(i, "bar") ? cell("low") : NaN):(cell("y")):(cell("high") - cell("low")):(0) \
        with vectors nohead lc rgb "#222222" lw 1.4 notitle, \
-     for [i=1:n] data using (row(i, "cell") ? cell("x") : NaN):(cell("y")) \
+     for [i=1:n] data using (row(i, "measurement") ? cell("x") : NaN):(cell("y")) \
        with points pt 6 ps 0.7 lc rgb "#222222" notitle

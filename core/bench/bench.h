@@ -21,11 +21,20 @@ struct Settings {
   Plan plan;
 };
 
+// How much longer a pass takes than without an encoding, as a share of that: the median over
+// windows, and its 95 % interval.
+struct Slowdown {
+  std::string encoding;
+  int length = 0;
+  double median = 0, low = 0, high = 0;
+};
+
 struct Result {
   std::vector<Timing> timings;
-  double peak = 0;    // FLOP/s of a large product, timed in turn with the rest
-  double memory = 0;  // bytes of the process at most, before that product
-  std::string table;  // for people
+  std::vector<Slowdown> slowdowns;  // of overhead
+  double peak = 0;                  // FLOP/s of a large product, timed in turn with the rest
+  double memory = 0;                // bytes of the process at most, before that product
+  std::string table;                // for people
 };
 
 // Training steps: forward, backward, AdamW; as [batch, length] of the config.

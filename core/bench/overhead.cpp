@@ -117,16 +117,18 @@ Result bench_overhead(const Catalog& catalog, const Settings& s) {
     const auto ms = [&](std::size_t i) { return 1e3 * part.timings[i].time().median; };
     // what slows one window slows its neighbours, so passes are compared window by window
     const auto against_none = [&](std::size_t i) {
-      std::vector<double> ratios;
+      std::vector<double> more;
       for (std::size_t k = 0; k < part.timings[i].seconds.size(); ++k)
-        ratios.push_back(part.timings[i].seconds[k] / part.timings[3].seconds[k]);
-      return quartiles(ratios).median - 1;
+        more.push_back(part.timings[i].seconds[k] / part.timings[3].seconds[k] - 1);
+      const auto [low, high] = median_interval(more);
+      return Slowdown{encodings[(i - 3) / 3], length, quartiles(more).median, low, high};
     };
     for (std::size_t i = 0; i < encodings.size(); ++i) {
       const std::size_t at = 1 + 3 * i;
+      if (i > 0) result.slowdowns.push_back(against_none(at + 2));
       rows.push_back({encodings[i], std::to_string(length), fmt::format("{:.3f}", ms(at)),
                       fmt::format("{:.3f}", ms(at + 1) - ms(at)), fmt::format("{:.3f}", ms(at + 2)),
-                      i == 0 ? "" : fmt::format("{:+.1f} %", 100 * against_none(at + 2)),
+                      i == 0 ? "" : fmt::format("{:+.1f} %", 100 * result.slowdowns.back().median),
                       format_count(static_cast<double>(models[i]->model().encoding_count())),
                       format_bytes(hooks[i]->memory()), std::string(path_name(hooks[i]->path()))});
     }

@@ -37,6 +37,20 @@ Quartiles quartiles(std::vector<double> v) {
   return {at(0.25), at(0.5), at(0.75)};
 }
 
+std::pair<double, double> median_interval(std::vector<double> values) {
+  const std::size_t n = values.size();
+  std::sort(values.begin(), values.end());
+  // P(fewer than k + 1 of n lie below the median), for k that grows as long as that is small
+  double term = std::pow(0.5, static_cast<double>(n)), tail = term;
+  std::size_t k = 0;
+  for (; k < n && tail <= 0.025; ++k) {
+    term *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+    tail += term;
+  }
+  if (k == 0) return {std::nan(""), std::nan("")};
+  return {values[k - 1], values[n - k]};
+}
+
 double Timing::rate() const {
   const double t = time().median;
   return t > 0 ? flops / t : 0;

@@ -18,6 +18,9 @@ struct Quartiles {
   double low = 0, median = 0, high = 0;
 };
 Quartiles quartiles(std::vector<double> values);  // by linear interpolation; all 0 where empty
+// Two of the values between which the median lies in at least 95 % of repetitions, whatever the
+// distribution; not numbers where there are fewer than 6.
+std::pair<double, double> median_interval(std::vector<double> values);
 
 using Facts = std::vector<std::pair<std::string, double>>;
 

@@ -10,6 +10,8 @@
 #include "cli/arguments.h"
 #include "cli/catalog.h"
 #include "cli/steps.h"
+#include "report/gnuplot.h"
+#include "report/overhead.h"
 #include "run/environment.h"
 #include "run/run.h"
 
@@ -86,7 +88,9 @@ void add_flags_of_bench(Arguments& a) {
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
       "window", real_value(0.3), "seconds of a window")("json", po::bool_switch(),
                                                         "the format of Google Benchmark on stdout")(
-      "out", po::value<std::string>(), "the same into a file");
+      "out", po::value<std::string>(), "the same into a file")(
+      "figures", po::value<std::string>(),
+      "of overhead: folder of a figure, bars by encoding and length");
   a.positional("kind");
 }
 
@@ -143,6 +147,29 @@ std::string json_of(const bench::Result& r, const Catalog& catalog, const bench:
   return bench::google_benchmark(r.timings, context).dump(1) + "\n";
 }
 
+void draw_overheads(const std::vector<bench::Slowdown>& all, const fs::path& folder) {
+  RunData run;
+  std::vector<Overhead> bars;
+  for (const bench::Slowdown& s : all) {
+    auto at = std::find(run.encodings.begin(), run.encodings.end(), s.encoding);
+    if (at == run.encodings.end()) at = run.encodings.insert(at, s.encoding);
+    bars.push_back({static_cast<std::size_t>(at - run.encodings.begin()),
+                    s.length,
+                    {100 * s.median, 100 * s.low, 100 * s.high},
+                    {}});
+  }
+  run.expressions = run.encodings;
+  Figure f = overhead_figure(run, bars);
+  f.title = "time of a forward pass against none";
+  f.caption =
+      "Time of a forward pass against none, measured in turn. Bars: median over windows. Lines: "
+      "95 % interval of the median.";
+  fs::create_directories(folder);
+  const Drawn drawn = draw({&f}, folder, plots_folder());
+  for (const fs::path& file : drawn.files) fmt::print(stderr, "wrote {}\n", file.string());
+  for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", note);
+}
+
 }  // namespace
 
 int bench_verb(const std::vector<std::string>& words) {
@@ -151,6 +178,8 @@ int bench_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
   const Kind& kind = kind_of(a.text("kind"));
+  if (a.has("figures") && kind.name != std::string_view("overhead"))
+    fail(Exit::usage, "--figures draws what each encoding adds; it goes with 'bench overhead'");
   const Catalog catalog = catalog_of(a);
   bench::Settings s = settings_of(a, kind, catalog);
   std::optional<Steps> steps(std::in_place, fmt::format("bench {}: preparing", kind.name));
@@ -160,6 +189,7 @@ int bench_verb(const std::vector<std::string>& words) {
   const bench::Result r = measured(kind.name, catalog, s);
   steps.reset();
   const std::string json = json_of(r, catalog, s);
+  if (a.has("figures") && !r.slowdowns.empty()) draw_overheads(r.slowdowns, a.text("figures"));
   if (a.has("out")) write_file_atomic(a.text("out"), json);
   if (a.flag("json")) {
     fmt::print("{}", json);

@@ -1,10 +1,14 @@
 // `pesuite bench` as a user and as a script meet it.
 #include <chrono>
+#include <cmath>
+#include <map>
+#include <random>
 #include <set>
 #include <thread>
 
 #include "backend/backend.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "bench/timing.h"
 #include "tests/cli/command.h"
 
@@ -13,9 +17,9 @@ namespace {
 
 class Bench : public ::testing::Test {
  protected:
-  Ended bench(std::vector<std::string> words) {
+  Ended bench(std::vector<std::string> words, const char* repetitions = "2") {
     words.insert(words.begin(), "bench");
-    for (const char* w : {"--repetitions", "2", "--window", "0.001", "--threads", "1"})
+    for (const char* w : {"--repetitions", repetitions, "--window", "0.001", "--threads", "1"})
       words.emplace_back(w);
     return Command(folder_, std::move(words)).wait();
   }
@@ -88,6 +92,42 @@ TEST(Timing, QuartilesInterpolate) {
   EXPECT_DOUBLE_EQ(q.low, 1.75);
   EXPECT_DOUBLE_EQ(q.median, 2.5);
   EXPECT_DOUBLE_EQ(q.high, 3.25);
+}
+
+// n = 9: two or more of nine below the median, and above it, in 96 % of all repetitions.
+TEST(Timing, TheMedianLiesBetweenTwoOfTheValues) {
+  EXPECT_EQ(bench::median_interval({9, 1, 8, 2, 7, 3, 6, 4, 5}), std::pair(2.0, 8.0));
+  EXPECT_EQ(bench::median_interval({1, 2, 3, 4, 5, 6}), std::pair(1.0, 6.0));
+  EXPECT_TRUE(std::isnan(bench::median_interval({1, 2, 3, 4, 5}).first));
+  std::mt19937_64 random(1);
+  int covered = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::vector<double> values(20);
+    for (double& v : values) v = std::lognormal_distribution<double>(0, 1)(random);
+    const auto [low, high] = bench::median_interval(values);
+    covered += low <= 1 && 1 <= high ? 1 : 0;
+  }
+  EXPECT_GT(covered, 3800);
+  EXPECT_LT(covered, 3900) << "no wider than it has to be";
+}
+
+TEST_F(Bench, OverheadIsDrawnByLength) {
+  const Ended e = bench({"overhead", "--config", "micro", "--lengths", "32,64", "--encoding",
+                         "alibi,rope", "--figures", "drawn"},
+                        "6");
+  EXPECT_EQ(e.code, 0) << e.err;
+  std::ifstream in(folder_ / "drawn/overhead.tsv");
+  std::map<std::string, int> bars;
+  for (std::string line; std::getline(in, line);) {
+    const auto cells = split(line, '\t');
+    if (cells.at(1) != "bar") continue;
+    ++bars[cells[0] + " " + cells[2]];
+    EXPECT_LE(std::stod(cells[6]), std::stod(cells[5]));
+    EXPECT_GE(std::stod(cells[7]), std::stod(cells[5]));
+  }
+  EXPECT_EQ(bars, (std::map<std::string, int>{
+                      {"alibi 32", 1}, {"alibi 64", 1}, {"rope 32", 1}, {"rope 64", 1}}));
+  EXPECT_EQ(bench({"train", "--figures", "drawn"}).code, 2);
 }
 
 TEST(Timing, SubjectsTakeTurns) {

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/figures.h"
-#include "report/lines.h"
+#include "report/overhead.h"
 #include "report/tables.h"
 
 namespace pesuite {
@@ -82,109 +82,48 @@ double percent_more(double log_ratio) {
   return 100 * std::expm1(log_ratio);
 }
 
-std::string percent_note(double percent) {
-  return std::abs(percent) < 0.5 ? "0 %" : fmt::format("{:+.0f} %", percent);
-}
-
-// The bars of an encoding, one a training length, between two rows of names.
-struct Bars {
-  const RunData& run;
-  std::size_t reference;
-  std::vector<int> lengths;
-  Rows rows = {{"encoding", "kind", "train_len", "y", "height", "x", "low", "high"}};
-  std::vector<std::string> notes = {};  // at the right of each bar
-  std::vector<double> note_at = {};
-  Range range = {};
-  std::size_t cells = 0;  // of the bar with the fewest
-  bool dots = false;      // bars of too few cells for an interval
-
-  void add(const std::string& id, const char* kind, int length, double y, double height,
-           const Band& b) {
-    for (const double x : {b.value, b.low, b.high}) range.include(x);
-    rows.push_back({id, kind, length > 0 ? std::to_string(length) : "", csv_number(y),
-                    csv_number(height), csv_number(b.value), csv_number(b.low),
-                    csv_number(b.high)});
+// Geometric mean over the cells of one bar, with its interval from as many on as a t wants.
+Overhead overhead_of(std::size_t encoding, int train_length, const std::vector<double>& all) {
+  const double mean = mean_slowdown(all);
+  Overhead o{encoding, train_length, {percent_more(mean)}, {}};
+  if (all.size() < seeds_for_t) {
+    for (const double x : all) o.measurements.push_back(percent_more(x));
+    return o;
   }
-  void add_encoding(std::size_t e, double row) {
-    const double height = 0.8 / static_cast<double>(lengths.size());
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      const std::vector<double> all = slowdowns(run, e, reference, lengths[i]);
-      if (all.size() < fewest_cells) continue;
-      cells = cells == 0 ? all.size() : std::min(cells, all.size());
-      const double y =
-          row + (static_cast<double>(lengths.size() - 1) / 2 - static_cast<double>(i)) * height;
-      const double mean = mean_slowdown(all);
-      Band band{percent_more(mean)};
-      double squares = 0;
-      for (const double x : all) squares += (x - mean) * (x - mean);
-      const auto n = static_cast<double>(all.size());
-      if (all.size() >= seeds_for_t) {
-        const double half = t95(all.size() - 1) * std::sqrt(squares / (n - 1) / n);
-        band.low = percent_more(mean - half), band.high = percent_more(mean + half);
-      }
-      const std::string& id = run.encodings[e];
-      add(id, "bar", lengths[i], y, height, band);
-      notes.push_back(percent_note(band.value) +
-                      (lengths.size() == 1 ? "" : fmt::format(" at {}", lengths[i])));
-      note_at.push_back(y);
-      if (all.size() >= seeds_for_t) continue;
-      dots = true;
-      for (const double x : all) add(id, "cell", lengths[i], y, height, {percent_more(x)});
-    }
-  }
-};
-
-std::string overhead_caption(const Bars& bars, const std::string& reference, bool nothing) {
-  return fmt::format(
-      "Training time per token against {}{}, in the same task and seed. Bars: geometric mean over "
-      "at least {}{}.{}{} Cells shared the machine. For speed: `pesuite bench`.",
-      reference, nothing ? "" : ", the fastest", counted(bars.cells, "cell"),
-      bars.dots ? "; dots: the cells" : "",
-      bars.lengths.size() > 1 ? " Behind \"at\" stands the training length." : "",
-      bars.cells >= seeds_for_t ? " Lines: 95 % interval over cells." : "");
+  double squares = 0;
+  for (const double x : all) squares += (x - mean) * (x - mean);
+  const auto n = static_cast<double>(all.size());
+  const double half = t95(all.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  o.percent.low = percent_more(mean - half), o.percent.high = percent_more(mean + half);
+  return o;
 }
 
 std::vector<Figure> draw_overhead(const RunData& run) {
   const std::vector<std::size_t> timed = timed_encodings(run);
   if (timed.size() < 2) return {};
   const std::size_t reference = reference_of(run, timed);
-  Bars bars{run, reference, overhead_lengths(run)};
-  std::vector<std::size_t> shown;
+  const std::vector<int> lengths = overhead_lengths(run);
+  std::vector<Overhead> bars;
+  std::size_t cells = 0;  // of the bar with the fewest
+  bool dots = false;      // bars of too few cells for an interval
   for (const std::size_t e : timed)
-    if (e != reference && slowdowns(run, e, reference, 0).size() >= fewest_cells)
-      shown.push_back(e);
-  if (shown.empty()) return {};
-  Figure f;
-  std::size_t widest = 4;
-  bars.range.include(0);
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    const auto row = static_cast<double>(shown.size() - i);
-    bars.add_encoding(shown[i], row);
-    f.y.ticks.emplace_back(row, shorten(run.encodings[shown[i]], 26));
-    widest = std::max(widest, display_width(f.y.ticks.back().second));
-  }
-  f.name = "overhead", f.kind = "overhead";
+    for (const int length : lengths) {
+      const std::vector<double> all = slowdowns(run, e, reference, length);
+      if (e == reference || all.size() < fewest_cells) continue;
+      bars.push_back(overhead_of(e, length, all));
+      cells = cells == 0 ? all.size() : std::min(cells, all.size());
+      dots |= all.size() < seeds_for_t;
+    }
+  if (bars.empty()) return {};
+  Figure f = overhead_figure(run, bars);
   f.title = fmt::format("training time per token against {}", run.encodings[reference]);
-  f.caption =
-      overhead_caption(bars, run.encodings[reference], run.expressions[reference] == no_encoding);
-  f.series = series_of(run, shown);
-  bars.range.include(5);  // a smaller span would show noise alone
-  const double span = bars.range.high - bars.range.low;
-  f.x = {"change of time per token (%)",
-         bars.range.low - (bars.range.low < 0 ? 0.05 * span : 0),
-         bars.range.high + 0.05 * span,
-         false,
-         {}};
-  f.values = {
-      {"bars", static_cast<double>(bars.notes.size())},
-      {"note", bars.notes},
-      {"note_at", bars.note_at},
-      {"left", 30 + 8.6 * static_cast<double>(widest)},
-      {"legend_width", bars.lengths.size() > 1 ? 150.0 : 80.0},
-      {"legend_height", 0.0},
-      {"panel_height", static_cast<double>(shown.size()) *
-                           std::max(27.0, 20.0 * static_cast<double>(bars.lengths.size()))}};
-  f.rows = std::move(bars.rows);
+  f.caption = fmt::format(
+      "Training time per token against {}{}, in the same task and seed. Bars: geometric mean over "
+      "at least {}{}.{}{} Cells shared the machine. For speed: `pesuite bench`.",
+      run.encodings[reference], run.expressions[reference] == no_encoding ? "" : ", the fastest",
+      counted(cells, "cell"), dots ? "; dots: the cells" : "",
+      lengths.size() > 1 ? " Behind \"at\" stands the training length." : "",
+      cells >= seeds_for_t ? " Lines: 95 % interval over cells." : "");
   return {f};
 }
 
