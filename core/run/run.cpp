@@ -68,6 +68,9 @@ struct Process {
   std::chrono::steady_clock::time_point start;
 };
 
+// A worker that stops with a checkpoint goes on where it was, but not for ever.
+constexpr int most_preemptions = 10;
+
 class Runner {
  public:
   Runner(const Suite& suite, const Plan& plan, const RunOptions& options)
@@ -314,20 +317,27 @@ class Runner {
     for (std::size_t end; (end = p.buffer.find('\n')) != std::string::npos;) {
       const Json j = Json::parse(p.buffer.substr(0, end), nullptr, false);
       p.buffer.erase(0, end + 1);
-      if (!j.is_object()) continue;  // a plugin that prints
-      if (j.value("event", std::string()) == "failed") {
-        p.kind = j.value("kind", std::string("crash"));
-        p.reason = j.value("reason", std::string());
-      } else if (j.value("event", std::string()) == "opened") {
-        note_place(cells_[p.cell], j);
-      } else if (j.value("event", std::string()) == "progress") {
-        p.at = {j.value("phase", std::string()),   j.value("step", std::int64_t{0}),
-                j.value("steps", std::int64_t{0}), j.value("loss", 0.0),
-                j.value("tokens_per_s", 0.0),      j.value("share", 0.0)};
-        progress.update(cells_[p.cell].id, p.at);
+      try {
+        hear(p, j, progress);
+      } catch (const Json::exception&) {  // a launcher that prints
       }
     }
     return true;
+  }
+  void hear(Process& p, const Json& j, Progress& progress) {
+    const std::string event = j.at("event");
+    if (event == "failed") {
+      static const std::set<std::string> kinds = {"error", "oom", "crash", "diverged"};
+      const std::string kind = j.at("kind");
+      p.reason = j.at("reason");
+      p.kind = kinds.contains(kind) ? kind : "crash";
+    } else if (event == "opened") {
+      note_place(cells_[p.cell], j);
+    } else if (event == "progress") {
+      p.at = {j.at("phase"), j.at("step"),         j.at("steps"),
+              j.at("loss"),  j.at("tokens_per_s"), j.at("share")};
+      progress.update(cells_[p.cell].id, p.at);
+    }
   }
 
   // mpirun and srun pass SIGUSR1 on; SIGTERM they answer themselves and leave no time.
@@ -377,6 +387,11 @@ class Runner {
       p.kind = "timeout";
       p.reason =
           fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
+    } else if (code == static_cast<int>(Exit::preempted) && !stopping &&
+               ++preempted_[c.id] > most_preemptions) {
+      p.kind = "crash";
+      p.reason = fmt::format("stopped {} times{} though nobody asked; its log is {}",
+                             preempted_[c.id], where(p), store_.log(c.id).string());
     } else if (code == static_cast<int>(Exit::preempted) ||
                (stopping && (p.killed || asked || (launched() && p.kind.empty() && code != 0)))) {
       return false;
@@ -500,7 +515,7 @@ class Runner {
   std::vector<Process> running_;
   int started_ = 0;  // workers so far
   std::optional<EnvironmentFile> environment_;
-  std::map<std::string, int> attempts_;
+  std::map<std::string, int> attempts_, preempted_;
   RunResult result_;
 };
 

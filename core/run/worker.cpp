@@ -1,12 +1,15 @@
 #include "run/worker.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <set>
@@ -47,9 +50,23 @@ namespace {
 std::atomic<bool> stop_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
 
+// Where the runner listens: what was stdout when the worker started. What plugins print goes to the
+// log, so that they do not speak for the worker.
+int runner_listens = -1;
+void take_stdout_from_plugins() {
+  runner_listens = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+  if (runner_listens < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    fail(Exit::internal, "cannot set its output apart: {}", std::strerror(errno));
+}
+
 void send(const Json& j) {
-  std::fputs((j.dump() + "\n").c_str(), stdout);
-  std::fflush(stdout);
+  const std::string line = j.dump() + "\n";
+  for (std::size_t at = 0; at < line.size();) {
+    const ssize_t n = ::write(runner_listens, line.data() + at, line.size() - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // nobody listens any more
+    at += static_cast<std::size_t>(n);
+  }
 }
 
 int failed(const char* kind, const std::string& reason, Exit code) {
@@ -129,6 +146,7 @@ int run_worker(const fs::path& file) {
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(logger);
   try {
+    take_stdout_from_plugins();
     return work(file);
   } catch (const std::bad_alloc&) {
     return failed("oom", "out of memory", Exit::cells_failed);

@@ -59,6 +59,20 @@ TEST_F(Queue, IsNotMisledByWhatPluginsPrint) {
   EXPECT_EQ(status_of("rope"), "crash");
 }
 
+TEST_F(Queue, AWorkerThatStopsAgainAndAgainHasFailed) {
+  const Ended e = run_with("echo try >>log\nexit 75\n", {"-j", "1"});
+  EXPECT_NE(e.code, 0);
+  EXPECT_EQ(lines("log").size(), 33u) << "three cells, eleven times each";
+  EXPECT_NE(reason_of("rope").find("though nobody asked"), std::string::npos) << reason_of("rope");
+}
+
+TEST_F(Queue, MessagesOfTheWrongKindAreNoMessages) {
+  run_with(
+      "echo '{\"event\":5}'\necho '{\"event\":\"progress\",\"step\":\"x\"}'\n"
+      "echo '{\"event\":\"failed\",\"kind\":\"done\",\"reason\":\"none\"}'\nexit 6\n");
+  EXPECT_EQ(status_of("rope"), "crash");
+}
+
 // An end in peace that leaves nothing in the store is no result.
 TEST_F(Queue, AWorkerThatDoesNothingHasFailed) {
   const Ended e = run_with("exit 0\n");

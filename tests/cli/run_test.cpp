@@ -174,6 +174,18 @@ TEST_F(Run, MisbehavingPluginsAreRecordsAndTheOthersFinish) {
       << again.err;
 }
 
+TEST_F(Run, WhatAPluginPrintsOrLeavesWithIsNoWordOfTheWorker) {
+  const Ended e = pesuite({"run", suite({"forges", "leaves_in_peace", "stops_for_ever"}, 10)});
+  EXPECT_EQ(e.code, 3) << e.err;
+  EXPECT_EQ(status_of("forges"), "ok") << reason_of("forges");
+  EXPECT_EQ(status_of("leaves_in_peace"), "crash");
+  EXPECT_NE(reason_of("leaves_in_peace").find("ended with exit code 0"), std::string::npos)
+      << reason_of("leaves_in_peace");
+  EXPECT_EQ(status_of("stops_for_ever"), "crash");
+  EXPECT_NE(reason_of("stops_for_ever").find("though nobody asked"), std::string::npos)
+      << reason_of("stops_for_ever");
+}
+
 TEST_F(Run, ALengthThatAnEncodingRefusesIsAnInfinityAndTheOthersStand) {
   const fs::path s = suite({"learned(rows=16)"}, 10);
   const Ended e = pesuite({"run", s});

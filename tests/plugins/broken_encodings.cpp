@@ -2,6 +2,7 @@
 #include <pesuite/pesuite.hpp>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -28,6 +29,27 @@ struct ExitInAttend : Base {
   static constexpr pes_card card = pes::card<ExitInAttend>("exit_in_attend", "leaves the process");
   using Base::Base;
   void attend(const pes::Step&, pes::Attention&) const { std::_Exit(7); }
+};
+struct LeavesInPeace : Base {
+  static constexpr pes_card card =
+      pes::card<LeavesInPeace>("leaves_in_peace", "leaves the process with exit code 0");
+  using Base::Base;
+  void attend(const pes::Step&, pes::Attention&) const { std::_Exit(0); }
+};
+struct StopsForEver : Base {
+  static constexpr pes_card card =
+      pes::card<StopsForEver>("stops_for_ever", "leaves as if asked to stop");
+  using Base::Base;
+  void attend(const pes::Step&, pes::Attention&) const { std::_Exit(75); }
+};
+struct Forges : Base {
+  static constexpr pes_card card = pes::card<Forges>("forges", "prints what a worker would say");
+  using Base::Base;
+  void attend(const pes::Step&, pes::Attention&) const {
+    std::puts(R"({"event":"failed","kind":"error","reason":"forged"})");
+    std::puts(R"({"event":5})");
+    std::fflush(stdout);
+  }
 };
 struct Refuses : pes::Encoding {
   static constexpr pes_card card = pes::card<Refuses>("refuses", "refuses every model");
@@ -120,15 +142,25 @@ struct Queries : Base {
   void attend(const pes::Step&, pes::Attention& a) const { a.q = a.q * 2.0; }
 };
 
-constexpr const pes_encoding* encodings[] = {
-    &pes::encoding<CrashInCreate>, &pes::encoding<CrashInAttend>,
-    &pes::encoding<ExitInAttend>,  &pes::encoding<Refuses>,
-    &pes::encoding<WrongShape>,    &pes::encoding<WrongSlot>,
-    &pes::encoding<Throws>,        &pes::encoding<Sleeps>,
-    &pes::encoding<Hoards>,        &pes::encoding<Explodes>,
-    &pes::encoding<Gate>,          &pes::encoding<Warm>,
-    &pes::encoding<Cool>,          &pes::encoding<Wide>,
-    &pes::encoding<Queries>,       nullptr};
+constexpr const pes_encoding* encodings[] = {&pes::encoding<CrashInCreate>,
+                                             &pes::encoding<CrashInAttend>,
+                                             &pes::encoding<ExitInAttend>,
+                                             &pes::encoding<LeavesInPeace>,
+                                             &pes::encoding<StopsForEver>,
+                                             &pes::encoding<Forges>,
+                                             &pes::encoding<Refuses>,
+                                             &pes::encoding<WrongShape>,
+                                             &pes::encoding<WrongSlot>,
+                                             &pes::encoding<Throws>,
+                                             &pes::encoding<Sleeps>,
+                                             &pes::encoding<Hoards>,
+                                             &pes::encoding<Explodes>,
+                                             &pes::encoding<Gate>,
+                                             &pes::encoding<Warm>,
+                                             &pes::encoding<Cool>,
+                                             &pes::encoding<Wide>,
+                                             &pes::encoding<Queries>,
+                                             nullptr};
 
 }  // namespace
 
