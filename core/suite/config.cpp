@@ -158,6 +158,11 @@ void Reader::note_default(const std::string& key, const Json& value) {
     notes_->push_back({join(key), value, otherwise_});
 }
 
+void Reader::drop_default(const std::string& key) {
+  if (notes_ == nullptr) return;
+  std::erase_if(*notes_, [&](const ReadValue& n) { return n.path == join(key); });
+}
+
 Reader Reader::inner(const Json& table, const std::string& path) const {
   Reader r(config_, table, path, problems_);
   r.notes_ = notes_, r.otherwise_ = otherwise_;

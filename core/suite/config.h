@@ -85,6 +85,8 @@ class Reader {
   void defaults_are(const std::string& origin) { otherwise_ = origin; }
   // Notes what is read by find() and has a default: call it where the table does not hold the key.
   void note_default(const std::string& key, const Json& value);
+  // Takes such a note back, where another key says the same.
+  void drop_default(const std::string& key);
 
   std::string text(const std::string& key, const std::string& otherwise);
   bool flag(const std::string& key, bool otherwise);

@@ -113,7 +113,13 @@ void read_train(Reader& r, TrainSettings& t) {
   if (r.has("lengths") && t.lengths.kind == LengthKind::fixed)
     t.lengths.kind = LengthKind::uniform;  // unless the table says so
   walk_training(t, SettingReader{r});
-  if (r.find("lr") != nullptr) t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
+  if (const Json* optimizer = r.find("optimizer");
+      r.has("lr") && optimizer != nullptr && optimizer->is_object() && optimizer->contains("lr"))
+    r.problem("lr", "says the same as 'optimizer.lr'; leave one of them out");
+  if (r.find("lr") != nullptr) {
+    t.optimizer.lr = r.number("lr", t.optimizer.lr, 0, 100);
+    r.drop_default("optimizer.lr");
+  }
   if (r.has("lengths")) t.lengths_where = r.where("lengths.min");
   t.fill_where = r.where("fill"), t.shots_where = r.where("shots");
   r.table("tune", [&](Reader& s) { read_tuning(s, t.tuning); });

@@ -30,6 +30,8 @@ TEST_F(Run, ConfigShowsEveryValueAndItsOrigin) {
   EXPECT_EQ(values.at("defaults.backend")["origin"], "--device");
   EXPECT_EQ(values.at("train.schedule.kind")["origin"], "default");
   EXPECT_EQ(pesuite({"config", "shwo", s.string()}).code, 2);
+  // The rate showed a second time, under its long name, as a default that nothing used.
+  EXPECT_EQ(text.out.find("train.optimizer.lr"), std::string::npos) << text.out;
 }
 
 // It always described the CPU with one thread, and kept the last start alone.

@@ -41,8 +41,7 @@ struct Step {
   Tensor table(std::initializer_list<std::int64_t> shape, F value) const {
     const std::int64_t columns = *(shape.end() - 1);
     std::int64_t rows = 1;
-    for (const std::int64_t e : shape) rows *= e;
-    rows /= columns;
+    for (const std::int64_t* e = shape.begin(); e + 1 != shape.end(); ++e) rows *= *e;
     std::vector<double> data;
     data.reserve(static_cast<std::size_t>(rows * columns));
     for (std::int64_t i = 0; i < rows; ++i)
