@@ -95,6 +95,7 @@ class Sorter {
     if (const Json* limit = field(j, "limit"); limit != nullptr && limit->is_number())
       limits.insert(limit->get<std::int64_t>());
     TaskData& t = task_of(j, static_cast<int>(integer(*coords, "train_len")));
+    t.encoded[e] = run_.expressions[e];
     CellData& c = cell_of(t, j, e, seed->get<std::uint64_t>());
     if (text(j, "part") == "failure")
       c.status = text(j, "status"), c.reason = text(j, "reason");

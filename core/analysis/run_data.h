@@ -70,6 +70,8 @@ struct MapsFile {  // attention of one cell's example
 
 struct TaskData {  // one (task, model, training length)
   std::string task, model, expression, version;
+  std::map<std::size_t, std::string>
+      encoded;         // expression of each encoding here: tasks may tune it
   std::string family;  // of the task's card where the plan says so, else plugin_name()
   int train_length = 0;
   bool corpus = false, problem = false;  // neither where no evaluation was recorded

@@ -32,27 +32,35 @@ int stop_code(const RunResult& r) {
   return r.stopped_by != 0 ? static_cast<int>(Exit::preempted) : 0;
 }
 
-// Where rates are to be tuned: tries those that are not tried yet and puts the best into the suite.
+bool is_quiet(const RunOptions& o) {
+  return o.progress == ProgressMode::none || o.progress == ProgressMode::json;
+}
+
+// Where a suite is to be tuned: trains what is not tried yet and puts what did best into the suite.
 // An exit code other than 0 when a signal ended it.
 int tune(Suite& suite, const RunOptions& options, const Problems& problems,
-         std::vector<ChosenRate>& chosen) {
-  const std::vector<double> rates = tuning_rates(suite);
-  if (rates.empty()) return 0;
-  make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);  // is it sound?
-  std::vector<std::pair<double, RunData>> tried;
-  for (const double rate : rates) {
-    const Suite one = tuning_suite(suite, rate);
-    const Plan plan = make_plan(one, options.plugin_path, Store(options.out / "store"));
-    const RunResult r = run_suite(one, plan, options);
-    if (const int stopped = stop_code(r); stopped != 0) return stopped;
-    tried.emplace_back(rate, read_run(r.folder));
-  }
-  chosen = choose_rates(tried);
-  use_rates(suite, chosen);
-  if (options.progress != ProgressMode::none && options.progress != ProgressMode::json)
-    for (const ChosenRate& c : chosen)
-      fmt::print(stderr, "{} on {}: learning rate {}{}\n", c.encoding, c.task, c.rate,
-                 c.at_edge ? ", at the edge of the grid" : "");
+         std::vector<Chosen>& chosen) {
+  if (!is_tuned(suite)) return 0;
+  const Store store(options.out / "store");
+  make_plan(suite, options.plugin_path, store, problems);  // is it sound?
+  const Catalog catalog = open_catalog(plugin_search_path(options.plugin_path));
+  std::vector<std::pair<Suite, RunData>> tried;
+  const auto run_all = [&](const std::vector<Suite>& attempts) {
+    for (const Suite& s : attempts) {
+      const RunResult r = run_suite(s, make_plan(s, options.plugin_path, store), options);
+      if (const int stopped = stop_code(r); stopped != 0) return stopped;
+      tried.emplace_back(s, read_run(r.folder));
+    }
+    return 0;
+  };
+  if (const int stopped = run_all(rate_suites(suite)); stopped != 0) return stopped;
+  if (const int stopped = run_all(knob_suites(suite, choose(tried), catalog)); stopped != 0)
+    return stopped;
+  chosen = choose(tried);
+  if (!is_quiet(options))
+    for (const Chosen& c : chosen)
+      fmt::print(stderr, "{} on {}: {}\n", c.encoding, c.task, chosen_text(suite, c));
+  use(suite, chosen);
   return 0;
 }
 
@@ -78,19 +86,21 @@ int verify(const Suite& suite, const RunOptions& options) {
 void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json) {
   const Store store(options.out / "store");
   const int jobs = jobs_of(options, suite.threads);
-  std::vector<ChosenRate> chosen;
-  const std::vector<double> rates = tuning_rates(suite);
-  const bool tuned = rates.empty() || load_rates(suite, options.out, chosen);
-  use_rates(suite, chosen);
+  std::vector<Suite> attempts;
+  std::vector<Chosen> chosen;
+  if (is_tuned(suite) &&
+      !load_chosen(suite, options.out, open_catalog(plugin_search_path(options.plugin_path)),
+                   chosen))
+    attempts = rate_suites(suite);
+  if (!chosen.empty()) use(suite, chosen);
   Plan plan = make_plan(suite, options.plugin_path, store, problems);
-  if (!tuned)
-    plan.notes.push_back(
-        fmt::format("learning rates are chosen first, from {} each with seeds of their own; these "
-                    "cells will have the rates chosen",
-                    counted(rates.size(), "rate")));
-  for (const double rate : tuned || json ? std::vector<double>() : rates)
-    fmt::print("learning rate {}\n\n{}\n", rate,
-               plan_table(make_plan(tuning_suite(suite, rate), options.plugin_path, store), jobs));
+  if (!attempts.empty())
+    plan.notes.push_back(fmt::format(
+        "these cells will have what tuning chooses first: {} and {} more for each "
+        "encoding, with seeds of their own",
+        counted(attempts.size(), "learning rate"), counted(most_knobs(suite), "attempt")));
+  for (const Suite& s : json ? std::vector<Suite>() : attempts)
+    fmt::print("{}\n\n{}\n", s.name, plan_table(make_plan(s, options.plugin_path, store), jobs));
   if (json)
     fmt::print("{}\n", to_json(plan, suite).dump(1));
   else
@@ -156,10 +166,6 @@ RunOptions options_of(const Arguments& a, const std::vector<std::string>& words)
   return options;
 }
 
-bool is_quiet(const RunOptions& o) {
-  return o.progress == ProgressMode::none || o.progress == ProgressMode::json;
-}
-
 // Tables and figures, where records are new or there are no tables yet; first what they say.
 void report_on(const RunResult& r, bool quiet) {
   if (!r.ran && !r.recorded && report_exists(r.folder)) return;
@@ -192,7 +198,7 @@ void print_result(const RunResult& r) {
 
 // What the report reads beside the records.
 void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
-                  const RunOptions& options, const std::vector<ChosenRate>& chosen) {
+                  const RunOptions& options, const std::vector<Chosen>& chosen) {
   write_file_atomic(folder / "references.bib",
                     bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   if (!chosen.empty())
@@ -219,7 +225,7 @@ int run_verb(const std::vector<std::string>& words) {
     return 0;
   }
   a.folder("out");
-  std::vector<ChosenRate> chosen;
+  std::vector<Chosen> chosen;
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);

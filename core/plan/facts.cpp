@@ -135,7 +135,7 @@ const TaskFacts* Facts::task(const SuiteTask& t, const Lengths& l) {
 
 const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& m,
                                      const Lengths& l) {
-  const std::string key = fmt::format("{} {} {} {} {} {} {} {}", e.id, m.layers, m.heads,
+  const std::string key = fmt::format("{} {} {} {} {} {} {} {}", e.expression, m.layers, m.heads,
                                       m.groups(), m.width, m.positions, l.train, l.longest);
   return once<EncodingFacts>(encodings_, key, e.where, [&](EncodingFacts& f) {
     f.text = f.written = f.first = e.expression;  // until it is read

@@ -55,7 +55,10 @@ class Planner {
             PlannedCell c;
             c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
             if (!wanted(c.coordinates())) continue;
-            if (!fill(c, e, t, m, plan)) continue;
+            SuiteEncoding used = e;
+            if (const Tuned* tuned = suite_.tuned_for(e.id, t.id, m.id); tuned != nullptr)
+              used.expression = tuned->expression;
+            if (!fill(c, used, t, m, plan)) continue;
             const auto [twin, is_new] = planned.emplace(c.id, Ids{e.id, t.id, m.id});
             if (is_new)
               plan.cells.push_back(std::move(c));
@@ -211,9 +214,8 @@ class Planner {
     CellConfig& config = c.config;
     config.train = t.train.resolve(train_length, forward_flops(config.model, train_length));
     config.train.pass_tokens = usual_pass_tokens(device_.backend);
-    if (const auto chosen = suite_.rates.find({c.encoding, c.task, c.model});
-        chosen != suite_.rates.end())
-      config.train.optimizer.lr = chosen->second;
+    if (const Tuned* tuned = suite_.tuned_for(c.encoding, c.task, c.model); tuned != nullptr)
+      config.train.optimizer.lr = tuned->rate;
     config.train.validation_examples =
         available(config.train.validation_examples, task, PES_SPLIT_VALIDATION, t.id, plan);
     try {

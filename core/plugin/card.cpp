@@ -86,6 +86,9 @@ std::vector<std::string> use_if_of(const pes_card& c) {
 std::uint32_t uses_of(const pes_card& c) {
   return PES_HAS(&c, uses) ? c.uses : 0;
 }
+std::vector<std::string> tune_of(const pes_card& c) {
+  return PES_HAS(&c, tune) ? parts(c.tune, '|') : std::vector<std::string>();
+}
 
 namespace {
 
@@ -126,6 +129,7 @@ Json encoding_json(const pes_encoding& e) {
   if (!extends_of(c).empty()) j["extends"] = extends_of(c);
   if (!use_if_of(c).empty()) j["use_if"] = use_if_of(c);
   if (uses_of(c) != 0) j["uses"] = use_names(uses_of(c));
+  if (!tune_of(c).empty()) j["tune"] = tune_of(c);
   j["options"] = options_json(c);
   return j;
 }
@@ -188,6 +192,7 @@ std::string card_markdown(const Json& card) {
   row("claimed length generalization", "rating");
   row("claimed context extension", "extension");
   row("takes over models trained with", "extends");
+  row("tuning tries", "tune");
   row("used in", "used_in");
   row("paper", "paper");
   const auto options = option_rows(card);

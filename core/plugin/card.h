@@ -23,6 +23,8 @@ std::string extension_of(const pes_card&);
 std::vector<std::string> extends_of(const pes_card&);
 std::vector<std::string> use_if_of(const pes_card&);
 std::uint32_t uses_of(const pes_card&);
+// Settings that tuning tries, each as options are written: "base=0,features=0.5".
+std::vector<std::string> tune_of(const pes_card&);
 
 // All that a descriptor says, as manifests hold it and `pesuite info --json` shows it.
 Json card_json(const pes_card&);

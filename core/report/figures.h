@@ -36,6 +36,7 @@ enum class FigureSection {
   learning,    // a task
   over_tasks,  // the run
   ranks,       // the run
+  tuning,      // the run
   cost         // the run
 };
 

@@ -270,45 +270,27 @@ void Page::trust() {
   encodings();
 }
 
-// Learning rates that were tried and chosen, and that all encodings had the same choice.
+// What was tried and chosen, and that all encodings had as many attempts.
 void Page::tuning() {
   if (!run_.tuning.is_object()) return;
-  evidence("Learning rates");
-  Table b{"", "", {{"task", "encoding"}}, 2};
-  std::vector<double> rates;
-  for (const Json& rate : run_.tuning["rates"]) {
-    rates.push_back(rate.get<double>());
-    b.rows[0].push_back(format_number(rates.back()));
-  }
-  for (const Json& c : run_.tuning["chosen"]) {
-    std::vector<Text> row(rates.size() + 2, "–");
-    row[0] = c["task"].get<std::string>(), row[1] = c["encoding"].get<std::string>();
-    for (const Json& l : c["losses"]) {
-      const auto at = std::find(rates.begin(), rates.end(), l["lr"].get<double>());
-      if (at == rates.end()) continue;
-      const std::string loss = l["loss"].is_number() ? nats_text(l["loss"].get<double>())
-                                                     : l["status"].get<std::string>();
-      row[static_cast<std::size_t>(at - rates.begin()) + 2] =
-          l["lr"] == c["lr"] ? Text(strong(loss)) : Text(loss);
-    }
-    if (c["at_edge"].get<bool>()) row[1] += " (edge of the grid)";
-    b.rows.push_back(std::move(row));
-  }
-  std::vector<std::string> seeds;
-  for (const Json& seed : run_.tuning["seeds"]) seeds.push_back(seed.dump());
-  b.caption = fmt::format(
-      "Validation loss at the training length, in nats, with the tuning seeds ({}), which are not "
-      "reported. Each encoding trained at its best rate (bold), from the same grid.",
-      join(seeds, ", "));
-  document_.table(std::move(b));
+  evidence("Tuning");
+  figures(FigureSection::tuning);
+  document_.table(tuning_table(run_));
 }
 
 void Page::encodings() {
   evidence("Encodings");
   Table b{"", "", {{"encoding", "expression in full", "plugin"}}, 3};
-  for (std::size_t i = 0; i < run_.encodings.size(); ++i)
-    if (!run_.expressions[i].empty())
-      b.rows.push_back({run_.encodings[i], code(run_.expressions[i]), run_.plugins[i]});
+  for (std::size_t i = 0; i < run_.encodings.size(); ++i) {
+    std::map<std::string, std::vector<std::string>> tasks;  // by expression: tuning may differ
+    for (const TaskData& t : run_.tasks)
+      if (const auto it = t.encoded.find(i); it != t.encoded.end())
+        tasks[it->second].push_back(t.task);
+    for (const auto& [expression, on] : tasks)
+      if (!expression.empty())
+        b.rows.push_back({run_.encodings[i] + (tasks.size() > 1 ? " on " + join(on, ", ") : ""),
+                          code(expression), run_.plugins[i]});
+  }
   document_.table(std::move(b));
 }
 

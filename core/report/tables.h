@@ -32,6 +32,8 @@ Spread in_row(const TaskData&, std::size_t encoding, const std::vector<SeedValue
 // What a reader looks at first: perplexity by length under the main protocol, or accuracy by
 // setting. No rows where nothing was evaluated.
 Table main_table(const RunData&, const TaskData&, const std::vector<Contest>&);
+// Loss of each attempt of tuning; the run has them.
+Table tuning_table(const RunData&);
 // Corpora: perplexity, ratio to the training length, regret, nats and bits per byte by length.
 TableFile length_table(const RunData&, const TaskData&, const std::string& protocol);
 // Problems: accuracy with chance and interval, loss and their change, by setting.

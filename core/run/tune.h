@@ -1,35 +1,56 @@
-// The learning rate of each encoding: one grid for all, tried with seeds that are not reported,
-// chosen by the validation loss at the training length alone.
+// What each encoding trains with: one number of attempts for all, with seeds that are not reported,
+// chosen by the validation loss at the training length alone. The first attempts are learning
+// rates, from one grid; the others are settings of the encoding's own that its card names, and
+// further rates where it names too few.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/run_data.h"
+#include "plugin/library.h"
 #include "suite/suite.h"
 
 namespace pesuite {
 
-// Rates that the tasks of a suite try, ascending; none where nothing is tuned.
-std::vector<double> tuning_rates(const Suite&);
-// The suite that tries one of them: its own name, the tuning seeds, the tasks that try this rate,
-// evaluations of one example (their lengths are part of a cell).
-Suite tuning_suite(const Suite&, double rate);
+// Whether a suite has something left to choose: it tries rates and does not say what it chose.
+bool is_tuned(const Suite&);
 
-struct ChosenRate {
-  std::string encoding, task, model;
+// The suites that try one rate of the grid each, ascending. They have their own names, the tuning
+// seeds, the tasks that try this rate, and evaluations of one example (their lengths are part of a
+// cell).
+std::vector<Suite> rate_suites(const Suite&);
+
+struct Attempt {
   double rate = 0;
-  std::vector<std::pair<double, double>> losses;  // of each rate: mean final validation loss of the
-                                                  // tuning seeds, infinite where one diverged
-  bool at_edge = false;                           // of the grid: the best may lie outside
+  std::string expression;
+  double loss = 0;  // mean final validation loss of the tuning seeds; infinite where one diverged,
+                    // NaN where one has none
 };
-// From the records of each rate. Error (cells_failed) where an encoding has no loss at any rate.
-std::vector<ChosenRate> choose_rates(const std::vector<std::pair<double, RunData>>& tried);
-// Puts them into a suite, for its plan.
-void use_rates(Suite&, const std::vector<ChosenRate>&);
-// Those of tuning runs that are finished below `out`; false where some are not, and nothing is set.
-bool load_rates(const Suite&, const fs::path& out, std::vector<ChosenRate>&);
+struct Chosen {
+  std::string encoding, task, model;  // ids
+  std::vector<Attempt> attempts;      // rates first, ascending
+  std::size_t best = 0;
+  std::size_t rates = 0;  // so many attempts are of the grid
+  bool at_edge() const;   // of the grid: the best rate may lie outside
+};
+// From the records of each attempt, in their order. Error (cells_failed) where an encoding has no
+// loss in any of them.
+std::vector<Chosen> choose(const std::vector<std::pair<Suite, RunData>>& tried);
 
-Json to_json(const Suite&, const std::vector<ChosenRate>&);  // pesuite.tuning/1
+// The suites of the attempts behind the grid: setting k of every encoding at its best rate so far,
+// or where its card does not name so many, a rate beside the best one.
+int most_knobs(const Suite&);  // attempts of that kind
+std::vector<Suite> knob_suites(const Suite&, const std::vector<Chosen>&, const Catalog&);
+
+// Puts them into a suite, for its plan and its resolved file.
+void use(Suite&, const std::vector<Chosen>&);
+// Those of attempts that are finished below `out`; false where some are not, and nothing is set.
+bool load_chosen(const Suite&, const fs::path& out, const Catalog&, std::vector<Chosen>&);
+
+// "learning rate 0.003, rope(base=0)": the setting only where it is not the suite's own.
+std::string chosen_text(const Suite&, const Chosen&);
+Json to_json(const Suite&, const std::vector<Chosen>&);  // pesuite.tuning/1
 
 }  // namespace pesuite

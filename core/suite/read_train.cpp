@@ -78,6 +78,7 @@ void read_tuning(Reader& r, Tuning& t) {
   if (std::adjacent_find(t.rates.begin(), t.rates.end()) != t.rates.end())
     r.problem("lr", "names a rate twice");
   if (t.rates.size() < 2) r.problem("lr", "needs two rates to choose from; one is 'optimizer.lr'");
+  t.knobs = static_cast<int>(r.integer("knobs", t.knobs, 0, 16));
   r.choice("select", {"val_nll"}, 0);
   t.seeds = read_seeds(r, t.seeds.empty() ? std::vector<double>{7}
                                           : std::vector<double>(t.seeds.begin(), t.seeds.end()));

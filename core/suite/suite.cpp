@@ -135,6 +135,31 @@ void read_name(Reader& r, Suite& s) {
   s.about = r.text("about", "");
 }
 
+template <class T>
+std::string id_of(Reader& r, const char* key, const std::vector<T>& items) {
+  std::vector<std::string> ids;
+  for (const T& i : items) ids.push_back(i.id);
+  const std::string id = r.text(key, ids.size() == 1 ? ids[0] : "");
+  if (std::find(ids.begin(), ids.end(), id) == ids.end())
+    r.problem(key, fmt::format("is '{}', and the suite has no such {}{}", id, key,
+                               did_you_mean(id, ids)));
+  return id;
+}
+
+void read_tuned(Reader& r, Suite& s) {
+  Tuned t;
+  t.encoding = id_of(r, "encoding", s.encodings);
+  t.task = id_of(r, "task", s.tasks);
+  t.model = id_of(r, "model", s.models);
+  for (const SuiteEncoding& e : s.encodings)
+    if (e.id == t.encoding) t.expression = r.text("expr", e.expression);
+  for (const SuiteTask& task : s.tasks)
+    if (task.id == t.task) t.rate = r.number("lr", task.train.optimizer.lr, 0, 100);
+  if (s.tuned_for(t.encoding, t.task, t.model) != nullptr)
+    r.problem("encoding", fmt::format("is '{}' a second time for this task and model", t.encoding));
+  s.tuned.push_back(std::move(t));
+}
+
 // What is crossed.
 void read_parts(Reader& r, Suite& s) {
   TrainSettings train;
@@ -159,6 +184,7 @@ void read_parts(Reader& r, Suite& s) {
     read_task(t, name, task);
     s.tasks.push_back(std::move(task));
   });
+  r.tables("tuned", [&](Reader& t, const std::string&) { read_tuned(t, s); });
 }
 
 // How it is tested, and which cells there are.
@@ -254,6 +280,14 @@ void use_choices(Config& config, Suite& s, const SuiteChoices& c, Problems& prob
 }
 
 }  // namespace
+
+const Tuned* Suite::tuned_for(const std::string& encoding, const std::string& task,
+                              const std::string& model) const {
+  const auto it = std::find_if(tuned.begin(), tuned.end(), [&](const Tuned& t) {
+    return t.encoding == encoding && t.task == task && t.model == model;
+  });
+  return it == tuned.end() ? nullptr : &*it;
+}
 
 Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& problems) {
   Config config = load_with_extends(file, {}, problems);

@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "encoding/extent.h"
@@ -20,7 +19,14 @@ namespace pesuite {
 
 struct Tuning {  // learning rates to choose from, and the seeds to try them with
   std::vector<double> rates;
+  int knobs = 2;  // more attempts of each encoding: its own settings, then further rates
   std::vector<std::uint64_t> seeds;
+};
+// What an encoding trains with on a task, where that is not what the rest of the suite says.
+struct Tuned {
+  std::string encoding, task, model;  // ids
+  double rate = 0;
+  std::string expression;
 };
 
 // A task to train on beside the cell's own.
@@ -97,8 +103,7 @@ struct Suite {
   std::vector<std::uint64_t> seeds;
   std::vector<EvalSettings> evals;
   std::vector<Hypothesis> hypotheses;
-  // Learning rates that were chosen, by encoding, task and model; else the tasks' own.
-  std::map<std::tuple<std::string, std::string, std::string>, double> rates;
+  std::vector<Tuned> tuned;
   std::vector<Filter> include;  // a cell matches one of them, where there are any
   std::vector<Filter> exclude;  // and none of these
   std::vector<Filter> only;     // and all of these, from the command line
@@ -115,6 +120,10 @@ struct Suite {
   Json resolved;      // the file with extends, profile and flags laid over it: a suite by itself
   std::string asked;  // the flags that it was loaded with, as they are written
   std::vector<ReadValue> values;  // each that was read, in the order of reading
+
+  // Null where the rest of the suite says it all.
+  const Tuned* tuned_for(const std::string& encoding, const std::string& task,
+                         const std::string& model) const;
 };
 
 struct SuiteChoices {            // from the command line

@@ -28,7 +28,8 @@ struct Learned : pes::Encoding {
        .extension = "none",
        .use_if = "the model follows GPT-2 or BERT|deployment is exactly as long "
                  "as training|a vector for each position is affordable",
-       .uses = PES_PLACED});
+       .uses = PES_PLACED,
+       .tune = "init=0.1|init=0.005"});
 
   int width, train_length, placed;  // positions of the task's own, 0: none
   std::int64_t count;

@@ -6,7 +6,10 @@ namespace {
 
 struct SinOnly : pes::Encoding {
   static constexpr pes_option options[] = {
-      pes::real("base", "10000", 1, 1e12, "column c turns by base^(-c/W) a position"),
+      pes::real(
+          "base", "10000", 0, 1e12,
+          "column c turns by base^(-c/W) a position; 0: fits the training length as 10000 fits "
+          "2048"),
       pes::flag("scale_embedding", "true",
                 "multiply token embeddings by sqrt(W) first, as the study that introduced the "
                 "encoding does")};
@@ -21,7 +24,8 @@ struct SinOnly : pes::Encoding {
                  "howpublished={\\url{https://github.com/h3nock/pe-explorer}}}",
        .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
        .cost = "none",
-       .use_if = "the question is what the cosines of a sinusoidal table are good for"});
+       .use_if = "the question is what the cosines of a sinusoidal table are good for",
+       .tune = "base=0|scale_embedding=false"});
 
   int width;
   double base;
@@ -30,7 +34,7 @@ struct SinOnly : pes::Encoding {
   pes::Tensor rows;
 
   SinOnly(const pes_model& m, const pes::Values& v)
-      : width(m.width), base(v.real("base")), scale_embedding(v.flag("scale_embedding")) {}
+      : width(m.width), base(pes::base_of(m, v)), scale_embedding(v.flag("scale_embedding")) {}
   void begin(const pes::Step& s) {
     const double* all = table.extend(std::int64_t{s.offset} + s.length, width, [&](auto n, auto c) {
       return std::sin(static_cast<double>(n) * std::pow(base, -static_cast<double>(c) / width));

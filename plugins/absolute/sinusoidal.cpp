@@ -6,7 +6,9 @@ namespace {
 
 struct Sinusoidal : pes::Encoding {
   static constexpr pes_option options[] = {
-      pes::real("base", "10000", 1, 1e12, "wavelengths run from 2 pi to (almost) 2 pi base"),
+      pes::real("base", "10000", 0, 1e12,
+                "wavelengths run from 2 pi to (almost) 2 pi base; 0: fits the training length as "
+                "10000 fits 2048"),
       pes::choice("layout", "interleaved", "interleaved|concat",
                   "sine and cosine of a frequency side by side, or all sines before all cosines"),
       pes::choice("exponent", "width", "width|endpoints",
@@ -32,7 +34,8 @@ struct Sinusoidal : pes::Encoding {
        .extension = "limited",
        .use_if = "the model is an encoder-decoder like the first Transformer|positions "
                  "should be given by a formula that can be read|deployment is no longer than "
-                 "training|no parameters may be added"});
+                 "training|no parameters may be added",
+       .tune = "base=0|scale_embedding=false"});
 
   int width;
   double base, exponent_step;  // of r
@@ -43,7 +46,7 @@ struct Sinusoidal : pes::Encoding {
 
   Sinusoidal(const pes_model& m, const pes::Values& v)
       : width(m.width),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         concat(v.is("layout", "concat")),
         scale_embedding(v.flag("scale_embedding")) {
     const int half = width / 2;

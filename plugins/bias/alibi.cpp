@@ -34,7 +34,8 @@ struct Alibi : pes::Encoding {
        .rating = "excellent (Press et al. 2021)",
        .extension = "unlimited (Nexus guide)",
        .use_if = "deployment is longer than training, without further training|nothing may be "
-                 "learned|what is near matters most"});
+                 "learned|what is near matters most",
+       .tune = "largest=4|largest=12"});
 
   std::vector<double> slopes;
   double shorten;

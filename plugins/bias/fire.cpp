@@ -36,7 +36,8 @@ struct Fire : pes::Encoding {
        .rating = "excellent (Nexus guide)",
        .extension = "unlimited (Nexus guide)",
        .use_if = "deployment is longer than training|the bias should be a learned function of "
-                 "distance and not a table|a small network in each step is affordable"});
+                 "distance and not a table|a small network in each step is affordable",
+       .tune = "threshold=64|log_scale=1"});
 
   std::int64_t heads, width, layers, mlps, outputs;  // outputs of each MLP
   double threshold;

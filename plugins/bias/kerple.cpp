@@ -24,7 +24,8 @@ struct Kerple : pes::Encoding {
        .cost = "low",
        .rating = "good (Chi et al. 2022)",
        .use_if = "how fast scores fall with distance should be learned, with two numbers a "
-                 "head|deployment is longer than training"});
+                 "head|deployment is longer than training",
+       .tune = "kernel=power|floor=0.1"});
 
   bool power, nemo;
   pes::Param b, a, p;

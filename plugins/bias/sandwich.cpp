@@ -9,7 +9,9 @@ struct Sandwich : pes::Encoding {
       pes::integer("features", "128", 0, 1 << 16, "w, even; 0: the head size, as in NeMo"),
       pes::choice("form", "paper", "paper|nemo",
                   "r from 0, or from 1 to w/2 with w/2 taken off the sum"),
-      pes::real("base", "10000", 1, 1e12, "slowest wavelength is almost 2 pi base")};
+      pes::real("base", "10000", 0, 1e12,
+                "slowest wavelength is almost 2 pi base; 0: fits the training length as 10000 fits "
+                "2048")};
   static constexpr pes_card card = pes::card<Sandwich>(
       {.name = "sandwich",
        .summary = "the similarity of two sinusoidal encodings as a bias, fading with distance",
@@ -23,7 +25,8 @@ struct Sandwich : pes::Encoding {
        .cost = "minimal",
        .rating = "good (Chi et al. 2022)",
        .use_if = "deployment is longer than training|a bias should fall like products of sinusoids "
-                 "do|nothing may be learned"});
+                 "do|nothing may be learned",
+       .tune = "base=0|base=1000"});
 
   std::int64_t heads, half;
   bool nemo;
@@ -35,7 +38,7 @@ struct Sandwich : pes::Encoding {
       : heads(m.heads),
         half((v.integer("features") > 0 ? v.integer("features") : m.head_dim) / 2),
         nemo(v.is("form", "nemo")),
-        base(v.real("base")) {
+        base(pes::base_of(m, v)) {
     if (v.integer("features") % 2 != 0)
       throw pes::Refusal("option 'features' wants an even number, not " +
                          std::to_string(v.integer("features")));

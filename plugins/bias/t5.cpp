@@ -34,7 +34,8 @@ struct T5 : pes::Encoding {
        .rating = "good (Nexus guide)",
        .extension = "moderate (Nexus guide)",
        .use_if = "biases by distance should be learned, head by head|training shows many "
-                 "lengths|the model is an encoder-decoder like T5"});
+                 "lengths|the model is an encoder-decoder like T5",
+       .tune = "buckets=64|max_distance=32"});
 
   int buckets, max_distance, train_length, heads, one_way;
   bool scale_one, bidirectional;

@@ -6,7 +6,9 @@ namespace {
 
 struct TransformerXl : pes::Encoding {
   static constexpr pes_option options[] = {
-      pes::real("base", "10000", 1, 1e12, "wavelengths run from 2 pi to (almost) 2 pi base"),
+      pes::real("base", "10000", 0, 1e12,
+                "wavelengths run from 2 pi to (almost) 2 pi base; 0: fits the training length as "
+                "10000 fits 2048"),
       pes::choice("biases", "shared", "shared|each",
                   "u and v: one pair for all layers, as in the paper's code, or one for each"),
       pes::choice("argument", "behind", "behind|ahead|remaining",
@@ -26,7 +28,8 @@ struct TransformerXl : pes::Encoding {
        .cost = "moderate",
        .rating = "good (Dai et al. 2019)",
        .use_if = "content should decide which distances matter|a second product of queries with "
-                 "positions is affordable"});
+                 "positions is affordable",
+       .tune = "base=0"});
 
   std::int64_t heads, head_dim, width, layers, own;  // own: layers with biases of their own
   double base;
@@ -41,7 +44,7 @@ struct TransformerXl : pes::Encoding {
         width(m.width),
         layers(m.layers),
         own(o.is("biases", "each") ? m.layers : 1),
-        base(o.real("base")),
+        base(pes::base_of(m, o)),
         ahead(o.is("argument", "ahead")),
         remaining(o.is("argument", "remaining")),
         u(param("u", {own, heads, 1, head_dim}, pes::normal(0.02))),

@@ -30,7 +30,8 @@ struct Cope : pes::Encoding {
        .rating = "excellent (Nexus guide)",
        .use_if =
            "position should count what matters, words or lines rather than tokens|the text is "
-           "structured, as code and markup are|a second pass over the scores is affordable"});
+           "structured, as code and markup are|a second pass over the scores is affordable",
+       .tune = "positions=0|positions=16"});
 
   std::int64_t count, heads, groups, head_dim, width, train_length;
   bool scale_head, values;

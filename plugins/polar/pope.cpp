@@ -11,8 +11,9 @@ namespace {
 
 struct Pope : pes::Encoding {
   static constexpr pes_option options[] = {
-      pes::real("base", "10000", 1, 1e12,
-                "feature c turns by base^(-c/R) a position, R the number of features that turn"),
+      pes::real("base", "10000", 0, 1e12,
+                "feature c turns by base^(-c/R) a position, R the number of features that turn; 0: "
+                "fits the training length as 10000 fits 2048"),
       pes::integer("features", "0", 0, 1 << 16,
                    "R, the first features of each head; the others pass unchanged; 0: all"),
       pes::choice("init", "zero", "zero|uniform",
@@ -32,7 +33,8 @@ struct Pope : pes::Encoding {
        .cost = "minimal",
        .rating = "excellent (Gopalakrishnan et al. 2025)",
        .use_if = "a decoder is trained from the start|position and content must not mix|deployment "
-                 "is longer than training"});
+                 "is longer than training",
+       .tune = "base=0|base=1000"});
 
   std::int64_t features, heads;
   double base;
@@ -44,7 +46,7 @@ struct Pope : pes::Encoding {
   Pope(const pes_model& m, const pes::Values& v)
       : features(v.integer("features") > 0 ? v.integer("features") : m.head_dim),
         heads(m.heads),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         interleaved(v.is("layout", "interleaved")),
         grouped(m.kv_heads < m.heads) {
     if (features > m.head_dim)

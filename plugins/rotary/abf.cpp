@@ -22,10 +22,11 @@ struct Abf : rotary::Rotary<Abf> {
        .extension = "limited",
        .extends = "rope",
        .use_if = "a RoPE model is trained, or trained further, on long sequences|the slowest pairs "
-                 "turn too far over the context"});
+                 "turn too far over the context",
+       .tune = "base=0|base=10000"});
 
   double base;
-  Abf(const pes_model& m, const pes::Values& v) : Rotary(m, v), base(v.real("base")) {}
+  Abf(const pes_model& m, const pes::Values& v) : Rotary(m, v), base(pes::base_of(m, v)) {}
   rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R)}; }
 };
 

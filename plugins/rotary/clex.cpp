@@ -36,7 +36,8 @@ struct Clex : rotary::Rotary<Clex> {
        .extension = "2-16x",
        .extends = "rope",
        .use_if = "the scaling of frequencies should be learned, for all lengths at once|extra "
-                 "training cost is affordable|contexts differ much in length"});
+                 "training cost is affordable|contexts differ much in length",
+       .tune = "base=0|base=1000"});
 
   double base, original, max_factor, time;
   bool silu, log_scale;
@@ -47,7 +48,7 @@ struct Clex : rotary::Rotary<Clex> {
 
   Clex(const pes_model& m, const pes::Values& v)
       : Rotary(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         original(rotary::trained(m, v)),
         max_factor(v.real("max_factor")),
         time(v.real("time")),

@@ -24,7 +24,8 @@ struct Linear : rotary::Rotary<Linear> {
        .rating = "good (Chen et al. 2023, after tuning)",
        .extension = "2-8x",
        .extends = "rope",
-       .use_if = "a RoPE model is extended and can be tuned|the simplest extension will do"});
+       .use_if = "a RoPE model is extended and can be tuned|the simplest extension will do",
+       .tune = "base=0|base=1000"});
 
   rotary::Extension extension;
   double base;
@@ -33,7 +34,7 @@ struct Linear : rotary::Rotary<Linear> {
   Linear(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, rotary::Extension(m, v)),
         extension(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         dynamic(v.flag("dynamic")) {}
   rotary::Angles angles(std::int64_t length) const {
     std::vector<double> f = rotary::powers(base, R);

@@ -29,7 +29,8 @@ struct Llama3 : rotary::Rotary<Llama3> {
        .extension = "2-32x",
        .extends = "rope",
        .use_if = "a RoPE model is extended and trained further on long sequences|scores should "
-                 "keep their scale"});
+                 "keep their scale",
+       .tune = "base=0|base=1000"});
 
   rotary::Extension extension;
   double base, low, high;
@@ -37,7 +38,7 @@ struct Llama3 : rotary::Rotary<Llama3> {
   Llama3(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, rotary::Extension(m, v)),
         extension(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         low(v.real("low_freq_factor")),
         high(v.real("high_freq_factor")) {
     if (low >= high)

@@ -46,7 +46,8 @@ struct LongRope : rotary::Rotary<LongRope> {
        .extends = "rope",
        .use_if = "a RoPE model is extended very far|factors can be searched on the trained "
                  "model|short and long contexts need frequencies of their own",
-       .uses = PES_SEARCHED | PES_WITHOUT_TUNING});
+       .uses = PES_SEARCHED | PES_WITHOUT_TUNING,
+       .tune = "base=0|base=1000"});
 
   rotary::Extension extension;
   double base, attention_factor;
@@ -58,7 +59,7 @@ struct LongRope : rotary::Rotary<LongRope> {
   LongRope(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, rotary::Extension(m, v)),
         extension(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         attention_factor(v.real("attention_factor")),
         long_factor(v.reals("long_factor")),
         short_factor(v.reals("short_factor")),

@@ -40,7 +40,8 @@ struct Ntk : rotary::Rotary<Ntk> {
        .extends = "rope",
        .use_if = "a RoPE model is extended 2 to 8 times|there is no budget to tune it|fast and "
                  "slow pairs should be scaled differently",
-       .uses = PES_WITHOUT_TUNING});
+       .uses = PES_WITHOUT_TUNING,
+       .tune = "base=0|base=1000"});
 
   rotary::Extension extension;
   double base, ntk_share, kept_share;
@@ -49,7 +50,7 @@ struct Ntk : rotary::Rotary<Ntk> {
   Ntk(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, rotary::Extension(m, v)),
         extension(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         ntk_share(v.real("ntk_factor")),
         kept_share(v.real("extrapolation_factor")),
         dynamic(v.flag("dynamic")),

@@ -25,12 +25,13 @@ struct PRope : rotary::Rotary<PRope> {
        .rating = "good (Barbero et al. 2024)",
        .extension = "limited",
        .use_if = "content has to be found at any distance|a model is trained from scratch in place "
-                 "of RoPE"});
+                 "of RoPE",
+       .tune = "p=0.5|base=0"});
 
   double base, p, factor;
   PRope(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, m.head_dim, m.train_length),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         p(v.real("p")),
         factor(v.real("factor")) {}
   rotary::Angles angles(std::int64_t) const {

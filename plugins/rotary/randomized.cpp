@@ -31,7 +31,8 @@ struct Randomized : pes::Encoding {
        .rating = "excellent (Ruoss et al. 2023, algorithmic tasks)",
        .extension = "unlimited",
        .use_if = "a task is about order, not about exact distances|the longest length of "
-                 "deployment is known|a model is trained from scratch on short sequences"});
+                 "deployment is known|a model is trained from scratch on short sequences",
+       .tune = "base=0|base=1000"});
 
   std::int64_t width, max;
   bool turns, sinusoidal, interleaved, scale_embedding;
@@ -55,7 +56,7 @@ struct Randomized : pes::Encoding {
                          " positions below max=" + std::to_string(max) + "; raise max");
     std::sort(given.begin(), given.end());
     for (const double x : given) max = std::max(max, static_cast<std::int64_t>(x) + 1);
-    phases.set({rotary::powers(v.real("base"), width)});
+    phases.set({rotary::powers(pes::base_of(m, v), width)});
     if (v.is("encoding", "learned")) table = param("table", {max, m.width}, pes::normal(0.02));
   }
   // Of the pass's tokens. q and k of a layer share a draw; layers do not.

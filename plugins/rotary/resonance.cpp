@@ -22,10 +22,11 @@ struct Resonance : rotary::Rotary<Resonance> {
        .rating = "excellent (Nexus guide)",
        .extension = "limited",
        .use_if = "RoPE or YaRN gets worse over long contexts|angles should repeat exactly|ntk, "
-                 "yarn or longrope should get whole wavelengths, by their option"});
+                 "yarn or longrope should get whole wavelengths, by their option",
+       .tune = "base=0|base=1000"});
 
   double base;
-  Resonance(const pes_model& m, const pes::Values& v) : Rotary(m, v), base(v.real("base")) {}
+  Resonance(const pes_model& m, const pes::Values& v) : Rotary(m, v), base(pes::base_of(m, v)) {}
   rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R), 1, true}; }
 };
 

@@ -27,7 +27,8 @@ struct Rope : rotary::Rotary<Rope> {
        .rating = "good (Nexus guide)",
        .extension = "limited",
        .use_if = "a decoder-only language model is built|relative positions are wanted without a "
-                 "bias on the scores|the context may be extended later"});
+                 "bias on the scores|the context may be extended later",
+       .tune = "base=0|base=1000"});
 
   double base;
   bool resonance, mismatched;
@@ -35,7 +36,7 @@ struct Rope : rotary::Rotary<Rope> {
 
   Rope(const pes_model& m, const pes::Values& v)
       : Rotary(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         resonance(v.flag("resonance")),
         mismatched(v.is("layout", "mismatched")) {
     if (mismatched && R != m.head_dim)

@@ -20,9 +20,9 @@ namespace rotary {
 namespace option {
 
 constexpr pes_option base_of(const char* usual) {
-  return pes::real("base", usual, 1, 1e12,
+  return pes::real("base", usual, 0, 1e12,
                    "pair r turns by base^(-2r/R) a position: wavelengths from 2 pi to almost 2 pi "
-                   "base");
+                   "base; 0: fits the training length as 10000 fits 2048");
 }
 constexpr pes_option layout_of(const char* usual) {
   return pes::choice("layout", usual, "half|interleaved",

@@ -31,7 +31,8 @@ struct Xpos : rotary::Rotary<Xpos> {
        .rating = "good (Sun et al. 2022)",
        .extension = "2-8x",
        .use_if = "attention should fade with the distance|RoPE is wanted with better "
-                 "extrapolation, trained from scratch"});
+                 "extrapolation, trained from scratch",
+       .tune = "base=0|scale_base=64"});
 
   double base, scale_base, gamma;
   bool round_up;
@@ -41,7 +42,7 @@ struct Xpos : rotary::Rotary<Xpos> {
 
   Xpos(const pes_model& m, const pes::Values& v)
       : Rotary(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         scale_base(v.real("scale_base")),
         gamma(v.real("gamma")),
         round_up(v.is("centre", "torchscale")) {}

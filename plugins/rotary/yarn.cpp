@@ -40,7 +40,8 @@ struct Yarn : rotary::Rotary<Yarn> {
        .extends = "rope",
        .use_if = "a RoPE model is extended to longer contexts|quality on short contexts has to "
                  "stay|the model can be tuned on longer sequences",
-       .uses = PES_WITHOUT_TUNING});
+       .uses = PES_WITHOUT_TUNING,
+       .tune = "base=0|beta_fast=2.5"});
 
   rotary::Extension extension;
   double base, fast, slow, kept_share, attention_factor, attn_factor, mscale, mscale_all_dim;
@@ -49,7 +50,7 @@ struct Yarn : rotary::Rotary<Yarn> {
   Yarn(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, rotary::Extension(m, v)),
         extension(m, v),
-        base(v.real("base")),
+        base(pes::base_of(m, v)),
         fast(v.real("beta_fast")),
         slow(v.real("beta_slow")),
         kept_share(v.real("extrapolation_factor")),

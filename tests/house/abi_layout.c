@@ -1,11 +1,11 @@
-/* The layout of the plugin interface, major 1 minor 2, on x86-64: what is compiled stays loadable.
+/* The layout of the plugin interface, major 1 minor 3, on x86-64: what is compiled stays loadable.
  * Appending a field changes a size here and raises PES_ABI_MINOR; moving one raises PES_ABI_MAJOR.
  * Compiled as C11 and as C++20, behind pesuite.h and nothing else. */
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
 
-static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 2, "pin the layout of the new version");
+static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 3, "pin the layout of the new version");
 
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
 #define AT(type, field, bytes) \
@@ -45,7 +45,7 @@ AT(pes_option, low, 40);
 AT(pes_option, high, 48);
 AT(pes_option, choices, 56);
 
-SIZE(pes_card, 128);
+SIZE(pes_card, 136);
 AT(pes_card, size, 0);
 AT(pes_card, name, 8);
 AT(pes_card, summary, 16);
@@ -62,6 +62,7 @@ AT(pes_card, extension, 96);
 AT(pes_card, extends, 104);
 AT(pes_card, use_if, 112);
 AT(pes_card, uses, 120);
+AT(pes_card, tune, 128); /* 1.3 */
 
 SIZE(pes_model, 48);
 AT(pes_model, size, 0);

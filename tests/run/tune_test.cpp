@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/analysis/run_data.h"
+#include "tests/catalog.h"
 #include "tests/scratch.h"
 
 namespace pesuite::testing {
@@ -32,21 +33,42 @@ RunData tried(double a, double b) {
   return m.run;
 }
 
+// Suites that try a rate each, made by hand.
+Suite at_rate(double rate) {
+  Suite s;
+  s.encodings = {{"a", "none", ""}, {"b", "rope", ""}};
+  SuiteTask t;
+  t.id = "copy";
+  t.train.tuning.rates = {0.0001, 0.001, 0.01, 0.1, 0.2};
+  s.tasks = {t};
+  for (const SuiteEncoding& e : s.encodings)
+    s.tuned.push_back({e.id, "copy", "nano", rate, e.expression});
+  return s;
+}
+
+std::vector<Chosen> chosen_of(const std::vector<std::pair<double, RunData>>& tried) {
+  std::vector<std::pair<Suite, RunData>> all;
+  for (const auto& [rate, run] : tried) all.emplace_back(at_rate(rate), run);
+  return choose(all);
+}
+
 TEST(Tuning, ChoosesByTheFinalValidationLoss) {
-  const auto chosen = choose_rates(
-      {{0.01, tried(INFINITY, 0.5)}, {0.001, tried(0.2, 0.6)}, {0.0001, tried(0.3, 0.7)}});
+  const auto chosen = chosen_of(
+      {{0.0001, tried(0.3, 0.7)}, {0.001, tried(0.2, 0.6)}, {0.01, tried(INFINITY, 0.5)}});
   ASSERT_EQ(chosen.size(), 2u);
-  EXPECT_EQ(chosen[0].rate, 0.001);
-  EXPECT_FALSE(chosen[0].at_edge);
-  EXPECT_EQ(chosen[1].rate, 0.01);
-  EXPECT_TRUE(chosen[1].at_edge) << "the best may lie above the grid";
-  EXPECT_TRUE(std::isinf(chosen[0].losses[2].second));
+  EXPECT_EQ(chosen[0].attempts[chosen[0].best].rate, 0.001);
+  EXPECT_FALSE(chosen[0].at_edge());
+  EXPECT_EQ(chosen[1].attempts[chosen[1].best].rate, 0.01);
+  EXPECT_TRUE(chosen[1].at_edge()) << "the best may lie above the grid";
+  EXPECT_EQ(chosen[0].rates, 3u);
+  EXPECT_TRUE(std::isinf(chosen[0].attempts[2].loss));
 }
 
 TEST(Tuning, TakesADivergedRateOnlyWhereThereIsNoOther) {
-  EXPECT_EQ(choose_rates({{0.1, tried(INFINITY, 1)}, {0.2, tried(NAN, 2)}})[0].rate, 0.1);
+  const auto one = chosen_of({{0.1, tried(INFINITY, 1)}, {0.2, tried(NAN, 2)}})[0];
+  EXPECT_EQ(one.attempts[one.best].rate, 0.1);
   try {
-    choose_rates({{0.1, tried(NAN, 1)}, {0.2, tried(NAN, 2)}});
+    chosen_of({{0.1, tried(NAN, 1)}, {0.2, tried(NAN, 2)}});
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Exit::cells_failed);
@@ -78,12 +100,14 @@ class TunedSuite : public ::testing::Test {
 
 TEST_F(TunedSuite, MakesASuiteOfEachRate) {
   const Suite s = load("{lr = [0.01, 0.5], seeds = [8, 9]}");
-  EXPECT_THAT(tuning_rates(s), ElementsAre(0.01, 0.25, 0.5));
-  const Suite half = tuning_suite(s, 0.5), small = tuning_suite(s, 0.01);
+  EXPECT_TRUE(is_tuned(s));
+  const std::vector<Suite> all = rate_suites(s);
+  ASSERT_EQ(all.size(), 3u);
+  const Suite &half = all[2], &small = all[0];
   EXPECT_THAT(half.seeds, ElementsAre(8, 9));
   EXPECT_EQ(half.tasks.size(), 2u);
   EXPECT_EQ(small.tasks.size(), 1u);
-  EXPECT_EQ(small.tasks[0].train.optimizer.lr, 0.01);
+  EXPECT_EQ(small.tuned.at(0).rate, 0.01);
   EXPECT_NE(small.name, half.name);
   EXPECT_EQ(small.evals[0].examples, 1);
   // the file of such a run is that suite, and not the one that it tunes
@@ -92,10 +116,65 @@ TEST_F(TunedSuite, MakesASuiteOfEachRate) {
   EXPECT_EQ(again.name, small.name);
   EXPECT_EQ(again.seeds, small.seeds);
   ASSERT_EQ(again.tasks.size(), 1u);
-  EXPECT_EQ(again.tasks[0].train.optimizer.lr, 0.01);
-  EXPECT_THAT(tuning_rates(again), ElementsAre());
+  ASSERT_EQ(again.tuned.size(), 1u);
+  EXPECT_EQ(again.tuned[0].rate, 0.01);
+  EXPECT_FALSE(is_tuned(again));
   EXPECT_EQ(again.evals.at(0).examples, 1);
   EXPECT_EQ(again.evals[0].lengths, small.evals[0].lengths);
+}
+
+// Every encoding gets as many attempts, whether its card names settings or not, and what a suite
+// sets itself is not tuned.
+TEST_F(TunedSuite, TriesSettingsOfTheCardThenFurtherRates) {
+  const fs::path file = folder_ / "knobs.toml";
+  write_file_atomic(file, R"toml(defaults = {seeds = [1]}
+model = {micro = {}}
+train = {tune = {lr = [0.001, 0.002, 0.004], knobs = 2, seeds = [7]}}
+encoding = [{expr = "none"}, {expr = "rope"}, {expr = "rope(base=0)"}, {expr = "t5(buckets=16)"}]
+task = [{task = "toylag"}]
+)toml");
+  const Suite s = load_suite(file);
+  std::vector<Chosen> by_rate;
+  const auto at = [&](const char* id, double best) {
+    Chosen c{id, "toylag", "micro", {}, 0, 3};
+    for (const double rate : {0.001, 0.002, 0.004})
+      c.attempts.push_back({rate, id, rate == best ? 1.0 : 2.0});
+    for (std::size_t i = 0; i < 3; ++i)
+      if (c.attempts[i].rate == best) c.best = i;
+    by_rate.push_back(c);
+  };
+  at("none", 0.002), at("rope", 0.004), at("rope(base=0)", 0.001), at("t5(buckets=16)", 0.004);
+  const std::vector<Suite> knobs = knob_suites(s, by_rate, built_catalog());
+  ASSERT_EQ(knobs.size(), 2u);
+  const auto attempt = [&](std::size_t k, const char* id) {
+    const Tuned* t = knobs[k].tuned_for(id, "toylag", "micro");
+    return fmt::format("{} at {}", t->expression, t->rate);
+  };
+  EXPECT_EQ(attempt(0, "none"), "none at 0.00141");
+  EXPECT_EQ(attempt(1, "none"), "none at 0.00283");
+  EXPECT_EQ(attempt(0, "rope"), "rope(base=1000) at 0.004") << "base=0 is another encoding here";
+  EXPECT_EQ(attempt(1, "rope"), "rope at 0.008") << "beyond the grid, whose edge was best";
+  EXPECT_EQ(attempt(0, "rope(base=0)"), "rope(base=0) at 0.0005")
+      << "its base is the suite's choice";
+  EXPECT_EQ(attempt(0, "t5(buckets=16)"), "t5(buckets=16, max_distance=32) at 0.004");
+  write_file_atomic(folder_ / "resolved.toml", to_toml(knobs[0].resolved));
+  const Suite again = load_suite(folder_ / "resolved.toml");
+  EXPECT_EQ(again.tuned_for("rope", "toylag", "micro")->expression, "rope(base=1000)");
+}
+
+TEST_F(TunedSuite, SaysWhatIsWrongWithWhatWasTuned) {
+  const auto problem_of = [&](const std::string& tuned) -> std::string {
+    try {
+      load("{lr = [0.01, 0.1]}", "tuned = [" + tuned + "]\n");
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(problem_of(R"({task = "other", lr = 0.1, expr = "rope"})"), "");
+  EXPECT_THAT(problem_of(R"({task = "othr"})"), HasSubstr("did you mean 'other'?"));
+  EXPECT_THAT(problem_of(R"({task = "other"}, {task = "other"})"), HasSubstr("a second time"));
+  EXPECT_THAT(problem_of(R"({task = "other", lr = -1})"), HasSubstr("lr"));
 }
 
 TEST_F(TunedSuite, RefusesWhatMakesNoSense) {

@@ -9,9 +9,11 @@
 #include <pesuite/tensor.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +51,17 @@ struct Step {
     return upload(shape, data.data());
   }
 };
+
+// What an option `base` says: itself, or for 0 the base at which as large a share of the
+// wavelengths fits into the training length as fits into 2,048 tokens with 10,000, the setting of
+// most studies.
+inline double base_of(const pes_model& m, const Values& v) {
+  const double given = v.real("base");
+  if (given >= 1) return given;
+  if (given != 0) throw Refusal("needs a base from 1 on, or 0 for one that fits the length");
+  const auto turns = [](double length) { return std::log(length / (2 * std::numbers::pi)); };
+  return std::pow(10000, turns(std::max(8.0, static_cast<double>(m.train_length))) / turns(2048));
+}
 
 struct Attention {  // pes_attention with tensors that have operators
   int layer;

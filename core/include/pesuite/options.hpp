@@ -140,17 +140,27 @@ struct About {
   const char* extends = nullptr;
   const char* use_if = nullptr;
   std::uint32_t uses = 0;
+  const char* tune = nullptr;
 };
 template <class T>
 constexpr pes_card card(About a) {
-  return {sizeof(pes_card), a.name,
-          a.summary,        a.version,
-          a.taxonomy,       a.used_in,
-          a.paper,          a.bibtex,
-          a.claims,         detail::OptionPointers<T>::pointers.data(),
-          a.cost,           a.rating,
-          a.extension,      a.extends,
-          a.use_if,         a.uses};
+  return {sizeof(pes_card),
+          a.name,
+          a.summary,
+          a.version,
+          a.taxonomy,
+          a.used_in,
+          a.paper,
+          a.bibtex,
+          a.claims,
+          detail::OptionPointers<T>::pointers.data(),
+          a.cost,
+          a.rating,
+          a.extension,
+          a.extends,
+          a.use_if,
+          a.uses,
+          a.tune};
 }
 template <class T>
 constexpr pes_card card(const char* name, const char* summary) {

@@ -48,7 +48,7 @@ extern "C" {
  * newer minor loads (fields were appended; it must test PES_HAS on what the host gives
  * it); one with an older minor loads and never notices. */
 #define PES_ABI_MAJOR 1
-#define PES_ABI_MINOR 2
+#define PES_ABI_MINOR 3
 
 #define PES_MAX_RANK 4
 #define PES_ERROR_SIZE 512
@@ -210,6 +210,10 @@ typedef struct pes_card {
   const char* use_if;    /* when to use it, clauses separated by '|': "deployment is longer than
                             training|nothing may be learned" */
   uint32_t uses;         /* PES_WITHOUT_TUNING and so on */
+
+  /* Appended in 1.3, of encodings; may be null. */
+  const char* tune; /* settings that tuning tries beside the defaults, the most promising first, as
+                       options are written, separated by '|': "base=0|base=100,features=0.5" */
 } pes_card;
 
 /* =========================================================================== encodings */

@@ -161,7 +161,7 @@ struct LengthTable {
       if (v.seed == seed)
         status = std::isnan(v.value) ? v.lost : std::isinf(v.value) ? "inf" : "ok";
     return {run.encodings[e],
-            run.expressions[e],
+            t.encoded.contains(e) ? t.encoded.at(e) : run.expressions[e],
             t.task,
             t.model,
             protocol,

@@ -219,7 +219,7 @@ struct ProblemTable {
     };
     std::vector<std::string> row = {
         run.encodings[e],
-        run.expressions[e],
+        t.encoded.contains(e) ? t.encoded.at(e) : run.expressions[e],
         t.task,
         t.model,
         std::to_string(t.train_length),
