@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "check/finding.h"
+#include "encoding/expression.h"
+#include "plugin/card.h"
 #include "plugin/library.h"
 #include "plugin/options.h"
 
@@ -82,6 +84,12 @@ void check_card(const std::string& what, const pes_card& card) {
   } catch (const Error& e) {
     fault("a default is not sound: {}", e.what());
   }
+  for (const std::string& setting : tune_of(card)) try {
+      resolve_options(card, parse_expression(fmt::format("{}({})", card.name, setting)).options,
+                      what);
+    } catch (const Error& e) {
+      fault("its card has tuning try '{}', which is not sound: {}", setting, e.what());
+    }
 }
 
 }  // namespace

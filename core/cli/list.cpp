@@ -202,7 +202,7 @@ int info_encoding(const std::string& name, const Catalog& catalog, bool json, bo
   } else {
     print_card(card, {row("claims", "claims"), row("acts on", "acts_on"), row("cost", "cost"),
                       row("rating", "rating"), row("extension", "extension"),
-                      row("takes over", "extends")});
+                      row("takes over", "extends"), row("tuning tries", "tune")});
   }
   return 0;
 }

@@ -91,8 +91,8 @@ TEST(Options, AreCheckedAgainstTypeAndBounds) {
   EXPECT_EQ(reason({{"bse", "3"}}), "encoding 'rope' has no option 'bse', did you mean 'base'?");
   EXPECT_EQ(reason({{"base", "x"}}), "encoding 'rope': option 'base' = 'x' is not a number");
   EXPECT_EQ(reason({{"base", "nan"}}), "encoding 'rope': option 'base' = 'nan' is not a number");
-  EXPECT_EQ(reason({{"base", "0.5"}}),
-            "encoding 'rope': option 'base' = '0.5' is outside 1 .. 1000000000000");
+  EXPECT_EQ(reason({{"base", "-0.5"}}),
+            "encoding 'rope': option 'base' = '-0.5' is outside 0 .. 1000000000000");
   EXPECT_EQ(reason({{"layout", "hlaf"}}),
             "encoding 'rope': option 'layout' = 'hlaf' is none of half, interleaved, mismatched, "
             "did you mean 'half'?");

@@ -70,6 +70,23 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
   return worst;
 }
 
+// As large a share of the wavelengths fits into L as into 2,048 tokens with base 10,000.
+TEST(Rotary, FitsItsBaseToTheLength) {
+  const double base = std::pow(10000, std::log(L / (2 * M_PI)) / std::log(2048 / (2 * M_PI)));
+  EXPECT_NEAR(base, 13.3, 0.1);
+  const std::vector<double> fitted = outcome("rope(base=0)").q,
+                            given = outcome(fmt::format("rope(base={})", base)).q;
+  ASSERT_EQ(fitted.size(), given.size());
+  for (std::size_t i = 0; i < fitted.size(); ++i) ASSERT_NEAR(fitted[i], given[i], 1e-9);
+  EXPECT_NE(fitted, outcome("rope").q);
+  try {
+    outcome("rope(base=0.5)");
+    ADD_FAILURE() << "wavelengths that shrink";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("needs a base from 1 on, or 0"));
+  }
+}
+
 TEST(Rotary, NamesOfOneEncoding) {
   const Pass p{.length = 100};
   for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{

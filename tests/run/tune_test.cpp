@@ -6,6 +6,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/toml.h"
+#include "encoding/expression.h"
+#include "plugin/card.h"
 #include "tests/analysis/run_data.h"
 #include "tests/catalog.h"
 #include "tests/scratch.h"
@@ -74,6 +77,21 @@ TEST(Tuning, TakesADivergedRateOnlyWhereThereIsNoOther) {
     EXPECT_EQ(e.code(), Exit::cells_failed);
     EXPECT_THAT(e.what(), HasSubstr("no learning rate can be chosen for a on copy"));
   }
+}
+
+// Each setting that a card has tuning try is one of its options, within bounds.
+TEST(Tuning, CardsNameSettingsThatTheyHave) {
+  const Catalog& catalog = built_catalog();
+  int settings = 0;
+  for (const std::string& name : catalog.encoding_names()) {
+    const pes_card& card = *catalog.encoding(name).descriptor->card;
+    for (const std::string& s : tune_of(card)) {
+      EXPECT_NO_THROW(
+          resolve_options(card, parse_expression(fmt::format("{}({})", name, s)).options, name));
+      ++settings;
+    }
+  }
+  EXPECT_GT(settings, 20);
 }
 
 class TunedSuite : public ::testing::Test {
