@@ -19,6 +19,8 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
     for (const auto& file : fs::directory_iterator(item.path()))
       if (fs::is_regular_file(file) && file.path().extension() != ".md")
         fs::copy(file.path(), copy);
+    const Ended suite = pesuite({"validate", (item.path() / "suite.resolved.toml").string()});
+    EXPECT_EQ(suite.code, 0) << suite.err;
     const Ended e = pesuite({"report", copy.string()});
     ASSERT_EQ(e.code, 0) << e.err;
     for (const char* page : {"report.md", "details.md"})
