@@ -172,6 +172,8 @@ std::vector<TaskAnswer> answers(const RunData& run) {
   return out;
 }
 
+}  // namespace
+
 std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
   const std::string to = a.task->multiple(e.length);
   std::string out;
@@ -188,6 +190,8 @@ std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
   }
   return out;
 }
+
+namespace {
 
 // Over many tasks: who keeps how many of them.
 std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAnswer>& all) {
@@ -257,8 +261,7 @@ Ground start_ground(const TaskAnswer& a) {
   return out;
 }
 
-// "0.03 above the optimum", "97.5 %".
-static std::string start_text(const TaskAnswer& a, const LengthAnswer& e) {
+std::string start_text(const TaskAnswer& a, const LengthAnswer& e) {
   const Ground g = start_ground(a);
   const double mean = summarize(scores(g, e.encoding)).mean;
   if (g.metric != "regret") return level(g, mean);

@@ -16,6 +16,9 @@ std::vector<std::string> answer_sentences(const RunData&);
 Table answer_table(const RunData&);
 // Of a task at its training length: regret where the optimum is known.
 Ground start_ground(const TaskAnswer&);
+std::string start_text(const TaskAnswer&, const LengthAnswer&);  // "0.03 above optimum", "97.5 %"
+// "fails from 4x", "undecided (26 seeds for 80 % power)".
+std::string verdict_text(const TaskAnswer&, const LengthAnswer&);
 // A change with its sign, as the measure itself moves: "+0.76", "-12" points.
 std::string change_text(const Ground&, double loss);
 Text answer_words();  // what its verdicts mean

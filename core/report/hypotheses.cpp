@@ -57,6 +57,8 @@ std::string why_untested(const Judged& j) {
   return "nothing to test";
 }
 
+}  // namespace
+
 std::string verdict_text(const Judged& j) {
   std::size_t fewest = 20;  // seeds
   for (const Evidence& e : j.evidence) fewest = std::min(fewest, e.seeds.size());
@@ -70,6 +72,8 @@ std::string verdict_text(const Judged& j) {
   return fmt::format("{}, {}", name,
                      p_text(j.judgement == Judgement::holds ? j.p_holds : j.p_refuted, fewest));
 }
+
+namespace {
 
 Json number_or_null(double x) {
   return std::isfinite(x) ? Json(x) : Json(nullptr);
@@ -126,9 +130,11 @@ TableFile hypotheses_table(const std::vector<Judged>& all) {
     b.rows.push_back({claim, verdict_text(j), join(evidence, "; ")});
   }
   b.caption = rich(
-      "{}: shown at the level, with at least the effect that matters; {}: the opposite is shown, or "
+      "{}: shown at the level, with at least the effect that matters; {}: the opposite is shown, "
+      "or "
       "that the effect is smaller than what matters; else {}. {}: an encoding in it did not learn "
-      "the task. {}: too few seeds, or seeds that do not differ. One-sided paired t over seeds; the "
+      "the task. {}: too few seeds, or seeds that do not differ. One-sided paired t over seeds; "
+      "the "
       "p of verdicts after Holm over all hypotheses.",
       emphasis("reproduced at this size"), emphasis("not reproduced at this size"),
       emphasis("undecided"), emphasis("not applicable"), emphasis("not tested"));

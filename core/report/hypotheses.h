@@ -9,6 +9,8 @@
 
 namespace pesuite {
 
+// "reproduced at this size, p < 0.01", "undecided (5 seeds for 80 % power)".
+std::string verdict_text(const Judged&);
 // A line a hypothesis: its verdict, what it says, and what was measured.
 std::vector<Text> hypothesis_lines(const std::vector<Judged>&);
 Json to_json(const RunData&, const std::vector<Judged>&);  // pesuite.hypotheses/1
