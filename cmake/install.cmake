@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/pesuite)
 
 install(DIRECTORY suites plots templates DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite OPTIONAL)
+install(FILES docs/measured.json DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite)
 install(FILES LICENSE README.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY core/schemas/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite/schemas

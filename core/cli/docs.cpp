@@ -1,4 +1,4 @@
-// docs: what of the documentation is made from descriptors.
+// docs: what of the documentation is made from descriptors and from kept runs.
 #include <fmt/format.h>
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include "cell/schema.h"
 #include "cli/arguments.h"
 #include "cli/guide_topics.h"
+#include "cli/measured.h"
 #include "plugin/card.h"
 
 namespace pesuite::cli {
@@ -76,8 +77,13 @@ class Pages {
     fmt::print("{} {}\n", check_ ? "stale" : "written", path.string());
     if (!check_) write_file_atomic(path, made);
   }
-  void fill(const fs::path& file, const char* mark, const std::string& content) {
-    bring(file, filled(read_file(root_ / file), mark, content, root_ / file));
+  // Marks of the page with what belongs between them; what else is to be done to it.
+  using Parts = std::vector<std::pair<std::string, std::string>>;
+  using More = std::function<std::string(const std::string&)>;
+  void fill(const fs::path& file, const Parts& parts, const More& more = {}) {
+    std::string page = read_file(root_ / file);
+    for (const auto& [mark, content] : parts) page = filled(page, mark, content, root_ / file);
+    bring(file, more ? more(page) : page);
   }
   void bring_schema(const std::string& name) {
     const fs::path file = fs::path("core") / "schemas" / name;
@@ -99,24 +105,38 @@ int docs_verb(const std::vector<std::string>& words) {
   Arguments a("docs ROOT [--check]",
               "Writes those parts of the documentation below ROOT, the repository, that are made "
               "from the libraries' descriptors:\nthe cards in docs/encodings, the lists of "
-              "encodings in docs/encodings.md and docs/README.md, and docs/guide.md;\nand those of "
-              "the schemas in core/schemas that follow from the program's lists of settings.");
-  a.flags()("check", po::bool_switch(), "only say which files are not what the libraries say");
+              "encodings in docs/encodings.md and docs/README.md, and docs/guide.md; those that\n"
+              "are made from the runs kept in docs/results: docs/measured.json, its parts of pages "
+              "and the verdicts in docs/results.md;\nand those of the schemas in core/schemas that "
+              "follow from the program's lists of settings.");
+  a.flags()("check", po::bool_switch(), "only say which files are not up to date");
   a.positional("root");
   if (!a.parse(words)) return 0;
   a.require("root", "the repository's folder");
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
   Pages pages(a.text("root"), a.flag("check"));
   const fs::path docs = "docs";
+  std::vector<KeptRun> runs = kept_runs(fs::path(a.text("root")) / docs / "results");
+  const Measured measured = measured_in(runs);
+  pages.bring(docs / "measured.json", measured_text(measured));
   each_encoding(catalog, [&](const Json& card) {
-    pages.fill(docs / "encodings" / (card_text(card, "name") + ".md"), "card", card_markdown(card));
+    const std::string name = card_text(card, "name");
+    const pes_card& c = *catalog.encoding(name).descriptor->card;
+    pages.fill(docs / "encodings" / (name + ".md"),
+               {{"card", card_markdown(card)}, {"measured", measured_markdown(c, measured)}});
   });
-  pages.fill(docs / "encodings.md", "encodings", table_of_encodings(catalog));
-  pages.fill(docs / "README.md", "encodings", index_of_encodings(catalog));
-  pages.bring(docs / "guide.md", guide_page(catalog));
+  std::vector<std::pair<std::string, std::string>> claims;
+  for (const KeptRun& r : runs)
+    if (const std::string table = claims_table(measured, r.data.folder); !table.empty())
+      claims.emplace_back("claims " + r.data.folder, table);
+  pages.fill(docs / "results.md", claims,
+             [&](const std::string& page) { return with_verdicts(page, runs); });
+  pages.fill(docs / "encodings.md", {{"encodings", table_of_encodings(catalog)}});
+  pages.fill(docs / "README.md", {{"encodings", index_of_encodings(catalog)}});
+  pages.bring(docs / "guide.md", guide_page(catalog, measured));
   for (const std::string& name : made_schemas()) pages.bring_schema(name);
   if (a.flag("check") && pages.stale() > 0)
-    fail(Exit::data, "{} differ from the libraries; 'pesuite docs {}' writes them",
+    fail(Exit::data, "{} differ from libraries or kept runs; 'pesuite docs {}' writes them",
          counted(pages.stale(), "file"), a.text("root"));
   return 0;
 }

@@ -1,7 +1,9 @@
-// guide: which encoding to use, from what the libraries' cards say.
+// guide: which encoding to use, from what the libraries' cards say and what was measured.
 #include "plugin/guide.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -34,63 +36,132 @@ std::string question_text(const Question& q) {
 std::string head_of(const pes_card& c) {
   std::string out = fmt::format("{} ({})", c.name, c.taxonomy);
   if (!cost_of(c).empty()) out += "; cost " + cost_of(c);
-  if (!rating_of(c).empty()) out += "; rated " + rating_of(c);
   return out;
 }
 
-void print_fitting(const Advice& a) {
-  const pes_card& c = *a.encoding->card;
-  fmt::print("\n{}\n", head_of(c));
-  for (const std::string& reason : a.reasons) fmt::print("    {}\n", reason);
-  const auto clauses = use_if_of(c);
-  if (!clauses.empty()) fmt::print("  use {} if\n", c.name);
-  for (const std::string& clause : clauses) fmt::print("  * {}\n", clause);
+const char* ground_name(Advice::Ground g) {
+  switch (g) {
+    case Advice::Ground::measured: return "measured";
+    case Advice::Ground::claimed: return "claimed";
+    case Advice::Ground::contradicted: return "contradicted";
+    case Advice::Ground::unrated: break;
+  }
+  return "unrated";
 }
 
-Json to_json(const std::vector<Advice>& all) {
+Json to_json(const std::vector<Advice>& all, const Measured& measured) {
   Json out = Json::array();
-  for (const Advice& a : all)
-    out.push_back({{"name", a.encoding->card->name},
+  for (const Advice& a : all) {
+    const pes_card& c = *a.encoding->card;
+    out.push_back({{"name", c.name},
                    {"fits", a.fits()},
-                   {"unrated", a.unrated},
+                   {"ground", ground_name(a.ground)},
+                   {"unrated", a.ground == Advice::Ground::unrated},
                    {"score", a.score},
+                   {"claimed", claim_text(c)},
+                   {"measured", verdicts_text(a.measured)},
+                   {"disagreement", disagreement(c, a.measured)},
+                   {"claims_tested", measured.claims_on(c.name)},
                    {"reasons", a.reasons},
                    {"obstacles", a.obstacles},
-                   {"use_if", use_if_of(*a.encoding->card)}});
+                   {"use_if", use_if_of(c)}});
+  }
   return out;
 }
 
-void print_advice(const std::vector<Advice>& all, const Question& q, int top) {
-  const std::string asked = question_text(q);
-  if (!asked.empty()) fmt::print("Asked: {}.\n", asked);
-  int shown = 0, fitting = 0;
-  for (const Advice& a : all)
-    if (a.fits() && ++fitting <= top && ++shown > 0) print_fitting(a);
-  if (fitting == 0) fmt::print("\nNo encoding of these libraries fits.\n");
-  if (fitting > shown) fmt::print("\nAlso fitting, --top {} shows them:", fitting);
-  for (int i = shown; i < fitting; ++i)
-    fmt::print("{} {}", i > shown ? "," : "",
-               all[static_cast<std::size_t>(i)].encoding->card->name);
-  if (fitting > shown) fmt::print("\n");
-  std::vector<std::string> unrated;
-  bool obstacles = false;
-  for (const Advice& a : all) {
-    if (a.unrated && a.obstacles.empty()) unrated.emplace_back(a.encoding->card->name);
-    obstacles |= !a.obstacles.empty();
-  }
-  if (!unrated.empty())
+class AdvicePrinter {
+ public:
+  AdvicePrinter(const std::vector<Advice>& all, const Measured& measured)
+      : all_(all), measured_(measured) {}
+
+  void print(const Question& q, int top) {
+    using Ground = Advice::Ground;
+    room_ = top;
+    const bool longer = q.stretch() > 1;
+    fitting(Ground::measured, "Measured here to hold at that length, with small models");
+    fitting(Ground::claimed, longer ? "Claimed by papers; not shown to fail here" : "");
+    if (std::none_of(all_.begin(), all_.end(), [](const Advice& a) { return a.fits(); }))
+      fmt::print("\nNo encoding of these libraries fits.\n");
+    contradicted();
+    if (const auto names = unobstructed(Ground::unrated); !names.empty())
+      fmt::print(
+          "\nUnrated: nothing speaks against them, and nobody says how they do on longer "
+          "sequences\n  {}\n",
+          join(names, ", "));
+    obstructed();
     fmt::print(
-        "\nUnrated: nothing speaks against them, and nobody says how they do on longer "
-        "sequences\n  {}\n",
-        join(unrated, ", "));
-  if (obstacles) fmt::print("\nNot fitting\n");
-  for (const Advice& a : all)
-    if (!a.obstacles.empty())
+        "\nClaims are of those named. Measured are kept runs of small models (docs/results). To "
+        "measure: pesuite run suites/length_generalization.toml\n");
+  }
+
+ private:
+  // Claim and measurement, and whether they agree.
+  void both_sides(const Advice& a) const {
+    const pes_card& c = *a.encoding->card;
+    const auto line = [](const char* what, const std::string& text) {
+      if (!text.empty()) fmt::print("    {:<15}{}\n", what, text);
+    };
+    const std::string claim = claim_text(c), measured = verdicts_text(a.measured);
+    line("claimed:", claim.empty() ? "nothing" : claim);
+    line("measured:", measured.empty() ? "not tested here" : measured);
+    line("they disagree:", disagreement(c, a.measured));
+    line("hypotheses:", measured_.claims_on(c.name));
+  }
+
+  // Those on one ground, as many as there is room for; the others by name.
+  void fitting(Advice::Ground ground, const std::string& heading) {
+    std::vector<std::string> more;
+    bool first = true;
+    for (const Advice& a : all_) {
+      if (!a.fits() || a.ground != ground) continue;
+      if (first && !heading.empty()) fmt::print("\n{}\n", heading);
+      first = false;
+      if (--room_ >= 0)
+        advice(a);
+      else
+        more.emplace_back(a.encoding->card->name);
+    }
+    if (!more.empty()) fmt::print("\nand, --top shows more: {}\n", join(more, ", "));
+  }
+  void advice(const Advice& a) const {
+    const pes_card& c = *a.encoding->card;
+    fmt::print("\n{}\n", head_of(c));
+    both_sides(a);
+    for (const std::string& reason : a.reasons) fmt::print("    {}\n", reason);
+    const auto clauses = use_if_of(c);
+    if (!clauses.empty()) fmt::print("  use {} if\n", c.name);
+    for (const std::string& clause : clauses) fmt::print("  * {}\n", clause);
+  }
+
+  std::vector<std::string> unobstructed(Advice::Ground ground) const {
+    std::vector<std::string> out;
+    for (const Advice& a : all_)
+      if (a.obstacles.empty() && a.ground == ground) out.emplace_back(a.encoding->card->name);
+    return out;
+  }
+  void contradicted() const {
+    if (unobstructed(Advice::Ground::contradicted).empty()) return;
+    fmt::print("\nClaimed by papers, but measured here to fail before, with small models\n");
+    for (const Advice& a : all_) {
+      if (!a.obstacles.empty() || a.ground != Advice::Ground::contradicted) continue;
+      fmt::print("  {}\n", a.encoding->card->name);
+      both_sides(a);
+    }
+  }
+  void obstructed() const {
+    bool first = true;
+    for (const Advice& a : all_) {
+      if (a.obstacles.empty()) continue;
+      if (first) fmt::print("\nNot fitting\n");
+      first = false;
       fmt::print("  {:<20}{}\n", a.encoding->card->name, join(a.obstacles, "; "));
-  fmt::print(
-      "\nRatings are claims of those named. To measure: pesuite run "
-      "suites/length_generalization.toml\n");
-}
+    }
+  }
+
+  const std::vector<Advice>& all_;
+  const Measured& measured_;
+  int room_ = 0;
+};
 
 Question question_of(const Arguments& a) {
   Question q;
@@ -114,11 +185,12 @@ Question question_of(const Arguments& a) {
 }  // namespace
 
 int guide_verb(const std::vector<std::string>& words) {
-  Arguments a("guide [taxonomy|extension|pitfalls]",
-              "Which encoding to use, computed from the cards of the libraries: what fits, when to "
-              "use it, and why the others do not fit.\nWithout flags: when to use each. Topics: "
-              "taxonomy tables; extension, interpolation and extrapolation; pitfalls and the\n"
-              "checks that find them.");
+  Arguments a(
+      "guide [taxonomy|extension|pitfalls]",
+      "Which encoding to use, from the cards of the libraries and what was measured here: what "
+      "fits, when to use it, and why the others do not fit.\nWithout flags: when to use each. "
+      "Topics: taxonomy tables; extension, interpolation and extrapolation;\npitfalls and the "
+      "checks that find them.");
   a.flags()("extrapolate", po::bool_switch(), "sequences are longer than in training")(
       "train-length", po::value<int>(), "tokens of training sequences")("length", po::value<int>(),
                                                                         "tokens in deployment")(
@@ -134,16 +206,20 @@ int guide_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   const Catalog catalog = catalog_of(a);
   const Question q = question_of(a);
+  const Measured measured = shipped_measured();
   if (a.has("topic")) {
-    fmt::print("{}", guide_topic(a.text("topic"), catalog, q));
+    fmt::print("{}", guide_topic(a.text("topic"), catalog, q, measured));
     return 0;
   }
-  const std::vector<Advice> all = advise(catalog, q);
-  const bool asked = !question_text(q).empty();
-  if (a.flag("json"))
-    fmt::print("{}\n", to_json(all).dump(1));
-  else
-    print_advice(all, q, asked ? a.count("top", 1) : static_cast<int>(all.size()));
+  const std::vector<Advice> all = advise(catalog, q, measured);
+  if (a.flag("json")) {
+    fmt::print("{}\n", to_json(all, measured).dump(1));
+    return 0;
+  }
+  const std::string asked = question_text(q);
+  if (!asked.empty()) fmt::print("Asked: {}.\n", asked);
+  AdvicePrinter(all, measured)
+      .print(q, asked.empty() ? static_cast<int>(all.size()) : a.count("top", 1));
   return 0;
 }
 

@@ -38,7 +38,7 @@ std::string table_of(const std::string& head, const std::vector<std::vector<std:
   return markdown_text_table(all) + "\n";
 }
 
-std::string taxonomy_text(const Catalog& catalog) {
+std::string taxonomy_text(const Catalog& catalog, const Measured& measured) {
   const auto row = [&](const char* name, const Test& test) -> std::vector<std::string> {
     return {name, list_where(catalog, test)};
   };
@@ -72,12 +72,13 @@ std::string taxonomy_text(const Catalog& catalog) {
        row("its bias never grows with distance",
            [](const pes_encoding& e) { return (e.card->claims & PES_MONOTONE_DECAY) != 0; })});
   std::vector<std::vector<std::string>> all = {
-      {"encoding", "taxonomy", "cost", "claimed rating", "claimed extension", "used in"}};
+      {"encoding", "taxonomy", "cost", "used in", "papers claim", "measured here"}};
   for (const std::string& name : catalog.encoding_names()) {
     const pes_card& c = *catalog.encoding(name).descriptor->card;
     const auto or_dash = [](const std::string& s) { return s.empty() ? "-" : s; };
-    all.push_back({name, or_dash(c.taxonomy), or_dash(cost_of(c)), or_dash(rating_of(c)),
-                   or_dash(extension_of(c)), or_dash(c.used_in == nullptr ? "" : c.used_in)});
+    all.push_back({name, or_dash(c.taxonomy), or_dash(cost_of(c)),
+                   or_dash(c.used_in == nullptr ? "" : c.used_in), or_dash(claim_text(c)),
+                   or_dash(verdicts_text(measured.of(name)))});
   }
   return out + markdown_text_table(all);
 }
@@ -160,39 +161,44 @@ std::string pitfalls_text() {
   return out;
 }
 
-std::string choices_text(const Catalog& catalog) {
+std::string choices_text(const Catalog& catalog, const Measured& measured) {
   std::string out = "## When to use which\n";
   for (const std::string& name : catalog.encoding_names()) {
     const pes_card& c = *catalog.encoding(name).descriptor->card;
     if (use_if_of(c).empty()) continue;
     out += fmt::format("\n**Use [{0}](encodings/{0}.md) if**\n\n", name);
     for (const std::string& clause : use_if_of(c)) out += "* " + clause + "\n";
+    if (const std::string contrary = disagreement(c, measured.of(name)); !contrary.empty())
+      out += "\nBut claim and measurement disagree: " + contrary + ".\n";
   }
   return out;
 }
 
 }  // namespace
 
-std::string guide_topic(const std::string& topic, const Catalog& catalog, const Question& q) {
+std::string guide_topic(const std::string& topic, const Catalog& catalog, const Question& q,
+                        const Measured& measured) {
   const std::vector<std::string> topics = {"taxonomy", "extension", "pitfalls"};
-  if (topic == "taxonomy") return taxonomy_text(catalog);
+  if (topic == "taxonomy") return taxonomy_text(catalog, measured);
   if (topic == "extension") return extension_text(catalog, q);
   if (topic == "pitfalls") return pitfalls_text();
   fail(Exit::usage, "the guide has no topic '{}'; it has {}{}", topic, join(topics, ", "),
        did_you_mean(topic, topics));
 }
 
-std::string guide_page(const Catalog& catalog) {
+std::string guide_page(const Catalog& catalog, const Measured& measured) {
   return "# Which encoding?\n\n"
-         "Made from the cards of the libraries by `pesuite docs .`; a test compares. "
-         "`pesuite guide` with flags answers for\n"
-         "one's own case: `--train-length 512 --length 4096`, `--pretrained ENCODING --no-tuning`, "
-         "`--parameter-free`,\n"
-         "`--content`, `--max-cost low`, `--taxonomy relative,bias`. Ratings are claims of those "
-         "named in brackets; measured\n"
-         "curves come from `pesuite run`. *Nexus guide* is the documentation of kvnyu24/Nexus, a "
-         "library of encodings.\n\n" +
-         choices_text(catalog) + "\n" + taxonomy_text(catalog) + "\n" +
+         "Made by `pesuite docs .` from the cards of the libraries and the runs kept in "
+         "`docs/results`; a test compares.\n"
+         "`pesuite guide` with flags answers for one's own case: `--train-length 512 --length "
+         "4096`, "
+         "`--pretrained ENCODING\n--no-tuning`, `--parameter-free`, `--content`, `--max-cost low`, "
+         "`--taxonomy relative,bias`. It lists first what was\nmeasured to hold, then what papers "
+         "claim, and apart what nobody rated.\n\n"
+         "*Papers claim* is what those named in brackets say, mostly of large models. *Measured "
+         "here* are the [verdicts](results.md#verdicts)\non small models; pages of encodings have "
+         "the numbers and link the reports.\n\n" +
+         choices_text(catalog, measured) + "\n" + taxonomy_text(catalog, measured) + "\n" +
          extension_text(catalog, {}) + "\n" + pitfalls_text();
 }
 

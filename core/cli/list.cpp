@@ -13,6 +13,7 @@
 #include "model/task.h"
 #include "plugin/card.h"
 #include "plugin/library.h"
+#include "plugin/measured.h"
 #include "suite/suite.h"
 
 namespace pesuite::cli {
@@ -200,9 +201,18 @@ int info_encoding(const std::string& name, const Catalog& catalog, bool json, bo
   } else if (markdown) {
     fmt::print("{}", card_markdown(card));
   } else {
-    print_card(card, {row("claims", "claims"), row("acts on", "acts_on"), row("cost", "cost"),
-                      row("rating", "rating"), row("extension", "extension"),
-                      row("takes over", "extends"), row("tuning tries", "tune")});
+    const pes_card& c = *catalog.encoding(name).descriptor->card;
+    const Measured all = shipped_measured();
+    const auto measured = all.of(name);
+    print_card(card, {row("claims", "claims"),
+                      row("acts on", "acts_on"),
+                      row("cost", "cost"),
+                      row("takes over", "extends"),
+                      row("tuning tries", "tune"),
+                      {"papers claim", or_dash(claim_text(c))},
+                      {"measured", or_dash(verdicts_text(measured))},
+                      {"they disagree", or_dash(disagreement(c, measured))},
+                      {"hypotheses", or_dash(all.claims_on(name))}});
   }
   return 0;
 }

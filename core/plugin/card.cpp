@@ -179,12 +179,34 @@ std::string markdown_text_table(const std::vector<std::vector<std::string>>& row
   return out;
 }
 
+namespace {
+
+// As a suite writes it: alone, with options that tuning would try, over a trained model.
+std::string usage_of(const Json& card) {
+  const std::string name = card_text(card, "name");
+  const auto first = [&](const char* key) {
+    const auto it = card.find(key);
+    return it == card.end() || it->empty() ? std::string() : it->at(0).get<std::string>();
+  };
+  std::vector<std::string> out = {"`" + name + "`"};
+  if (const std::string tuned = first("tune"); !tuned.empty())
+    out.push_back(fmt::format("`{}({})`", name, tuned));
+  const bool untuned = card_text(card, "uses").find("without tuning") != std::string::npos;
+  if (const std::string trained = first("extends"); !trained.empty())
+    out.push_back(untuned ? fmt::format("`{} => {}`", trained, name)
+                          : fmt::format("`{} -> {} @ 90%`", trained, name));
+  return join(out, ", ");
+}
+
+}  // namespace
+
 std::string card_markdown(const Json& card) {
   std::string out = "| card | |\n|---|---|\n";
   const auto row = [&](const char* name, const char* key) {
     const std::string value = card_text(card, key);
     if (!value.empty()) out += markdown_row({name, value});
   };
+  out += markdown_row({"in a suite, `expr =`", usage_of(card)});
   row("taxonomy", "taxonomy");
   row("claims", "claims");
   row("acts on", "acts_on");

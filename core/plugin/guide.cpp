@@ -24,20 +24,39 @@ bool contains(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-void weigh_length(const Question& q, const pes_card& c, Advice& a) {
+// A model that another encoding trained is asked for, or one that this encoding trains itself.
+bool bears_on(const Question& q, const LengthMeasured& m) {
+  if (!q.pretrained.empty() && q.pretrained != m.encoding) return m.trained == q.pretrained;
+  return m.expression.find("=>") == std::string::npos;
+}
+
+// What was measured outweighs what is claimed.
+void weigh_length(const Question& q, const pes_card& c, const Measured& all, Advice& a) {
+  for (const LengthMeasured& m : all.of(c.name))
+    if (bears_on(q, m)) a.measured.push_back(m);
   if (q.stretch() <= 1) return;
   if ((c.claims & PES_UNBOUNDED) == 0)
     a.obstacles.emplace_back("is not defined past the positions it was made for");
+  bool holds = false;
+  std::vector<LengthMeasured> fails;
+  for (const LengthMeasured& m : a.measured) {
+    holds |= m.telling && m.holds >= q.stretch();
+    if (fails_within(m, q.stretch())) fails.push_back(m);
+  }
   const int rating = rating_rank(rating_of(c));
-  if (rating == 0) a.obstacles.push_back("its length generalization is rated " + rating_of(c));
-  if (rating > 0) a.reasons.push_back("length generalization rated " + rating_of(c));
   const double reach = extension_reach(extension_of(c));
-  a.unrated = rating < 0 && std::isnan(reach);
+  using Ground = Advice::Ground;
+  const bool rated = rating >= 0 || !std::isnan(reach);
+  a.ground = holds            ? Ground::measured
+             : !rated         ? Ground::unrated
+             : !fails.empty() ? Ground::contradicted
+                              : Ground::claimed;
+  if (holds) return;
+  if (!rated && !fails.empty()) a.obstacles.push_back("measured here: " + verdicts_text(fails));
+  if (rating == 0) a.obstacles.push_back("its length generalization is rated " + rating_of(c));
   if (reach < q.stretch())
     a.obstacles.push_back(
-        fmt::format("is said to reach {} (asked for: {:.3g} times)", extension_of(c), q.stretch()));
-  else if (!std::isnan(reach) && !extension_of(c).empty())
-    a.reasons.push_back("context extension: " + extension_of(c));
+        fmt::format("claimed reach: {}; you need {:.3g}x", extension_of(c), q.stretch()));
 }
 
 void weigh_pretrained(const Question& q, const pes_card& c, Advice& a) {
@@ -123,14 +142,15 @@ double extension_reach(std::string_view extension) {
   return std::strtod(number.c_str(), nullptr);
 }
 
-std::vector<Advice> advise(const Catalog& catalog, const Question& q) {
+std::vector<Advice> advise(const Catalog& catalog, const Question& q, const Measured& measured) {
   check_words(catalog, q);
   std::vector<Advice> all;
   for (const std::string& name : catalog.encoding_names()) {
     const auto found = catalog.encoding(name);
-    Advice a{found.descriptor, found.library, {}, {}, 0};
+    Advice a;
+    a.encoding = found.descriptor, a.library = found.library;
     const pes_card& c = *found.descriptor->card;
-    weigh_length(q, c, a);
+    weigh_length(q, c, measured, a);
     weigh_pretrained(q, c, a);
     weigh_wishes(q, *found.descriptor, a);
     // claims about length count where length is asked for; then the cheaper comes first
@@ -143,7 +163,10 @@ std::vector<Advice> advise(const Catalog& catalog, const Question& q) {
     all.push_back(std::move(a));
   }
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) {
-    const auto place = [](const Advice& x) { return x.fits() ? 0 : x.obstacles.empty() ? 1 : 2; };
+    const auto place = [](const Advice& x) {
+      return x.obstacles.empty() ? static_cast<int>(x.ground)
+                                 : 1 + static_cast<int>(Advice::Ground::unrated);
+    };
     return place(a) != place(b) ? place(a) < place(b) : a.score > b.score;
   });
   return all;

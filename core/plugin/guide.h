@@ -1,10 +1,11 @@
-// Which encoding to use: answered from cards, taxonomy, claims and cost class, for any library.
+// Which encoding to use: answered from cards, taxonomy, claims and cost class, for any library, and
+// from what was measured.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "plugin/library.h"
+#include "plugin/measured.h"
 
 namespace pesuite {
 
@@ -26,10 +27,19 @@ struct Advice {
   const Library* library = nullptr;
   std::vector<std::string> obstacles;  // why it does not fit
   std::vector<std::string> reasons;    // what of the question it answers
-  bool unrated = false;  // longer sequences are asked for, and nobody says how it does there
-  double score = 0;      // the higher the better, among those that fit
+  // What speaks of the length that is asked for, where one beyond training is; the best comes
+  // first.
+  enum class Ground {
+    measured,      // shown here to hold there, on a task that tells encodings apart
+    claimed,       // by a paper, and not shown to fail here
+    contradicted,  // claimed, and shown here to fail before, and nowhere to hold
+    unrated        // nobody says how it does there
+  };
+  Ground ground = Ground::claimed;
+  std::vector<LengthMeasured> measured;  // what bears on the question
+  double score = 0;                      // the higher the better, on one ground
 
-  bool fits() const { return obstacles.empty() && !unrated; }
+  bool fits() const { return obstacles.empty() && ground <= Ground::claimed; }
 };
 
 // "none", "minimal", "low", "moderate", "high": 0 .. 4; -1 for anything else.
@@ -40,8 +50,9 @@ int rating_rank(std::string_view rating);
 // infinity for "unlimited"; NaN where nothing is claimed.
 double extension_reach(std::string_view extension);
 
-// Every encoding of the catalog: those that fit, best first; those that nobody rated; the others.
+// Every encoding of the catalog: those that fit, best first; those that measurements contradict;
+// those that nobody rated; the others.
 // Error (usage) for a pretrained encoding or a taxonomy word that nobody has.
-std::vector<Advice> advise(const Catalog&, const Question&);
+std::vector<Advice> advise(const Catalog&, const Question&, const Measured& = {});
 
 }  // namespace pesuite

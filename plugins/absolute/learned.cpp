@@ -24,8 +24,6 @@ struct Learned : pes::Encoding {
                  "Sequence Learning}, author={Gehring, Jonas and Auli, Michael and Grangier, David "
                  "and Yarats, Denis and Dauphin, Yann N.}, booktitle={ICML}, year={2017}}",
        .cost = "none",
-       .rating = "poor (Nexus guide)",
-       .extension = "none",
        .use_if = "the model follows GPT-2 or BERT|deployment is exactly as long "
                  "as training|a vector for each position is affordable",
        .uses = PES_PLACED,

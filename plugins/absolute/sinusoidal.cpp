@@ -30,8 +30,8 @@ struct Sinusoidal : pes::Encoding {
                  "booktitle={NeurIPS}, year={2017}}",
        .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
        .cost = "none",
-       .rating = "good (Nexus guide)",
-       .extension = "limited",
+       .rating = "poor (Press et al. 2021; Kazemnejad et al. 2023)",
+       .extension = "none (Press et al. 2021)",
        .use_if = "the model is an encoder-decoder like the first Transformer|positions "
                  "should be given by a formula that can be read|deployment is no longer than "
                  "training|no parameters may be added",

@@ -32,7 +32,7 @@ struct Alibi : pes::Encoding {
                  PES_UNBOUNDED,
        .cost = "minimal",
        .rating = "excellent (Press et al. 2021)",
-       .extension = "unlimited (Nexus guide)",
+       .extension = "2-30x (Press et al. 2021)",
        .use_if = "deployment is longer than training, without further training|nothing may be "
                  "learned|what is near matters most",
        .tune = "largest=4|largest=12"});

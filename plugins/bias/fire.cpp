@@ -33,8 +33,8 @@ struct Fire : pes::Encoding {
                  "Srinadh}, booktitle={ICLR}, year={2024}}",
        .claims = PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "low",
-       .rating = "excellent (Nexus guide)",
-       .extension = "unlimited (Nexus guide)",
+       .rating = "excellent (Li et al. 2023)",
+       .extension = "2-4x (Li et al. 2023)",
        .use_if = "deployment is longer than training|the bias should be a learned function of "
                  "distance and not a table|a small network in each step is affordable",
        .tune = "threshold=64|log_scale=1"});

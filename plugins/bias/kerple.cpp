@@ -23,6 +23,7 @@ struct Kerple : pes::Encoding {
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_MONOTONE_DECAY | PES_UNBOUNDED,
        .cost = "low",
        .rating = "good (Chi et al. 2022)",
+       .extension = "2-32x (Chi et al. 2022)",
        .use_if = "how fast scores fall with distance should be learned, with two numbers a "
                  "head|deployment is longer than training",
        .tune = "kernel=power|floor=0.1"});

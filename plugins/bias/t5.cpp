@@ -31,8 +31,8 @@ struct T5 : pes::Encoding {
                  "and Zhou, Yanqi and Li, Wei and Liu, Peter J.}, journal={JMLR}, year={2020}}",
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "low",
-       .rating = "good (Nexus guide)",
-       .extension = "moderate (Nexus guide)",
+       .rating = "good (Press et al. 2021; Kazemnejad et al. 2023)",
+       .extension = "2-3x (Press et al. 2021)",
        .use_if = "biases by distance should be learned, head by head|training shows many "
                  "lengths|the model is an encoder-decoder like T5",
        .tune = "buckets=64|max_distance=32"});

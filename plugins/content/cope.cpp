@@ -27,7 +27,7 @@ struct Cope : pes::Encoding {
                  "Jason and Sukhbaatar, Sainbayar}, journal={arXiv:2405.18719}, year={2024}}",
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "moderate",
-       .rating = "excellent (Nexus guide)",
+       .rating = "good (Golovneva et al. 2024, algorithmic tasks)",
        .use_if =
            "position should count what matters, words or lines rather than tokens|the text is "
            "structured, as code and markup are|a second pass over the scores is affordable",

@@ -17,7 +17,7 @@ struct None : pes::Encoding {
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "none",
        .rating = "good (Kazemnejad et al. 2023, algorithmic tasks)",
-       .extension = "limited",
+       .extension = "limited (Kazemnejad et al. 2023)",
        .use_if = "the causal mask gives order enough|nothing may be added, neither parameters "
                  "nor work|layers without an encoding alternate with layers that have one"});
   None(const pes_model&, const pes::Values&) {}

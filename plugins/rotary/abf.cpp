@@ -19,7 +19,7 @@ struct Abf : rotary::Rotary<Abf> {
                  "journal={arXiv:2309.16039}, year={2023}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
-       .extension = "limited",
+       .extension = "2-8x (Xiong et al. 2023, after tuning)",
        .extends = "rope",
        .use_if = "a RoPE model is trained, or trained further, on long sequences|the slowest pairs "
                  "turn too far over the context",

@@ -32,8 +32,8 @@ struct Clex : rotary::Rotary<Clex> {
            "Liang, Shangsong and Bing, Lidong}, booktitle={ICLR}, year={2024}}",
        .claims = PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "moderate",
-       .rating = "excellent (Nexus guide)",
-       .extension = "2-16x",
+       .rating = "excellent (Chen et al. 2023, after tuning)",
+       .extension = "2-8x (Chen et al. 2023, after tuning)",
        .extends = "rope",
        .use_if = "the scaling of frequencies should be learned, for all lengths at once|extra "
                  "training cost is affordable|contexts differ much in length",

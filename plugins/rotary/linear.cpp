@@ -22,7 +22,7 @@ struct Linear : rotary::Rotary<Linear> {
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
        .rating = "good (Chen et al. 2023, after tuning)",
-       .extension = "2-8x",
+       .extension = "2-16x (Chen et al. 2023, after tuning)",
        .extends = "rope",
        .use_if = "a RoPE model is extended and can be tuned|the simplest extension will do",
        .tune = "base=0|base=1000"});

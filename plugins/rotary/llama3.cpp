@@ -26,7 +26,7 @@ struct Llama3 : rotary::Rotary<Llama3> {
                  "author={Grattafiori, Aaron and others}, journal={arXiv:2407.21783}, year={2024}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
-       .extension = "2-32x",
+       .extension = "2-16x (Grattafiori et al. 2024, after tuning)",
        .extends = "rope",
        .use_if = "a RoPE model is extended and trained further on long sequences|scores should "
                  "keep their scale",

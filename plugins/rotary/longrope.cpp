@@ -41,8 +41,8 @@ struct LongRope : rotary::Rotary<LongRope> {
                  "Yang, Mao}, booktitle={ICML}, year={2024}}",
        .claims = PES_PARAMETER_FREE | PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "excellent (Nexus guide)",
-       .extension = "2-500x",
+       .rating = "excellent (Ding et al. 2024, after search and tuning)",
+       .extension = "2-512x (Ding et al. 2024, after search and tuning)",
        .extends = "rope",
        .use_if = "a RoPE model is extended very far|factors can be searched on the trained "
                  "model|short and long contexts need frequencies of their own",

@@ -24,8 +24,6 @@ struct MultiscaleRope : rotary::Rotary<MultiscaleRope> {
                  "howpublished={\\url{https://github.com/kvnyu24/Nexus}}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "good (Nexus guide)",
-       .extension = "limited",
        .use_if = "heads should see at different scales|near and far patterns matter"});
 
   std::int64_t heads, key_heads;

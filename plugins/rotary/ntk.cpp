@@ -35,10 +35,11 @@ struct Ntk : rotary::Rotary<Ntk> {
                  "degradation}, author={bloc97}, year={2023}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "good (Nexus guide)",
-       .extension = "2-8x",
+       .rating = "good (bloc97 2023; Peng et al. 2023: reaches less far than its factor)",
+       .extension = "2-4x (bloc97 2023)",
        .extends = "rope",
-       .use_if = "a RoPE model is extended 2 to 8 times|there is no budget to tune it|fast and "
+       .use_if = "a RoPE model is extended about twice, by a factor above that|there is no budget "
+                 "to tune it|fast and "
                  "slow pairs should be scaled differently",
        .uses = PES_WITHOUT_TUNING,
        .tune = "base=0|base=1000"});

@@ -22,8 +22,6 @@ struct PRope : rotary::Rotary<PRope> {
                  "booktitle={ICLR}, year={2025}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "good (Barbero et al. 2024)",
-       .extension = "limited",
        .use_if = "content has to be found at any distance|a model is trained from scratch in place "
                  "of RoPE",
        .tune = "p=0.5|base=0"});

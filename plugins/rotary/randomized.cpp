@@ -28,8 +28,8 @@ struct Randomized : pes::Encoding {
                  "Mehdi and Legg, Shane and Veness, Joel}, booktitle={ACL}, year={2023}}",
        .claims = PES_PARAMETER_FREE | PES_NORM_PRESERVING,
        .cost = "minimal",
-       .rating = "excellent (Ruoss et al. 2023, algorithmic tasks)",
-       .extension = "unlimited",
+       .rating = "good (Ruoss et al. 2023, algorithmic tasks)",
+       .extension = "2-12x (Ruoss et al. 2023, algorithmic tasks)",
        .use_if = "a task is about order, not about exact distances|the longest length of "
                  "deployment is known|a model is trained from scratch on short sequences",
        .tune = "base=0|base=1000"});

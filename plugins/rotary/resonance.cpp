@@ -19,10 +19,8 @@ struct Resonance : rotary::Rotary<Resonance> {
                  "booktitle={Findings of ACL}, year={2024}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "excellent (Nexus guide)",
-       .extension = "limited",
-       .use_if = "RoPE or YaRN gets worse over long contexts|angles should repeat exactly|ntk, "
-                 "yarn or longrope should get whole wavelengths, by their option",
+       .rating = "poor (Wang et al. 2024, table 1, without YaRN)",
+       .use_if = "angles should repeat exactly|the question is what whole wavelengths change",
        .tune = "base=0|base=1000"});
 
   double base;

@@ -24,8 +24,8 @@ struct Rope : rotary::Rotary<Rope> {
                  "year={2021}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "good (Nexus guide)",
-       .extension = "limited",
+       .rating = "poor (Press et al. 2021; Kazemnejad et al. 2023)",
+       .extension = "none (Press et al. 2021)",
        .use_if = "a decoder-only language model is built|relative positions are wanted without a "
                  "bias on the scores|the context may be extended later",
        .tune = "base=0|base=1000"});

@@ -29,7 +29,7 @@ struct Xpos : rotary::Rotary<Xpos> {
        .claims = PES_RELATIVE | PES_PARAMETER_FREE,
        .cost = "minimal",
        .rating = "good (Sun et al. 2022)",
-       .extension = "2-8x",
+       .extension = "2-4x (Sun et al. 2022)",
        .use_if = "attention should fade with the distance|RoPE is wanted with better "
                  "extrapolation, trained from scratch",
        .tune = "base=0|scale_base=64"});

@@ -35,8 +35,8 @@ struct Yarn : rotary::Rotary<Yarn> {
                  "Honglu and Shippole, Enrico}, booktitle={ICLR}, year={2024}}",
        .claims = PES_RELATIVE | PES_PARAMETER_FREE | PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "excellent (Nexus guide)",
-       .extension = "2-32x",
+       .rating = "excellent (Peng et al. 2023, after tuning)",
+       .extension = "2-32x (Peng et al. 2023, after tuning)",
        .extends = "rope",
        .use_if = "a RoPE model is extended to longer contexts|quality on short contexts has to "
                  "stay|the model can be tuned on longer sequences",

@@ -29,8 +29,10 @@ struct Drope : pes::Encoding {
        .claims = PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "none",
        .rating = "good (Gelberg et al. 2025)",
+       .extension = "2-8x (Gelberg et al. 2025, retrieval)",
        .extends = "rope|pope|yarn",
-       .use_if = "a trained model must reach further, and a short training is affordable"});
+       .use_if = "a trained model must reach further, a short training is affordable, and exact "
+                 "places matter little"});
 
   double c, extension, eps;
   int heads, kv_heads, head_dim, train_length;

@@ -1,4 +1,6 @@
 // The results that stand in docs/ are what their records say.
+#include <gmock/gmock.h>
+
 #include <regex>
 
 #include "base/text.h"
@@ -126,13 +128,76 @@ bool quotes(const std::vector<std::string>& report, const std::vector<std::strin
   return false;
 }
 
+// What follows says what it is, so that no comparison passes for a verdict that it has not: see
+// "Verdicts" in docs/results.md.
+const std::regex label(R"re(\*(Claim|Setting|Not all was fixed beforehand|Tested after the run|)re"
+                       R"re(Measured, not tested|Reading, not tested)\*)re");
+const std::regex measure(R"re((\d+\.\d+|\d+(?= %)))re");  // "84.5", "80 %"
+
+std::vector<std::string> measures_in(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::sregex_iterator m(text.begin(), text.end(), measure), end; m != end; ++m)
+    out.push_back((*m)[1]);
+  return out;
+}
+
+// A sentence, then its comparison with a verdict, which `pesuite docs --check` compares; so that no
+// number stands there which the judge has not computed.
+void check_tested(const std::string& list) {
+  const std::regex item(
+      R"re(\* ([^`]+)\n  `[^`]+`: (reproduced at this size|not reproduced at )re"
+      R"re(this size|undecided|not applicable|not tested)[^\n]*\([^\n]*\)(\n|$))re");
+  std::string rest = list;
+  for (std::smatch m; !rest.empty(); rest = m.suffix()) {
+    ASSERT_TRUE(std::regex_search(rest, m, item, std::regex_constants::match_continuous)) << rest;
+    std::string sentence =
+        std::regex_replace(m[1].str(), std::regex(R"re(\d[\d.]*x|\([^)]*\))re"), "");
+    EXPECT_THAT(measures_in(sentence), ::testing::IsEmpty()) << sentence;
+  }
+}
+
+TEST(Results, SayWhatIsTestedAndWhatIsNot) {
+  std::string kind, report;
+  int sections = 0, tested = 0, measured = 0;
+  std::string text = slurp(docs / "results.md");
+  const std::regex blank("\n\n+"), link(R"re(\]\((results/[a-z0-9_]+/)report\.md\))re");
+  text = text.substr(text.find("\n## ", text.find("\n## Verdicts") + 1));
+  for (std::sregex_token_iterator b(text.begin(), text.end(), blank, -1), end; b != end; ++b) {
+    const std::string block = trim(b->str());
+    if (block.starts_with("## ")) kind.clear(), ++sections;
+    if (block.empty() || std::string("#|!<").find(block[0]) != std::string::npos) continue;
+    std::smatch m;
+    if (std::regex_search(block, m, link))
+      report = slurp(docs / m[1].str() / "report.md") + slurp(docs / m[1].str() / "details.md");
+    if (std::regex_search(block, m, label, std::regex_constants::match_continuous))
+      kind = m[1];
+    else
+      EXPECT_TRUE(block.starts_with("* ") && !kind.empty()) << "says not what it is: " << block;
+    if (kind == "Tested after the run" && block.starts_with("* ")) check_tested(block), ++tested;
+    if (kind == "Reading, not tested") {
+      EXPECT_THAT(measures_in(block), ::testing::IsEmpty()) << block;
+    }
+    if (kind != "Measured, not tested") continue;
+    for (const std::string& number :
+         measures_in(std::regex_replace(block, std::regex(R"re(\d[\d.]*x)re"), ""))) {
+      ++measured;
+      const std::regex whole("(^|[^0-9.])" + std::regex_replace(number, std::regex("\\."), "\\.") +
+                             "([^0-9.]|$)");
+      EXPECT_TRUE(std::regex_search(report, whole)) << number << " is not in the report: " << block;
+    }
+  }
+  EXPECT_GE(sections, 14);
+  EXPECT_GE(tested, 10);
+  EXPECT_GE(measured, 8);
+}
+
 // Rows of tables under a heading stand in the report, or its details, that the text above them
 // links to, in the columns of the same headings; of a hypothesis, the verdict. Rows that begin with
 // "|" and no space are not quoted, nor is the table of findings.
 TEST(Results, AreQuotedFromTheirReports) {
   std::istringstream text(slurp(docs / "results.md"));
   const std::regex link(R"re(\]\((results/[a-z0-9_]+/report\.md)\))re"),
-      claim(R"re(([FS]\d+[a-z]): .*)re");
+      claim(R"re(([FS]\d+[a-z]?): .*)re");
   std::vector<std::string> report, headings;  // its lines; of the table that is read
   int rows = 0, verdicts = 0;
   for (std::string line, last; std::getline(text, line); last = line) {
@@ -142,9 +207,11 @@ TEST(Results, AreQuotedFromTheirReports) {
       const fs::path page = docs / m[1].str();
       report = split(slurp(page) + slurp(page.parent_path() / "details.md"), '\n');
     }
-    if (line.starts_with("|---")) headings = cells_of(last);
-    if (!line.starts_with("| ") || last.empty()) continue;  // no row, or a table's heading
-    if (headings.at(1) == "finding") continue;              // how they were run
+    const bool rule = line.starts_with("|---") || line.starts_with("| ---");
+    if (rule) headings = cells_of(last);
+    const bool heading = rule || last.empty() || last.starts_with("<!--");
+    if (!line.starts_with("| ") || heading) continue;
+    if (headings.at(1) == "finding") continue;  // how they were run
     ASSERT_FALSE(report.empty()) << "a table under no link to a report: " << line;
     const std::vector<std::string> cells = cells_of(line);
     const std::string first = cells.at(1);

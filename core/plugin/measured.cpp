@@ -1,0 +1,194 @@
+#include "plugin/measured.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "plugin/card.h"
+#include "plugin/guide.h"
+
+namespace pesuite {
+
+namespace {
+
+constexpr const char* measured_schema = "pesuite.measured/1";
+
+// Calls body with the name and the member of each field, so that reading and writing agree.
+template <class Row, class Body>
+void each_field(Row& r,
+                Body body) requires std::is_same_v<std::remove_const_t<Row>, LengthMeasured> {
+  body("encoding", r.encoding), body("trained", r.trained), body("expression", r.expression);
+  body("suite", r.suite), body("task", r.task), body("train_length", r.train_length);
+  body("seeds", r.seeds), body("verdict", r.verdict), body("holds", r.holds);
+  body("fails", r.fails), body("factor", r.factor), body("telling", r.telling),
+      body("start", r.start);
+  body("changes", r.changes);
+}
+template <class Row, class Body>
+void each_field(Row& r,
+                Body body) requires std::is_same_v<std::remove_const_t<Row>, ClaimMeasured> {
+  body("encodings", r.encodings), body("suite", r.suite), body("id", r.id), body("says", r.says);
+  body("source", r.source), body("verdict", r.verdict), body("numbers", r.numbers);
+}
+
+template <class Row>
+std::string lines_of(const char* name, const std::vector<Row>& rows) {
+  std::vector<std::string> lines;
+  for (const Row& r : rows) {
+    Json j;
+    each_field(r, [&](const char* key, const auto& value) { j[key] = value; });
+    lines.push_back("  " + j.dump());
+  }
+  return fmt::format(" \"{}\": [\n{}\n ]", name, join(lines, ",\n"));
+}
+template <class Row>
+std::vector<Row> rows_of(const Json& list) {
+  std::vector<Row> out;
+  for (const Json& j : list)
+    each_field(out.emplace_back(), [&](const char* key, auto& value) { j.at(key).get_to(value); });
+  return out;
+}
+
+std::string times(double lengths) {
+  return fmt::format("{:.3g}x", lengths);
+}
+
+}  // namespace
+
+std::vector<LengthMeasured> Measured::of(const std::string& encoding) const {
+  std::vector<LengthMeasured> out;
+  for (const LengthMeasured& m : lengths)
+    if (m.encoding == encoding) out.push_back(m);
+  return out;
+}
+
+std::string measured_text(const Measured& m) {
+  return fmt::format("{{\"schema\": \"{}\",\n{},\n{}\n}}\n", measured_schema,
+                     lines_of("lengths", m.lengths), lines_of("claims", m.claims));
+}
+
+Measured read_measured(const std::string& text, const std::string& file) {
+  try {
+    const Json j = Json::parse(text);
+    if (j.at("schema") != measured_schema)
+      fail(Exit::data, "{}: its schema is {}, not {}; 'pesuite docs .' writes the file", file,
+           j.at("schema").dump(), measured_schema);
+    return {rows_of<LengthMeasured>(j.at("lengths")), rows_of<ClaimMeasured>(j.at("claims"))};
+  } catch (const Json::exception& e) {
+    fail(Exit::data, "{}: {}; 'pesuite docs .' writes the file", file, e.what());
+  }
+}
+
+Measured shipped_measured() {
+  std::error_code error;
+  for (const fs::path& p : {program_folder() / PESUITE_MEASURED_DIR / "measured.json",
+                            fs::path(PESUITE_MEASURED_SOURCE_DIR) / "measured.json"})
+    if (fs::exists(p, error)) return read_measured(read_file(p), p.string());
+  return {};
+}
+
+namespace {
+
+// Things under headings, in the order in which the headings came.
+class Groups {
+ public:
+  void add(const std::string& heading, const std::string& thing) {
+    const auto same = std::find_if(all_.begin(), all_.end(),
+                                   [&](const auto& group) { return group.first == heading; });
+    auto& things = same == all_.end() ? all_.emplace_back(heading, Things()).second : same->second;
+    if (std::find(things.begin(), things.end(), thing) == things.end()) things.push_back(thing);
+  }
+  // A '*' of a heading stands for its things.
+  std::string text() const {
+    std::vector<std::string> out;
+    for (const auto& [heading, things] : all_) {
+      const std::size_t star = heading.find('*');
+      out.push_back(heading.substr(0, star) + join(things, ", ") + heading.substr(star + 1));
+    }
+    return join(out, "; ");
+  }
+
+ private:
+  using Things = std::vector<std::string>;
+  std::vector<std::pair<std::string, Things>> all_;
+};
+
+// "undecided" of "undecided (5 seeds for 80 % power)"; what is in brackets is on the pages.
+std::string plain_verdict(const std::string& verdict) {
+  return verdict.starts_with("not applicable")
+             ? "not applicable (not learned)"
+             : trim(verdict.substr(0, verdict.find_first_of("(,")));
+}
+
+std::string run_of(const LengthMeasured& m) {
+  return m.suite + (m.expression == m.encoding ? "" : ", as " + m.expression);
+}
+
+}  // namespace
+
+std::string Measured::claims_on(const std::string& encoding) const {
+  Groups out;
+  for (const ClaimMeasured& c : claims)
+    if (std::find(c.encodings.begin(), c.encodings.end(), encoding) != c.encodings.end())
+      out.add(plain_verdict(c.verdict) + " *", c.id);
+  return out.text();
+}
+
+bool fails_within(const LengthMeasured& m, double reach) {
+  return m.fails > 0 && m.fails <= reach && (m.factor == 0 || m.fails <= m.factor);
+}
+
+std::string verdicts_text(const std::vector<LengthMeasured>& rows) {
+  enum { telling, failing, holding, open };
+  const auto rank = [](const LengthMeasured& m) {
+    return m.telling ? telling : m.fails > 0 ? failing : m.holds > 0 ? holding : open;
+  };
+  std::vector<LengthMeasured> sorted = rows;
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& x, const auto& y) {
+    return std::tuple(rank(x), x.fails) < std::tuple(rank(y), y.fails);
+  });
+  Groups out;
+  for (const LengthMeasured& m : sorted) {
+    std::string heading = plain_verdict(m.verdict) + " on *";
+    if (rank(m) != open) heading += fmt::format(" ({}, {}", run_of(m), counted(m.seeds, "seed"));
+    if (rank(m) == holding) heading += "; no encoding is shown to fail there";
+    out.add(heading + (rank(m) == open ? "" : ")"), m.task);
+  }
+  return out.text();
+}
+
+std::string claim_text(const pes_card& c) {
+  std::vector<std::string> out;
+  if (!rating_of(c).empty()) out.push_back("rated " + rating_of(c));
+  if (!extension_of(c).empty()) out.push_back("reach " + extension_of(c));
+  return join(out, ", ");
+}
+
+std::string disagreement(const pes_card& c, const std::vector<LengthMeasured>& rows) {
+  double reach = extension_reach(extension_of(c));
+  const int rating = rating_rank(rating_of(c));
+  if (std::isnan(reach)) {
+    if (rating < 0) return "";
+    reach = rating >= rating_rank("good") ? 2 : 1;
+  }
+  const LengthMeasured *early = nullptr, *far = nullptr;
+  for (const LengthMeasured& m : rows) {
+    if (fails_within(m, reach) && (early == nullptr || m.fails < early->fails)) early = &m;
+    if (m.telling && m.holds > reach && (far == nullptr || m.holds > far->holds)) far = &m;
+  }
+  std::vector<std::string> out;
+  if (early != nullptr)
+    out.push_back(fmt::format("claimed to reach {}, measured to fail from {} on {} ({})",
+                              times(reach), times(early->fails), early->task, run_of(*early)));
+  if (far != nullptr)
+    out.push_back(fmt::format("claimed to reach {}, measured to hold to {} on {} ({})",
+                              reach <= 1 ? "no longer length" : times(reach), times(far->holds),
+                              far->task, run_of(*far)));
+  return join(out, "; ");
+}
+
+}  // namespace pesuite
