@@ -121,9 +121,8 @@ int docs_verb(const std::vector<std::string>& words) {
   pages.bring(docs / "measured.json", measured_text(measured));
   each_encoding(catalog, [&](const Json& card) {
     const std::string name = card_text(card, "name");
-    const pes_card& c = *catalog.encoding(name).descriptor->card;
     pages.fill(docs / "encodings" / (name + ".md"),
-               {{"card", card_markdown(card)}, {"measured", measured_markdown(c, measured)}});
+               {{"card", card_markdown(card)}, {"measured", measured_markdown(card, measured)}});
   });
   std::vector<std::pair<std::string, std::string>> claims;
   for (const KeptRun& r : runs)

@@ -58,9 +58,9 @@ Json to_json(const std::vector<Advice>& all, const Measured& measured) {
                    {"ground", ground_name(a.ground)},
                    {"unrated", a.ground == Advice::Ground::unrated},
                    {"score", a.score},
-                   {"claimed", claim_text(c)},
+                   {"claimed", claim_text(length_claim(c))},
                    {"measured", verdicts_text(a.measured)},
-                   {"disagreement", disagreement(c, a.measured)},
+                   {"disagreement", disagreement(length_claim(c), a.measured)},
                    {"claims_tested", measured.claims_on(c.name)},
                    {"reasons", a.reasons},
                    {"obstacles", a.obstacles},
@@ -101,10 +101,10 @@ class AdvicePrinter {
     const auto line = [](const char* what, const std::string& text) {
       if (!text.empty()) fmt::print("    {:<15}{}\n", what, text);
     };
-    const std::string claim = claim_text(c), measured = verdicts_text(a.measured);
+    const std::string claim = claim_text(length_claim(c)), measured = verdicts_text(a.measured);
     line("claimed:", claim.empty() ? "nothing" : claim);
     line("measured:", measured.empty() ? "not tested here" : measured);
-    line("they disagree:", disagreement(c, a.measured));
+    line("they disagree:", disagreement(length_claim(c), a.measured));
     line("hypotheses:", measured_.claims_on(c.name));
   }
 

@@ -77,7 +77,8 @@ std::string taxonomy_text(const Catalog& catalog, const Measured& measured) {
     const pes_card& c = *catalog.encoding(name).descriptor->card;
     const auto or_dash = [](const std::string& s) { return s.empty() ? "-" : s; };
     all.push_back({name, or_dash(c.taxonomy), or_dash(cost_of(c)),
-                   or_dash(c.used_in == nullptr ? "" : c.used_in), or_dash(claim_text(c)),
+                   or_dash(c.used_in == nullptr ? "" : c.used_in),
+                   or_dash(claim_text(length_claim(c))),
                    or_dash(verdicts_text(measured.of(name)))});
   }
   return out + markdown_text_table(all);
@@ -168,7 +169,8 @@ std::string choices_text(const Catalog& catalog, const Measured& measured) {
     if (use_if_of(c).empty()) continue;
     out += fmt::format("\n**Use [{0}](encodings/{0}.md) if**\n\n", name);
     for (const std::string& clause : use_if_of(c)) out += "* " + clause + "\n";
-    if (const std::string contrary = disagreement(c, measured.of(name)); !contrary.empty())
+    if (const std::string contrary = disagreement(length_claim(c), measured.of(name));
+        !contrary.empty())
       out += "\nBut claim and measurement disagree: " + contrary + ".\n";
   }
   return out;

@@ -201,7 +201,7 @@ int info_encoding(const std::string& name, const Catalog& catalog, bool json, bo
   } else if (markdown) {
     fmt::print("{}", card_markdown(card));
   } else {
-    const pes_card& c = *catalog.encoding(name).descriptor->card;
+    const LengthClaim claim = length_claim(card);
     const Measured all = shipped_measured();
     const auto measured = all.of(name);
     print_card(card, {row("claims", "claims"),
@@ -209,9 +209,9 @@ int info_encoding(const std::string& name, const Catalog& catalog, bool json, bo
                       row("cost", "cost"),
                       row("takes over", "extends"),
                       row("tuning tries", "tune"),
-                      {"papers claim", or_dash(claim_text(c))},
+                      {"papers claim", or_dash(claim_text(claim))},
                       {"measured", or_dash(verdicts_text(measured))},
-                      {"they disagree", or_dash(disagreement(c, measured))},
+                      {"they disagree", or_dash(disagreement(claim, measured))},
                       {"hypotheses", or_dash(all.claims_on(name))}});
   }
   return 0;

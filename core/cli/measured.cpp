@@ -250,14 +250,15 @@ std::string with_verdicts(const std::string& page, std::vector<KeptRun>& runs) {
 
 // ---------------------------------------------------------------------------------------- pages
 
-std::string measured_markdown(const pes_card& card, const Measured& m) {
-  const std::string name = card.name, claim = claim_text(card);
+std::string measured_markdown(const Json& card, const Measured& m) {
+  const LengthClaim stated = length_claim(card);
+  const std::string name = card_text(card, "name"), claim = claim_text(stated);
   const std::vector<LengthMeasured> rows = m.of(name);
   std::string out =
       fmt::format("**Claimed.** {}.", claim.empty() ? "No paper is known to rate its length "
                                                       "generalization"
                                                     : "Papers: " + claim);
-  const std::string contrary = disagreement(card, rows);
+  const std::string contrary = disagreement(stated, rows);
   if (!contrary.empty())
     out += fmt::format(" **They disagree** with what was measured: {}.", contrary);
   std::vector<std::vector<std::string>> lengths = {

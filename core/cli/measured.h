@@ -33,6 +33,6 @@ std::string claims_table(const Measured&, const std::string& suite);
 std::string with_verdicts(const std::string& page, std::vector<KeptRun>&);
 
 // What was measured of an encoding, for its page.
-std::string measured_markdown(const pes_card&, const Measured&);
+std::string measured_markdown(const Json& card, const Measured&);
 
 }  // namespace pesuite::cli

@@ -161,16 +161,23 @@ std::string verdicts_text(const std::vector<LengthMeasured>& rows) {
   return out.text();
 }
 
-std::string claim_text(const pes_card& c) {
+LengthClaim length_claim(const pes_card& c) {
+  return {rating_of(c), extension_of(c)};
+}
+LengthClaim length_claim(const Json& card) {
+  return {card_text(card, "rating"), card_text(card, "extension")};
+}
+
+std::string claim_text(const LengthClaim& c) {
   std::vector<std::string> out;
-  if (!rating_of(c).empty()) out.push_back("rated " + rating_of(c));
-  if (!extension_of(c).empty()) out.push_back("reach " + extension_of(c));
+  if (!c.rating.empty()) out.push_back("rated " + c.rating);
+  if (!c.extension.empty()) out.push_back("reach " + c.extension);
   return join(out, ", ");
 }
 
-std::string disagreement(const pes_card& c, const std::vector<LengthMeasured>& rows) {
-  double reach = extension_reach(extension_of(c));
-  const int rating = rating_rank(rating_of(c));
+std::string disagreement(const LengthClaim& c, const std::vector<LengthMeasured>& rows) {
+  double reach = extension_reach(c.extension);
+  const int rating = rating_rank(c.rating);
   if (std::isnan(reach)) {
     if (rating < 0) return "";
     reach = rating >= rating_rank("good") ? 2 : 1;

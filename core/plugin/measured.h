@@ -52,9 +52,15 @@ bool fails_within(const LengthMeasured&, double reach);
 // "holds to 4x on lags (ntk_zero_shot, 5 seeds); fails from 2x on ...; undecided on ..."; "" for no
 // rows.
 std::string verdicts_text(const std::vector<LengthMeasured>&);
-// "rated excellent (Press et al. 2021), reach 2-30x (Press et al. 2021)"; "" where nothing is.
-std::string claim_text(const pes_card&);
-// Where the rows contradict what the card claims of lengths, a sentence; "" where they do not.
-std::string disagreement(const pes_card&, const std::vector<LengthMeasured>&);
+// What a card claims of lengths.
+struct LengthClaim {
+  std::string rating, extension;
+};
+LengthClaim length_claim(const pes_card&);
+LengthClaim length_claim(const Json& card);
+// "rated excellent (Press et al. 2021), reach 2-30x (Press et al. 2021)"; "" for none.
+std::string claim_text(const LengthClaim&);
+// Where the rows contradict the claim, and how; "" where they do not.
+std::string disagreement(const LengthClaim&, const std::vector<LengthMeasured>&);
 
 }  // namespace pesuite

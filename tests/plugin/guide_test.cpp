@@ -130,7 +130,7 @@ TEST(Guide, ATrainedModelIsJudgedByRowsOfSuchModels) {
 }
 TEST(Guide, SaysWhereClaimAndMeasurementDisagree) {
   const auto said = [](const std::string& encoding, const std::vector<LengthMeasured>& rows) {
-    return disagreement(*built_catalog().encoding(encoding).descriptor->card, rows);
+    return disagreement(length_claim(*built_catalog().encoding(encoding).descriptor->card), rows);
   };
   EXPECT_EQ(said("alibi", {}), "");
   EXPECT_EQ(said("alibi", {row("alibi", 8, 0, true)}), "");
