@@ -80,13 +80,13 @@ LengthMeasured row_of(const RunData& run, const TaskAnswer& a, const LengthAnswe
 void add_lengths(const KeptRun& run, Measured& out) {
   for (const TaskData& t : run.data.tasks) {
     TaskAnswer a = answer_of(t);
-    std::stable_sort(a.encodings.begin(),
-                     a.encodings.end(),  // suite order, which no verdict changes
+    // Suite order, which no verdict changes.
+    std::stable_sort(a.encodings.begin(), a.encodings.end(),
                      [](const auto& x, const auto& y) { return x.encoding < y.encoding; });
     std::vector<LengthMeasured> rows;
     for (const LengthAnswer& e : a.encodings) rows.push_back(row_of(run.data, a, e));
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const Written& w = run.written.at(run.data.encodings[a.encodings[i].encoding]);
+      const Written& w = run.encoding(run.data.encodings[a.encodings[i].encoding]);
       rows[i].expression = w.expression, rows[i].trained = w.trained, rows[i].factor = w.factor;
       rows[i].telling = std::any_of(rows.begin(), rows.end(), [&](const LengthMeasured& other) {
         return other.fails > 0 && other.fails <= rows[i].holds;
@@ -155,7 +155,7 @@ void add_claims(KeptRun& run, Measured& out) {
     const Hypothesis& h = j.hypothesis;
     ClaimMeasured c{{}, run.data.folder, h.id, h.says, h.source, verdict_text(j), numbers_of(j)};
     for (const Quantity& q : quantities_of(h))
-      for (const std::string& name : run.written.at(q.encoding).names)
+      for (const std::string& name : run.encoding(q.encoding).names)
         if (std::find(c.encodings.begin(), c.encodings.end(), name) == c.encodings.end())
           c.encodings.push_back(name);
     out.claims.push_back(std::move(c));
@@ -165,6 +165,15 @@ void add_claims(KeptRun& run, Measured& out) {
 constexpr const char* numbers_heading = "left against right [difference, 95 %]";
 
 }  // namespace
+
+const Written& KeptRun::encoding(const std::string& id) const {
+  const auto found = written.find(id);
+  if (found == written.end())
+    fail(Exit::data,
+         "docs/results/{}: suite.resolved.toml has no encoding '{}', of which records tell",
+         data.folder, id);
+  return found->second;
+}
 
 std::vector<KeptRun> kept_runs(const fs::path& folder) {
   std::vector<fs::path> found;

@@ -19,7 +19,8 @@ struct Written {  // an encoding of a suite
 };
 struct KeptRun {
   RunData data;
-  std::map<std::string, Written> written;  // by id
+  std::map<std::string, Written> written;                // by id
+  const Written& encoding(const std::string& id) const;  // Error (data) where the suite has none
 };
 
 // Those below a folder, docs/results, by name.
