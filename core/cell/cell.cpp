@@ -15,7 +15,8 @@ namespace {
 template <class E>
 E stored_name(const Json& j) {
   const std::vector<std::string> names = value_names(E{});
-  const auto found = std::find(names.begin(), names.end(), j);
+  const auto found =
+      std::find(names.begin(), names.end(), j.is_string() ? j.get<std::string>() : "");
   if (found == names.end())
     fail(Exit::data, "a stored configuration holds {}, which this pesuite does not know", j.dump());
   return static_cast<E>(found - names.begin());
