@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace pesuite {
 
@@ -134,6 +136,16 @@ fs::path program_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   return error ? fs::current_path() : program.parent_path();
+}
+
+fs::path find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  if (path == nullptr) return {};
+  for (const std::string& folder : split(path, ':')) {
+    const fs::path p = fs::path(folder) / name;
+    if (!folder.empty() && ::access(p.c_str(), X_OK) == 0 && !fs::is_directory(p)) return p;
+  }
+  return {};
 }
 
 std::string sha256(std::string_view bytes) {

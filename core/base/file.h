@@ -54,6 +54,9 @@ class FileLock {
 // Folder of the running program.
 fs::path program_folder();
 
+// A program on PATH; empty where there is none of that name.
+fs::path find_program(const std::string& name);
+
 std::string sha256(std::string_view bytes);  // 64 hexadecimal digits
 std::string sha256_file(const fs::path& path);
 

@@ -166,16 +166,6 @@ std::string script_of(const Figure& f, const fs::path& templates) {
       read_file(templates / (f.kind + ".gp")));
 }
 
-fs::path find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  if (path == nullptr) return {};
-  for (const std::string& folder : split(path, ':')) {
-    const fs::path p = fs::path(folder) / name;
-    if (!folder.empty() && ::access(p.c_str(), X_OK) == 0 && !fs::is_directory(p)) return p;
-  }
-  return {};
-}
-
 // A gnuplot at work on one picture.
 class Drawing {
  public:
