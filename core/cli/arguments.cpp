@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/verbs.h"
 
 namespace pesuite::cli {
 
@@ -45,7 +46,35 @@ void unify_names(std::vector<std::string>& words) {
 
 }  // namespace
 
+std::string Arguments::verb() const {
+  const std::vector<std::string> words = split(usage_, ' ');
+  return words[0] == "plugin" ? words[0] + " " + words.at(1) : words[0];
+}
+
+void Arguments::print_manual(const std::string& summary) const {
+  Manual m;
+  m.name = "pesuite " + verb(), m.summary = summary;
+  m.usage = trim(usage_.substr(verb().size()));
+  m.about = about_, m.heading = "OPTIONS";
+  for (const auto& o : flags_.options()) {
+    std::string name = o->format_name();  // "-j [ --jobs ]"
+    if (const std::size_t at = name.find(" [ "); at != std::string::npos)
+      name = name.substr(0, at) + ", " + name.substr(at + 3, name.size() - at - 5);
+    m.entries.push_back({trim(name + " " + o->format_parameter()), o->description()});
+  }
+  m.also = {"pesuite"};
+  std::fputs(man_page(m).c_str(), stdout);
+}
+
 bool Arguments::parse(std::vector<std::string> words) {
+  if (words.size() == 2 && words[0] == "--help=man") {
+    print_manual(words[1]);
+    return false;
+  }
+  if (!words.empty() && words[0] == "--help=complete") {
+    complete(*this, {words.begin() + 1, words.end()});
+    return false;
+  }
   unify_names(words);
   po::options_description all;
   all.add(flags_).add(hidden_);
@@ -64,8 +93,7 @@ bool Arguments::parse(std::vector<std::string> words) {
   } catch (const po::too_many_positional_options_error&) {
     fail(Exit::usage, "too many arguments; usage: pesuite {}", usage_);
   } catch (const po::error& e) {
-    fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(),
-         usage_.substr(0, usage_.find(' ')));
+    fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(), verb());
   }
   if (!flag("help")) return true;
   std::ostringstream out;

@@ -1,8 +1,10 @@
 // Flags of a verb, by Boost.Program_options: hyphen and underscore are equal in names, unknown
-// flags get the nearest known one, --help prints what there is.
+// flags get the nearest known one, --help prints what there is: for people, as a man page, or what
+// may stand next on the command line.
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +17,8 @@ namespace po = boost::program_options;
 
 class Arguments {
  public:
-  // `usage` is the line behind "usage: pesuite ".
+  // `usage` is the line behind "usage: pesuite ". Its words in small letters are what may stand
+  // there, as in "list encoding|task [--json]"; those in capitals stand for names.
   Arguments(std::string usage, std::string about);
 
   // Adds flags: arguments.flags()("jobs,j", po::value<int>(), "cells at a time").
@@ -25,6 +28,10 @@ class Arguments {
 
   // False when --help was asked for and printed. Error (usage) for anything unknown or missing.
   bool parse(std::vector<std::string> words);
+  // What else a flag's value may be than a name of what completion knows; completion offers it.
+  void choices(const std::string& name, std::vector<std::string> words) {
+    choices_[name] = std::move(words);
+  }
 
   bool has(const std::string& name) const { return values_.count(name) > 0; }
   template <class T>
@@ -52,12 +59,19 @@ class Arguments {
   void require(const std::string& name, const std::string& what) const;
 
  private:
+  friend class Completion;
+  std::string verb() const;  // "run", "plugin check"
+  void print_manual(const std::string& summary) const;
   std::string usage_, about_;
   po::options_description flags_{"flags"};
   po::options_description hidden_;
   po::positional_options_description positional_;
   po::variables_map values_;
+  std::map<std::string, std::vector<std::string>> choices_;
 };
+
+// Prints what may stand in place of the last of `words`, as Arguments would read them.
+void complete(const Arguments&, const std::vector<std::string>& words);
 
 // A number with a default, which help shows as it was written.
 inline po::typed_value<double>* real_value(double otherwise) {

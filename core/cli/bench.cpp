@@ -173,11 +173,13 @@ void draw_overheads(const std::vector<bench::Slowdown>& all, const fs::path& fol
 }  // namespace
 
 int bench_verb(const std::vector<std::string>& words) {
-  Arguments a("bench KIND [flags]", about());
+  std::vector<std::string> kinds;
+  for (const Kind& k : bench_kinds()) kinds.emplace_back(k.name);
+  Arguments a(fmt::format("bench {} [flags]", join(kinds, "|")), about());
   add_flags_of_bench(a);
   if (!a.parse(words)) return 0;
   a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
-  const Kind& kind = kind_of(a.text("kind"));
+  const Kind kind = kind_of(a.text("kind"));
   if (a.has("figures") && kind.name != std::string_view("overhead"))
     fail(Exit::usage, "--figures draws what each encoding adds; it goes with 'bench overhead'");
   const Catalog catalog = catalog_of(a);

@@ -9,8 +9,10 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/verbs.h"
 #include "run/environment.h"
 #include "run/progress.h"
 #include "run/worker.h"
@@ -18,27 +20,31 @@
 namespace pesuite {
 namespace {
 
-struct Verb {
-  const char* name;
-  const char* summary;
-  int (*run)(const std::vector<std::string>&);
-};
-
 int version_verb(const std::vector<std::string>& words) {
-  if (!words.empty() && words[0] == "--abi")
+  cli::Arguments a("version [--abi]", "Prints version, commit, compiler and kind of build.");
+  a.flags()("abi", cli::po::bool_switch(), "version of the plugin interface instead");
+  if (!a.parse(words)) return 0;
+  if (a.flag("abi"))
     fmt::print("{}.{}\n", PES_ABI_MAJOR, PES_ABI_MINOR);
   else
     fmt::print("{}\n", build_summary());
   return 0;
 }
 
-int test_verb(const std::vector<std::string>&) {
+int test_verb(const std::vector<std::string>& words) {
+  cli::Arguments a("test",
+                   "Tests the installation: promises of its libraries, reference vectors, a small "
+                   "run. Needs the package pesuite-tests.");
+  if (!a.parse(words)) return 0;
+  const fs::path script = program_folder() / PESUITE_TESTS_DIR / "run";
+  if (fs::exists(script))
+    ::execl(script.c_str(), "run", fs::canonical("/proc/self/exe").c_str(), nullptr);
   fail(Exit::usage,
        "tests run from a build tree: './pesuite test' at the root of the repository, or 'ctest' in "
-       "the build folder");
+       "the build folder; or of an installation, with the package pesuite-tests");
 }
 
-constexpr Verb verbs[] = {
+constexpr cli::Verb verbs[] = {
     {"run", "train and evaluate a suite, write records, tables and figures", cli::run_verb},
     {"plan", "show what a suite will run, what it costs and what is done", cli::plan_verb},
     {"validate", "check a suite's file and say everything that is wrong with it",
@@ -58,35 +64,24 @@ constexpr Verb verbs[] = {
     {"calibrate", "error rates of the verdicts, by simulation", cli::calibrate_verb},
     {"docs", "bring the documentation up to date with the libraries", cli::docs_verb},
     {"version", "version and build; --abi: of the plugin interface", version_verb},
-    {"test", "run the tests (from a build tree)", test_verb},
+    {"test", "run the tests of an installation", test_verb},
 };
 
-void print_help() {
-  fmt::print(
-      "pesuite trains small language models with different positional encodings on the same data,\n"
-      "evaluates them over length, and writes records, figures and tables.\n\n"
-      "usage: pesuite VERB [arguments]      pesuite VERB --help\n\n");
-  for (const Verb& v : verbs) fmt::print("  {:<10}{}\n", v.name, v.summary);
-  fmt::print("\nTo start: pesuite run suites/length_generalization.toml\n");
-}
+constexpr cli::Verbs all_verbs = {
+    "pesuite", "VERB",
+    "pesuite trains small language models with different positional encodings on the same data,\n"
+    "evaluates them over length, and writes records, figures and tables.",
+    "To start: pesuite run suites/length_generalization.toml", verbs};
 
-int dispatch(const std::vector<std::string>& words) {
-  if (words.size() > 1 && words[0] == "help") return dispatch({words[1], "--help"});
-  if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
-    print_help();
-    return words.empty() ? static_cast<int>(Exit::usage) : 0;
-  }
-  const std::vector<std::string> rest(words.begin() + 1, words.end());
-  if (words[0] == "--version") return version_verb({});
-  if (words[0] == "worker" && rest.size() == 1) return run_worker(rest[0]);  // started by run
-  std::vector<std::string> names;
-  for (const Verb& v : verbs) {
-    if (words[0] == v.name) return v.run(rest);
-    names.emplace_back(v.name);
-  }
-  fail(Exit::usage, "there is no verb '{}'{}", words[0],
-       nearest(words[0], names).empty() ? "; 'pesuite help' shows all"
-                                        : did_you_mean(words[0], names));
+int dispatch(std::vector<std::string> words) {
+  if (words.size() > 1 && words[0] == "help")
+    words = {words[1], "--help"};
+  else if (!words.empty() && words[0] == "help")
+    words = {"--help"};
+  else if (!words.empty() && words[0] == "--version")
+    words = {"version"};
+  if (words.size() == 2 && words[0] == "worker") return run_worker(words[1]);  // started by run
+  return cli::call(all_verbs, words);
 }
 
 // Threads that spin for long while they wait take the cores from those that they wait for: on a

@@ -137,7 +137,9 @@ void add_flags_of_run(Arguments& a) {
       "exit 8 where they differ")("dry-run", po::bool_switch(), "show the plan and stop")(
       "no-report", po::bool_switch(), "write records only")(
       "progress", po::value<std::string>()->default_value("auto"),
-      "auto, tty, plain, json or none");
+      join(progress_modes, ", ").c_str());
+  a.choices("progress", progress_modes);
+  a.choices("resume", {"auto", "never"});
   a.positional("suite");
 }
 

@@ -7,6 +7,10 @@
 
 namespace pesuite::cli {
 
+namespace {
+const std::vector<std::string> device_words = {"auto", "cpu", "cuda", "reference"};
+}
+
 void add_suite_flags(Arguments& a) {
   a.flags()(
       "profile", po::value<std::string>(),
@@ -21,6 +25,7 @@ void add_suite_flags(Arguments& a) {
       "limit", po::value<int>(),
       "at most so many examples, or documents, of each evaluation, for a quick look; records say "
       "so");
+  a.choices("device", device_words);
 }
 
 SuiteChoices suite_choices(const Arguments& a) {
@@ -31,10 +36,9 @@ SuiteChoices suite_choices(const Arguments& a) {
   if (a.has("limit")) c.limit = a.count("limit", 1);
   if (a.has("device")) {
     c.device = a.text("device");
-    const std::vector<std::string> known = {"auto", "cpu", "cuda", "reference"};
-    if (std::find(known.begin(), known.end(), c.device) == known.end())
+    if (std::find(device_words.begin(), device_words.end(), c.device) == device_words.end())
       fail(Exit::usage, "--device: there is no device '{}'{}; known are {}", c.device,
-           did_you_mean(c.device, known), join(known, ", "));
+           did_you_mean(c.device, device_words), join(device_words, ", "));
   }
   if (a.has("seeds"))
     for (const std::string& s : split(a.text("seeds"), ',')) {

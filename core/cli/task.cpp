@@ -106,7 +106,7 @@ int check_all(const Catalog& catalog, int length) {
 }  // namespace
 
 int task_verb(const std::vector<std::string>& words) {
-  Arguments a("task check [NAME...]",
+  Arguments a("task check [TASK...]",
               "Tries what tasks promise: their oracle is always right, cheap shortcuts stay at "
               "chance, the chance level is\n"
               "true, the optimum is the entropy of the law, examples follow from their index "
@@ -115,15 +115,15 @@ int task_verb(const std::vector<std::string>& words) {
               "Without names: all tasks, with each value of their choices and flags.");
   a.flags()("length", po::value<int>()->default_value(64), "tokens of the examples");
   a.positional("action");
-  a.positional("name", -1);
+  a.positional("task", -1);
   if (!a.parse(words)) return 0;
   a.require("action", "'check'");
   if (a.text("action") != "check")
     fail(Exit::usage, "there is no 'task {}'; known is 'task check'", a.text("action"));
   const Catalog catalog = catalog_of(a);
   const int length = a.count("length", 1);
-  int failed = a.has("name") ? 0 : check_all(catalog, length);
-  for (const std::string& n : a.texts("name")) failed += check_one(catalog, n, length);
+  int failed = a.has("task") ? 0 : check_all(catalog, length);
+  for (const std::string& n : a.texts("task")) failed += check_one(catalog, n, length);
   if (failed > 0) fmt::print("\n{} check{} failed\n", failed, failed == 1 ? "" : "s");
   return failed > 0 ? static_cast<int>(Exit::plugin) : 0;
 }

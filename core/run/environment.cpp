@@ -59,8 +59,16 @@ Json variables() {
 
 }  // namespace
 
+std::string program_version() {
+  return fmt::format("pesuite {}", build_info::version);
+}
+
+std::string build_date() {
+  return build_info::date;
+}
+
 std::string build_summary() {
-  return fmt::format("pesuite {} (commit {}{}, {}, {})", build_info::version, build_info::commit,
+  return fmt::format("{} (commit {}{}, {}, {})", program_version(), build_info::commit,
                      build_info::dirty ? ", changed since" : "", build_info::compiler,
                      build_info::type);
 }

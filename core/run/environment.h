@@ -29,6 +29,8 @@ class EnvironmentFile {
   std::map<std::string, std::set<std::string>> cells_;  // by what computed them
 };
 
-std::string build_summary();  // "pesuite 0.1.0 (commit abc1234, g++ 12.2.0, Release)"
+std::string program_version();  // "pesuite 0.1.0"
+std::string build_date();       // of the commit that is built, "2026-11-23"; "" where unknown
+std::string build_summary();    // "pesuite 0.1.0 (commit abc1234, g++ 12.2.0, Release)"
 
 }  // namespace pesuite

@@ -52,10 +52,10 @@ bool use_color(std::FILE* file) {
 }
 
 ProgressMode parse_progress(std::string_view name) {
-  static const std::vector<std::string> names = {"auto", "tty", "plain", "json", "none"};
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (name == names[i]) return static_cast<ProgressMode>(i);
-  fail(Exit::usage, "there is no progress mode '{}'; known are {}", name, join(names, ", "));
+  for (std::size_t i = 0; i < progress_modes.size(); ++i)
+    if (name == progress_modes[i]) return static_cast<ProgressMode>(i);
+  fail(Exit::usage, "there is no progress mode '{}'; known are {}", name,
+       join(progress_modes, ", "));
 }
 
 Progress::Progress(ProgressMode mode, std::size_t cells, std::size_t done, double work)

@@ -14,6 +14,7 @@
 namespace pesuite {
 
 enum class ProgressMode { automatic, terminal, plain, json, none };
+inline const std::vector<std::string> progress_modes = {"auto", "tty", "plain", "json", "none"};
 ProgressMode parse_progress(std::string_view name);  // Error (usage)
 bool use_color(std::FILE*);  // a terminal that is not told otherwise by NO_COLOR or TERM=dumb
 
