@@ -127,6 +127,13 @@ std::unique_ptr<Group> on_devices(const Launch& launch, int ordinal) {
 
 }  // namespace
 
+std::string why_no_mpi() try {
+  open_mpi_library();
+  return "";
+} catch (const Error& e) {
+  return e.what();
+}
+
 int launched_processes() {
   return read_launch().processes;
 }

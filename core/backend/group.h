@@ -54,6 +54,10 @@ class Group {
 // How many processes a launcher (mpirun, srun, torchrun) says in the environment that it started.
 int launched_processes();
 
+// "", or why processes cannot share a cell here. Opens the library of MPI: not for a process that
+// goes on.
+std::string why_no_mpi();
+
 // The group that this process was started in, for cells on `backend`; a group of one where there is
 // none. CPUs join over MPI. Devices sum over NCCL and meet over MPI, or by torchrun's variables:
 // then each cell's group has an ordinal, and those of groups at one time must differ modulo 256.

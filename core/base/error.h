@@ -22,6 +22,7 @@ enum class Exit {
   inconclusive = 7,
   determinism = 8,
   internal = 9,  // a bug
+  unfit = 10,    // doctor found what keeps every run from working
   preempted = 75,
   interrupted = 130,
   terminated = 143,

@@ -92,6 +92,7 @@ int task_verb(const std::vector<std::string>&);
 int search_verb(const std::vector<std::string>&);
 int bench_verb(const std::vector<std::string>&);
 int calibrate_verb(const std::vector<std::string>&);
+int doctor_verb(const std::vector<std::string>&);
 int docs_verb(const std::vector<std::string>&);
 int guide_verb(const std::vector<std::string>&);
 int plugin_verb(const std::vector<std::string>&);

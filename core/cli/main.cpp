@@ -62,6 +62,7 @@ constexpr cli::Verb verbs[] = {
     {"bench", "time training, evaluation, attention and encodings on this machine",
      cli::bench_verb},
     {"calibrate", "error rates of the verdicts, by simulation", cli::calibrate_verb},
+    {"doctor", "what of this machine helps or hinders runs", cli::doctor_verb},
     {"docs", "bring the documentation up to date with the libraries", cli::docs_verb},
     {"version", "version and build; --abi: of the plugin interface", version_verb},
     {"test", "run the tests of an installation", test_verb},

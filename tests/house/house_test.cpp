@@ -142,7 +142,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
       "analysis/"}},
     {"core/run/",
      {"base/", "plugin/", "encoding/", "model/", "suite/", "cell/", "plan/", "analysis/", "run/",
-      "backend/backend.h", "backend/group.h"}},
+      "backend/backend.h", "backend/choice.h", "backend/group.h"}},
     {"core/report/", {"base/", "plugin/", "model/", "suite/", "cell/", "analysis/", "report/"}},
     {"core/search/", {"base/", "tensor/", "plugin/", "encoding/", "model/", "suite/", "search/"}},
     {"core/golden/",
