@@ -49,7 +49,8 @@ fs::path templates_folder() {
        {program_folder() / PESUITE_TEMPLATES_DIR, fs::path(PESUITE_TEMPLATES_SOURCE_DIR)})
     if (fs::is_directory(p)) return fs::weakly_canonical(p);
   fail(Exit::data,
-       "the templates of new plugins are missing: {} is not there; install pesuite again",
+       "the templates of new plugins are missing: {} is not there; install pesuite-dev, or pesuite "
+       "again",
        (program_folder() / PESUITE_TEMPLATES_DIR).string());
 }
 
