@@ -115,10 +115,25 @@ std::string whole_text(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// The folders of this process's cgroup and of those above it, whose limits all count.
+std::vector<fs::path> cgroups() {
+  const fs::path root = "/sys/fs/cgroup";
+  fs::path own;
+  for (const std::string& line : split(whole_text("/proc/self/cgroup"), '\n'))
+    if (line.starts_with("0::/")) own = line.substr(4);
+  std::vector<fs::path> out = {root};
+  for (; !own.empty(); own = own.parent_path()) out.push_back(root / own);
+  return out;
+}
+
 Symptom examine_cores(const Json& environment) {
   const int usable = static_cast<int>(environment["cpu"]["affinity"].size());
   const int online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  const double quota = quota_of(whole_text("/sys/fs/cgroup/cpu.max"));
+  double quota = 0;
+  for (const fs::path& group : cgroups())
+    if (const double q = quota_of(whole_text(group / "cpu.max"));
+        q > 0 && (quota == 0 || q < quota))
+      quota = q;
   Symptom s{"cores", Health::ok, counted(static_cast<std::size_t>(usable), "core"), ""};
   if (usable < online) s.text += fmt::format(" of {}, as the affinity says", online);
   if (quota > 0 && quota < usable) {
@@ -137,11 +152,11 @@ Symptom examine_memory() {
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("MemAvailable:")) free = 1024 * std::stod(line.substr(13));
   Symptom s{"memory", Health::ok, format_bytes(free) + " available", ""};
-  double most = 0;
-  if (parse_count(trim(whole_text("/sys/fs/cgroup/memory.max")), most) && most < free) {
-    s.text = fmt::format("{} in this cgroup", format_bytes(most));
-    free = most;
-  }
+  for (const fs::path& group : cgroups())
+    if (double most = 0; parse_count(trim(whole_text(group / "memory.max")), most) && most < free) {
+      s.text = fmt::format("{} in this cgroup", format_bytes(most));
+      free = most;
+    }
   if (free < little_memory)
     s.health = Health::note, s.advice = "'pesuite plan SUITE' tells what its cells take";
   return s;
