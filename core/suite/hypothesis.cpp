@@ -112,6 +112,13 @@ class RuleParser {
     at_ = end;
     return true;
   }
+  // A list in braces would copy them, and what they hold, at each of a long sum's signs.
+  static std::vector<Term> both(Term left, Term right) {
+    std::vector<Term> parts;
+    parts.reserve(2);
+    parts.push_back(std::move(left)), parts.push_back(std::move(right));
+    return parts;
+  }
   Term finish(Term t, std::size_t from) const {
     t.column = from + 1;
     t.text = trim(text_.substr(from, at_ - from));
@@ -165,7 +172,7 @@ class RuleParser {
       Term right = product();
       Term t;
       t.kind = c == '+' ? Term::Kind::add : Term::Kind::subtract;
-      t.parts = {std::move(left), std::move(right)};
+      t.parts = both(std::move(left), std::move(right));
       left = finish(std::move(t), from);
     }
   }
@@ -181,7 +188,7 @@ class RuleParser {
       Term right = factor();
       Term t;
       t.kind = c == '*' ? Term::Kind::multiply : Term::Kind::divide;
-      t.parts = {std::move(left), std::move(right)};
+      t.parts = both(std::move(left), std::move(right));
       left = finish(std::move(t), from);
     }
   }
