@@ -151,7 +151,7 @@ Across across_tasks(const RunData& run, const std::vector<std::vector<Contest>>&
   if (blocks.size() >= 2 && encodings.size() >= 2) rank_all(out, blocks, encodings);
   for (auto& [e, strata] : out.scores) {
     auto s = std::find_if(out.standings.begin(), out.standings.end(),
-                          [&](const Standing& x) { return x.encoding == e; });
+                          [&e = e](const Standing& x) { return x.encoding == e; });
     if (s == out.standings.end()) {
       out.standings.push_back({});
       s = out.standings.end() - 1;

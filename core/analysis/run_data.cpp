@@ -62,13 +62,13 @@ Place place_of(const Json& record, const Json& coords) {
       if (key == "protocol") p.protocol = value.get<std::string>();
       if (key == "bucket") p.bucket = value.get<std::string>();
     } else if (value.is_number()) {
-      const auto whole = [&] { return static_cast<int>(value.get<double>()); };
+      const int whole = static_cast<int>(std::clamp(value.get<double>(), -2e9, 2e9));
       if (key == "eval_len")
-        p.length = whole();
+        p.length = whole;
       else if (key == "pos_lo" || key == "dist_lo")
-        p.from = whole();
+        p.from = whole;
       else if (key == "pos_hi" || key == "dist_hi")
-        p.to = whole();
+        p.to = whole;
       else if (key != "train_len")
         p.axes.emplace_back(key, value.get<double>());
     }

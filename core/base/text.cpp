@@ -32,14 +32,20 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern[0] == '*') {
-    for (std::size_t i = 0; i <= text.size(); ++i)
-      if (glob_match(pattern.substr(1), text.substr(i))) return true;
-    return false;
+  // Where a text does not fit, only the last star can be at fault: it takes one character more.
+  std::size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++, taken = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p, ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1, t = ++taken;
+    } else {
+      return false;
+    }
   }
-  if (text.empty() || (pattern[0] != '?' && pattern[0] != text[0])) return false;
-  return glob_match(pattern.substr(1), text.substr(1));
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 namespace {

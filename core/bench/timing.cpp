@@ -128,7 +128,7 @@ std::string timing_table(std::span<const Timing> all, double peak) {
     }
     for (const auto& [name, value] : facts) {
       const auto it = std::find_if(t.facts.begin(), t.facts.end(),
-                                   [&](const auto& f) { return f.first == name; });
+                                   [&name = name](const auto& f) { return f.first == name; });
       row.push_back(it == t.facts.end() ? "" : format_count(it->second));
     }
   }

@@ -43,6 +43,12 @@ Json context(const CellContext& c, const std::string& part) {
           {"determinism", c.determinism}};
 }
 
+bool is_record(const Json& j) {
+  const auto is_text = [&](const char* key) { return j.contains(key) && j[key].is_string(); };
+  return j.is_object() && is_text("cell") && j.contains("metric") &&
+         (!j.contains("part") || is_text("part"));
+}
+
 // Every line that is a record, superseded or not.
 Records read_lines(const fs::path& path) {
   Records out;
@@ -55,7 +61,7 @@ Records read_lines(const fs::path& path) {
     start = end + 1;
     if (line.empty()) continue;
     Json j = Json::parse(line, nullptr, false);
-    if (j.is_discarded() || !j.is_object() || !j.contains("cell") || !j.contains("metric")) {
+    if (!is_record(j)) {
       out.notes.push_back(fmt::format("{}:{}: not a record, skipped", path.string(), number));
       continue;
     }

@@ -19,6 +19,13 @@ bool is_space(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
+// Without space at its ends, of the kinds that the parser skips.
+std::string_view stripped(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 const std::vector<std::string> settings = {"optimizer", "lr",     "warmup",
                                            "schedule",  "length", "qk_norm"};
 
@@ -123,7 +130,7 @@ class ExpressionParser {
     }
     while (at_ < text_.size() && std::string_view(",()").find(text_[at_]) == std::string_view::npos)
       ++at_;
-    std::string out = trim(text_.substr(start, at_ - start));
+    std::string out(stripped(text_.substr(start, at_ - start)));
     if (out.empty()) refuse("expected a value");
     return out;
   }
@@ -293,7 +300,7 @@ class ExpressionParser {
 // As value() reads it back.
 std::string quoted(const std::string& value) {
   const bool list = value.starts_with('[') && value.find(']') == value.size() - 1;
-  const bool bare = !value.empty() && trim(value) == value &&
+  const bool bare = !value.empty() && stripped(value) == value &&
                     value.find_first_of(",()") == std::string::npos &&
                     std::string_view("'\"[").find(value.front()) == std::string_view::npos;
   if (list || bare) return value;

@@ -122,6 +122,14 @@ class Scope {
   }
   // One of the rule's `values`.
   std::optional<std::string> made(const Json& rule) const {
+    constexpr int deepest = 32;
+    if (++depth_ > deepest)
+      fail(Exit::usage, "{}: 'values' lead to each other in a circle", origin_);
+    auto value = mapped(rule);
+    --depth_;
+    return value;
+  }
+  std::optional<std::string> mapped(const Json& rule) const {
     std::optional<std::string> value = first_of(rule.at("from"));
     if (value && rule.contains("pattern")) {
       std::smatch m;
@@ -130,10 +138,10 @@ class Scope {
       value = found ? std::optional(m[m.size() > 1 ? 1 : 0].str()) : std::nullopt;
     }
     if (value && rule.contains("map")) {
-      std::optional<std::string> mapped;
+      std::optional<std::string> found;
       for (const auto& [pattern, result] : rule["map"].items())
-        if (!mapped && glob_match(pattern, *value)) mapped = filled(text_of(result));
-      value = mapped;
+        if (!found && glob_match(pattern, *value)) found = filled(text_of(result));
+      value = found;
     }
     if (!value && rule.contains("otherwise")) return filled(text_of(rule["otherwise"]));
     if (value && (rule.contains("times") || rule.contains("over"))) {
@@ -149,6 +157,7 @@ class Scope {
   const Vector& v_;
   const Json& values_;
   std::string output_, origin_;
+  mutable int depth_ = 0;  // of values that are made of others
 };
 
 constexpr const char* text_keys[] = {"skip",      "encoding", "train_length", "length", "offset",
@@ -163,12 +172,21 @@ std::map<std::string, std::string> text_table(Reader& r, const std::string& key)
   return out;
 }
 
+bool is_texts(const Json& j) {
+  return j.is_array() &&
+         std::all_of(j.begin(), j.end(), [](const Json& e) { return e.is_string(); });
+}
+
 void read_values(Reader& r) {
   r.named_tables("values", [&](Reader& value, const std::string&) {
     for (const char* key : value_keys) value.find(key);
     const Json* from = value.find("from");
-    if (from == nullptr || !(from->is_string() || from->is_array()))
+    if (from == nullptr || !(from->is_string() || is_texts(*from)))
       value.problem("from", "must name the place of a value, or several");
+    for (const char* key : {"times", "over"})
+      if (const Json* factor = value.find(key);
+          factor != nullptr && !factor->is_number() && !factor->is_string())
+        value.problem(key, "must be a number, or name the place of one");
     if (const Json* pattern = value.find("pattern")) {
       try {
         std::regex(pattern->is_string() ? pattern->get<std::string>() : "(");

@@ -19,8 +19,12 @@ void check_tensor(const Json& t, const std::string& where) {
          int{Shape::max_rank});
   std::int64_t count = 1;
   for (const Json& extent : t["shape"]) {
+    constexpr std::int64_t most = 1 << 28;
     if (!extent.is_number_integer()) fail(Exit::data, "{}: its shape is not of integers", where);
-    count *= extent.get<std::int64_t>();
+    const auto n = extent.get<std::int64_t>();
+    if (n < 0 || n > most || (n > 0 && count > most / n))
+      fail(Exit::data, "{}: its shape {} is negative or absurdly large", where, t["shape"].dump());
+    count *= n;
   }
   for (const Json& x : t["data"])
     if (!x.is_number()) fail(Exit::data, "{}: holds {}, not a number", where, x.dump());

@@ -2,12 +2,16 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/isolate.h"
+#include "base/text.h"
 #include "plan/plan.h"
 
 namespace pesuite {
 
+namespace {
+
 // What a cell's kernels reach here, from a short product of the shape that training has.
-double measured_rate() {
+double rate_of_a_product() {
   const auto backend = open_backend("cpu", {});
   constexpr std::int64_t n = 256;
   const Shape square = {n, n};
@@ -26,6 +30,16 @@ double measured_rate() {
   for (void* p : m) backend->release(p);
   constexpr double share_in_training = 0.45;  // of a bare product's rate, measured on small models
   return share_in_training * 2.0 * n * n * n / best;
+}
+
+}  // namespace
+
+// In a process of its own: the library of products crashes where it gets no memory for its code.
+double measured_rate() {
+  constexpr double seconds = 20, slow = 1e9;
+  const Isolated r = run_isolated([] { return format_number(rate_of_a_product()); }, seconds);
+  double rate = 0;
+  return r.end == Isolated::End::returned && parse_count(r.text, rate) && rate > 0 ? rate : slow;
 }
 
 void estimate_cost(PlannedCell& c, double rate) {

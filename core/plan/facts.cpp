@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <numbers>
 #include <set>
 
@@ -22,7 +23,12 @@ struct Crashed : std::runtime_error {
 };
 
 Json ask(const std::function<Json()>& question) {
-  const Isolated r = run_isolated([&] { return question().dump(); }, question_seconds);
+  const auto answer = [&] {
+    return run_isolated([&] { return question().dump(); }, question_seconds);
+  };
+  Isolated r = answer();
+  // No plugin kills itself so: somebody did, and perhaps another process took the memory.
+  if (r.end == Isolated::End::crashed && r.code == SIGKILL) r = answer();
   switch (r.end) {
     case Isolated::End::returned: return Json::parse(r.text);
     case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);

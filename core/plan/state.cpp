@@ -51,7 +51,12 @@ void refresh(PlannedCell& c, const Store& store) {
       status = nullptr;  // unreadable: as if it had never run
     }
   }
-  const std::string state = status.is_object() ? status.value("state", std::string()) : "";
+  const auto said = [&](const char* key) {  // "" for what is damaged
+    return status.is_object() && status.contains(key) && status[key].is_string()
+               ? status[key].get<std::string>()
+               : std::string();
+  };
+  const std::string state = said("state");
   const bool trained = fs::exists(store.training(c.training));
   const bool diverged = trained && state == "diverged";  // and will not come to further branches
   const bool branched =
@@ -62,8 +67,7 @@ void refresh(PlannedCell& c, const Store& store) {
     c.state = diverged ? PlannedCell::State::diverged : PlannedCell::State::done;
   } else if (state == "failed") {
     c.state = PlannedCell::State::failed;
-    c.reason = fmt::format("{}: {}", status.value("kind", std::string()),
-                           status.value("reason", std::string()));
+    c.reason = fmt::format("{}: {}", said("kind"), said("reason"));
     try {
       if (trained)
         c.step = c.config.train.steps;

@@ -157,7 +157,7 @@ std::string script_of(const Figure& f, const fs::path& templates) {
   a.add("x", f.x), a.add("y", f.y);
   a.add(f.series);
   for (const auto& [name, value] : f.values)
-    std::visit([&](const auto& v) { a.add(name, v); }, value);
+    std::visit([&a, &name = name](const auto& v) { a.add(name, v); }, value);
   return fmt::format(
       "# {}\n# Redraw in this folder with: gnuplot {}.gp   (data: {}.tsv)\n"
       "# Other formats: gnuplot -e 'format=\"pdf\"' {}.gp   (svg, pdf, png)\n"

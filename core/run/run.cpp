@@ -10,8 +10,8 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <optional>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -478,6 +478,15 @@ class Runner {
     return c.state == PlannedCell::State::diverged ? "kept as a result" : "";
   }
 
+  // Whole or not at all: who is killed while copying leaves no part of a file, which would be
+  // newer.
+  static void copy_newer(const fs::path& from, const fs::path& to) {
+    if (fs::exists(to) && fs::file_size(to) == fs::file_size(from) &&
+        fs::last_write_time(to) >= fs::last_write_time(from))
+      return;
+    write_file_atomic(to, read_file(from));
+  }
+
   // Copies what the store has of a cell into the run's records.
   void collect(const PlannedCell& c, RecordFile& records) {
     if (c.is_trunk) return;
@@ -485,7 +494,7 @@ class Runner {
     const auto copy = [&](const std::string& part, const fs::path& file) {
       if (!fs::exists(file)) return;
       std::vector<Json> lines;
-      std::ifstream in(file);
+      std::istringstream in(read_file(file));  // Error where it cannot be read: it is no result
       for (std::string line; std::getline(in, line);)
         lines.push_back(make_record(context_of(suite_, c), part, Json::parse(line)));
       records.add(c.id, part, lines);
@@ -494,13 +503,10 @@ class Runner {
     for (const CellEval& e : c.evals) {
       const std::string part = part_id(e);
       copy("eval-" + part, store_.evaluation(c.id, part));
-      if (e.probe && e.probe->kind == ProbeKind::maps && fs::exists(store_.maps(c.id, part))) {
-        fs::create_directories(folder_ / "attention");
-        fs::copy_file(
+      if (e.probe && e.probe->kind == ProbeKind::maps && fs::exists(store_.maps(c.id, part)))
+        copy_newer(
             store_.maps(c.id, part),
-            folder_ / "attention" / maps_name(c.encoding, c.task, c.model, c.seed, e.length, part),
-            fs::copy_options::update_existing);
-      }
+            folder_ / "attention" / maps_name(c.encoding, c.task, c.model, c.seed, e.length, part));
     }
   }
 

@@ -1,5 +1,6 @@
 #include "run/stage.h"
 
+#include "base/error.h"
 #include "cell/outside.h"
 
 namespace pesuite {
@@ -14,6 +15,12 @@ Stage::Stage(const Catalog& catalog, Backend& backend, const Task& own, const Ce
   check_unchanged(catalog, own, cell.task, cell.task_identity);
   for (std::size_t i = 0; i < mixed_.size(); ++i)
     check_unchanged(catalog, mixed_[i], cell.mix[i].task, cell.mix[i].identity);
+  // A plan goes on without the answer of a task that crashed when it was asked.
+  if (data_.vocabulary() != cell.model.vocabulary)
+    fail(Exit::data,
+         "task '{}' has {} symbols, but its cell was planned for {}: it crashed when it was asked; "
+         "the same command plans it anew",
+         cell.task, data_.vocabulary(), cell.model.vocabulary);
 }
 
 void Stage::make_model(const std::string& encoding) {
