@@ -47,6 +47,16 @@ Elf64_Ehdr header_of(const Image& image) {
   return header;
 }
 
+std::vector<Elf64_Phdr> segments_of(const Image& image) {
+  const Elf64_Ehdr header = header_of(image);
+  if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr))
+    image.refuse("has program headers of an unknown size");
+  std::vector<Elf64_Phdr> out;
+  for (unsigned i = 0; i < header.e_phnum; ++i)
+    out.push_back(image.at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr)));
+  return out;
+}
+
 std::optional<Elf64_Shdr> dynamic_symbols(const Image& image, const Elf64_Ehdr& header) {
   if (header.e_shnum > 0 && header.e_shentsize != sizeof(Elf64_Shdr))
     image.refuse("has section headers of an unknown size");
@@ -87,15 +97,18 @@ std::string build_id_in(const Image& image, const Elf64_Phdr& segment) {
 
 std::string build_id(const std::filesystem::path& file) {
   const Image image(read_file(file), file.string());
-  const Elf64_Ehdr header = header_of(image);
-  if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr))
-    image.refuse("has program headers of an unknown size");
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    const auto segment = image.at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
+  for (const Elf64_Phdr& segment : segments_of(image)) {
     if (segment.p_type != PT_NOTE) continue;
     if (std::string id = build_id_in(image, segment); !id.empty()) return id;
   }
   return "";
+}
+
+void expect_whole(const std::filesystem::path& file) {
+  const Image image(read_file(file), file.string());
+  for (const Elf64_Phdr& segment : segments_of(image))
+    if (segment.p_type == PT_LOAD && segment.p_filesz > 0)
+      image.at<char>(segment.p_offset + segment.p_filesz - 1);
 }
 
 std::vector<std::string> exported_symbols(const std::filesystem::path& file) {

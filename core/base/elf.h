@@ -11,6 +11,10 @@ namespace pesuite {
 // something else or cut.
 std::vector<std::string> exported_symbols(const std::filesystem::path& file);
 
+// Throws when the file ends before what a loader would map of it: touching that would end the
+// process. Errors as above.
+void expect_whole(const std::filesystem::path& file);
+
 // The GNU build id in hexadecimal digits, "" where the library has none. The linker derives it from
 // what it links; stripping leaves it alone. Errors as above.
 std::string build_id(const std::filesystem::path& file);

@@ -7,26 +7,10 @@
 #include <vector>
 
 #include "check/finding.h"
+#include "check/note.h"
 #include "check/pass.h"
 
 namespace pesuite::checks {
-
-// What a check is doing, in memory that its process shares with the one that waits for it: the end
-// of the sentence when the check crashes.
-class Note {
- public:
-  Note();
-  ~Note();
-  Note(const Note&) = delete;
-  Note& operator=(const Note&) = delete;
-  void say(const std::string& what);
-  std::string text() const;
-  void clear() { say(""); }
-
- private:
-  static constexpr std::size_t size = 512;
-  char* memory_;
-};
 
 struct Subject {
   const Catalog& catalog;  // holds the one library
@@ -49,6 +33,9 @@ struct Subject {
 std::span<const ModelShape> model_shapes();
 // The first that the encoding takes. Throws Refused with the plugin's sentence when it takes none.
 ModelShape accepted_shape(const pes_encoding&, const std::vector<std::string>& values);
+// "'table', which is [64, 32] for sequences of 64 and [128, 32] for sequences of 128", of the first
+// parameter whose shape depends on the longest sequence; "" where none does. `at`: its index.
+std::string growing_parameter(const Subject&, std::size_t& at);
 
 struct EncodingCheck {
   const char* name;
@@ -65,6 +52,7 @@ std::string check_options(const Subject&);
 std::string check_creates(const Subject&);
 std::string check_steps(const Subject&);
 std::string check_sizes(const Subject&);
+std::string check_acts(const Subject&);
 // repeat.cpp
 std::string check_deterministic(const Subject&);
 std::string check_pure(const Subject&);
@@ -77,6 +65,7 @@ std::string check_batch(const Subject&);
 std::string check_gradients(const Subject&);
 // extent.cpp
 std::string check_lengths(const Subject&);
+std::string check_offset(const Subject&);
 std::string check_shapes(const Subject&);
 std::string check_rows(const Subject&);
 std::string check_attention(const Subject&);

@@ -40,8 +40,9 @@ double off_diagonal(const Values& scores) {
     const double* block = &scores.data[static_cast<std::size_t>(n * T * T)];
     for (std::int64_t i = 1; i < T; ++i)
       for (std::int64_t j = 1; j <= i; ++j) {
-        largest = std::max(largest, std::fabs(block[i * T + j]));
-        worst = std::max(worst, std::fabs(block[i * T + j] - block[(i - 1) * T + j - 1]));
+        if (!hides(block[i * T + j])) largest = std::max(largest, std::fabs(block[i * T + j]));
+        if (!hides(block[i * T + j]) || !hides(block[(i - 1) * T + j - 1]))
+          worst = std::max(worst, std::fabs(block[i * T + j] - block[(i - 1) * T + j - 1]));
       }
   }
   return worst / (largest + 1e-6);  // scores that are 0 but for rounding differ by nothing
@@ -184,6 +185,9 @@ std::string check_monotone_decay(const Subject& s) {
 
 std::string check_unbounded(const Subject& s) {
   expect_claim(s, PES_UNBOUNDED);
+  std::size_t at = 0;
+  if (const std::string growing = growing_parameter(s, at); !growing.empty())
+    fault("it claims PES_UNBOUNDED, and has the parameter {}: a table that ends", growing);
   const auto backend = open_backend("cpu", {});
   ModelShape m = s.model;
   m.max_length = 64 * m.train_length;
@@ -195,8 +199,7 @@ std::string check_unbounded(const Subject& s) {
     const Outputs o = run(*backend, instance, draw_inputs(instance, 1, p.length, 3), p,
                           {.scores = false, .attention = false});
     const std::string bad = not_finite(o);
-    require(bad.empty(), "it claims PES_UNBOUNDED, and {} is not finite at length {}", bad,
-            p.length);
+    require(bad.empty(), "it claims PES_UNBOUNDED, and {}, at length {}", bad, p.length);
   } catch (const Refused& refusal) {
     fault("it claims PES_UNBOUNDED and declines length {}: {}", p.length, refusal.what());
   }

@@ -14,6 +14,61 @@ constexpr double double_tolerance = 1e-9;
 
 }  // namespace
 
+namespace {
+
+// Numbers of a parameter that no training pass reaches, of `count`.
+std::size_t never_trained(Backend& backend, Instance& instance, std::size_t parameter) {
+  constexpr int passes = 32;
+  std::vector<bool> reached(
+      static_cast<std::size_t>(instance.parameters()[parameter].shape.count()));
+  for (int i = 0; i < passes; ++i) {
+    Pass p;
+    p.batch = 1, p.length = instance.model().train_length, p.phase = PES_TRAIN;
+    p.step = i, p.seed = static_cast<std::uint64_t>(100 + i);
+    const std::vector<Values> all =
+        gradients(backend, instance, draw_inputs(instance, 1, p.length, p.seed), p);
+    const std::vector<double>& g = all[all.size() - instance.parameters().size() + parameter].data;
+    for (std::size_t n = 0; n < g.size(); ++n) reached[n] = reached[n] || g[n] != 0;
+  }
+  return static_cast<std::size_t>(std::count(reached.begin(), reached.end(), false));
+}
+
+// A table that grows with the longest sequence, of which training reaches a part, must say so.
+void expect_untrained_told(const Subject& s) {
+  std::size_t at = 0;
+  const std::string growing = growing_parameter(s, at);
+  if (growing.empty()) return;
+  const auto backend = open_backend("reference", {});
+  Instance instance(s.encoding, s.values, s.model);
+  const int longest = s.model.max_length;
+  if (instance.untrained(longest) > 0) return;
+  const std::size_t rest = never_trained(*backend, instance, at);
+  require(rest == 0,
+          "parameter {}: training at length {} never reaches {} of its {} numbers, and "
+          "untrained({}) says 0; define untrained() as the share of positions or distances that "
+          "use them",
+          growing, s.model.train_length, rest, instance.parameters()[at].shape.count(), longest);
+}
+
+}  // namespace
+
+std::string growing_parameter(const Subject& s, std::size_t& at) {
+  ModelShape longer = s.model;
+  longer.max_length *= 2;
+  try {
+    const Instance a(s.encoding, s.values, s.model), b(s.encoding, s.values, longer);
+    for (at = 0; at < std::min(a.parameters().size(), b.parameters().size()); ++at) {
+      const Shape here = a.parameters()[at].shape, there = b.parameters()[at].shape;
+      if (!(here == there))
+        return fmt::format("'{}', which is {} for sequences of {} and {} for sequences of {}",
+                           a.parameters()[at].name, here.text(), s.model.max_length, there.text(),
+                           longer.max_length);
+    }
+  } catch (const Refused&) {  // of the longer ones
+  }
+  return "";
+}
+
 std::string check_lengths(const Subject& s) {
   const auto backend = open_backend("cpu", {});
   Instance instance(s.encoding, s.values, s.model);
@@ -31,7 +86,7 @@ std::string check_lengths(const Subject& s) {
     try {
       const Outputs o = run(*backend, instance, draw_inputs(instance, 1, length, 3), p);
       const std::string bad = not_finite(o);
-      require(bad.empty(), "{} is not finite at length {}", bad, length);
+      require(bad.empty(), "{}, at length {}", bad, length);
     } catch (const Refused& refusal) {
       // A table that ends may say so, unless its length is one of training's.
       if (length <= train || s.claims(PES_UNBOUNDED)) fault("{}", refusal.what());
@@ -39,7 +94,132 @@ std::string check_lengths(const Subject& s) {
       break;
     }
   }
+  expect_untrained_told(s);
   return fmt::format("Finite from length 1 to 4 x {}.{}", train, detail);
+}
+
+namespace {
+
+// Elements first .. of the axis, or all where it broadcasts.
+Values from(const Values& v, int axis, std::int64_t first) {
+  if (v.shape[axis] <= first || v.shape.rank() < (axis < 0 ? -axis : axis + 1)) return v;
+  const int a = axis < 0 ? axis + v.shape.rank() : axis;
+  Values out{v.shape, {}};
+  out.shape.at(a) -= first;
+  const auto inner = static_cast<std::size_t>(v.shape.span(a + 1, v.shape.rank()));
+  const auto extent = static_cast<std::size_t>(v.shape[a]),
+             skipped = static_cast<std::size_t>(first);
+  for (std::size_t i = 0; i < v.data.size(); ++i)
+    if (i / inner % extent >= skipped) out.data.push_back(v.data[i]);
+  return out;
+}
+
+Inputs from(Inputs in, std::int64_t first) {
+  in.e = from(in.e, 1, first), in.x = from(in.x, 1, first);
+  for (Values* v : {&in.q, &in.k, &in.v}) *v = from(*v, 2, first);
+  return in;
+}
+
+// What of the positions that both passes have differs: "q of layer 1", by how much; 0 for nothing.
+double offset_change(const Outputs& whole, const Outputs& part, std::int64_t first,
+                     std::string& where) {
+  double worst = 0;
+  const auto compare = [&](const Values& a, const Values& b, const std::string& name) {
+    const double d = distance_of(b, a);
+    if (d > worst) worst = d, where = name;
+  };
+  compare(from(whole.embedding, 1, first), part.embedding, "the embedding");
+  for (std::size_t i = 0; i < whole.layers.size(); ++i) {
+    const LayerPass &a = whole.layers[i], &b = part.layers[i];
+    compare(from(a.q, 2, first), b.q, fmt::format("q of layer {}", i));
+    compare(from(a.k, 2, first), b.k, fmt::format("k of layer {}", i));
+  }
+  return worst;
+}
+
+// The positive factor of each feature by which b is a times it at every position and head; empty
+// where there is no such factor.
+std::vector<double> factors(const Values& a, const Values& b) {
+  const auto D = static_cast<std::size_t>(a.shape[-1]);
+  std::vector<double> out(D), largest(D);
+  for (std::size_t i = 0; i < a.data.size(); ++i)
+    if (std::fabs(a.data[i]) > largest[i % D]) {
+      largest[i % D] = std::fabs(a.data[i]);
+      out[i % D] = b.data[i] / a.data[i];
+    }
+  for (std::size_t i = 0; i < a.data.size(); ++i)
+    if (!(out[i % D] > 0) || !(std::fabs(b.data[i] - out[i % D] * a.data[i]) <=
+                               double_tolerance * out[i % D] * largest[i % D]))
+      return {};
+  return out;
+}
+
+// Whether q and k differ by factors that cancel in each product q.k.
+bool cancels(const Outputs& whole, const Outputs& part, std::int64_t first) {
+  for (std::size_t i = 0; i < whole.layers.size(); ++i) {
+    const Values q = from(whole.layers[i].q, 2, first), k = from(whole.layers[i].k, 2, first);
+    if (!(q.shape == part.layers[i].q.shape) || !(k.shape == part.layers[i].k.shape)) return false;
+    const std::vector<double> a = factors(q, part.layers[i].q), b = factors(k, part.layers[i].k);
+    if (a.empty() || b.empty()) return false;
+    for (std::size_t d = 0; d < a.size(); ++d)
+      if (std::fabs(a[d] * b[d] - 1) > 1e-6) return false;
+  }
+  return distance_of(part.embedding, from(whole.embedding, 1, first)) <= double_tolerance;
+}
+
+// Whether embedding, q or k of a position follow from other tokens too.
+bool reads_other_tokens(Backend& backend, Instance& instance, const Pass& p) {
+  const Inputs in = draw_inputs(instance, p.batch, p.length, 3);
+  Inputs other = in;
+  const Inputs fresh = draw_inputs(instance, p.batch, p.length, 4);
+  const auto replace_first = [&](Values& v, const Values& by, int axis) {
+    const auto inner = static_cast<std::size_t>(v.shape.span(axis + 1, v.shape.rank()));
+    const auto extent = static_cast<std::size_t>(v.shape[axis]);
+    for (std::size_t i = 0; i < v.data.size(); ++i)
+      if (i / inner % extent == 0) v.data[i] = by.data[i];
+  };
+  replace_first(other.e, fresh.e, 1), replace_first(other.x, fresh.x, 1);
+  replace_first(other.q, fresh.q, 2), replace_first(other.k, fresh.k, 2);
+  const Wish wish{.scores = false, .attention = false};
+  const Outputs a = run(backend, instance, in, p, wish), b = run(backend, instance, other, p, wish);
+  Outputs rest = b;
+  rest.embedding = from(b.embedding, 1, 1);
+  for (LayerPass& l : rest.layers) l.q = from(l.q, 2, 1), l.k = from(l.k, 2, 1);
+  std::string where;
+  return offset_change(a, rest, 1, where) > 0;
+}
+
+}  // namespace
+
+std::string check_offset(const Subject& s) {
+  const auto backend = open_backend("reference", {});
+  Instance instance(s.encoding, s.values, s.model);
+  Pass whole;
+  whole.length = s.model.train_length - 3;
+  if (reads_other_tokens(*backend, instance, whole))
+    skip("Embedding, q or k of a position follow from other tokens too.");
+  const Inputs in = draw_inputs(instance, whole.batch, whole.length, 3);
+  const Wish wish{.scores = false, .attention = false};
+  const Outputs all = run(*backend, instance, in, whole, wish);
+  double worst = 0;
+  for (const int first : {1, 4, whole.length - 1}) {
+    s.note.say(fmt::format("the tokens from {} on, at offset {}", first, first));
+    Pass p = whole;
+    p.length -= first, p.offset = first;
+    std::string where;
+    const Outputs part = run(*backend, instance, from(in, first), p, wish);
+    const double d = offset_change(all, part, first, where);
+    if (d > double_tolerance * s.tolerance && cancels(all, part, first))
+      return "q and k depend on where the sequence starts by factors that cancel in q.k, so that "
+             "keys of one step are of no use in another.";
+    require(d <= double_tolerance * s.tolerance,
+            "encoding '{}': {} differs by a relative {:.2g} between token {} of a sequence that "
+            "starts at position 0 and the same token as the first of one that starts at position "
+            "{}: a hook counts from 0, or by s.length; token t stands at s.offset + t",
+            s.encoding.card->name, where, d, first, first);
+    worst = std::max(worst, d);
+  }
+  return fmt::format("Token n at offset 0 and token 0 at offset n agree, to {:.1g}.", worst);
 }
 
 std::string check_shapes(const Subject& s) {
@@ -68,7 +248,7 @@ std::string check_shapes(const Subject& s) {
         p.batch = length == 3 ? 3 : 1, p.length = length;
         const Outputs o = run(*backend, instance, draw_inputs(instance, p.batch, length, 3), p);
         const std::string bad = not_finite(o);
-        require(bad.empty(), "{} is not finite with {}", bad, what);
+        require(bad.empty(), "{}, with {}", bad, what);
       }
       ++taken;
     } catch (const Refused& refusal) {
@@ -99,8 +279,10 @@ std::string check_rows(const Subject& s) {
       std::string where;
       const double d = distance_of(blocks, whole, where);
       require(d <= double_tolerance * s.tolerance,
-              "in blocks of {} rows that see {} keys, {} differs by a relative {:.2g}", rows,
-              all_keys ? "all" : "their past's", where, d);
+              "in blocks of {} rows that see {} keys, {} differ by a relative {:.2g} from those of "
+              "one block: rewrite() takes row 0 for position 0, which is c.first, or the last key "
+              "for the row's own",
+              rows, all_keys ? "all" : "their past's", where, d);
       worst = std::max(worst, d);
     }
   return fmt::format("Blocks of 1, 2, 5 and 12 of 13 rows agree with the whole, to {:.1g}.", worst);

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "check/finding.h"
+#include "check/slots.h"
+#include "plugin/card.h"
 
 namespace pesuite::checks {
 
@@ -22,6 +24,11 @@ std::string sentence_of(const char* error) {
   return text;
 }
 
+std::string kept_handle(std::string_view how) {
+  return fmt::format("{} a handle of another step; handles end with the step they were made in",
+                     how);
+}
+
 std::vector<Encoding::ParameterSpec> read_parameters(const pes_created& created) {
   std::vector<Encoding::ParameterSpec> out;
   if (created.params == nullptr) return out;
@@ -30,6 +37,8 @@ std::vector<Encoding::ParameterSpec> read_parameters(const pes_created& created)
     require(PES_HAS(&c, decay), "parameter {} has a struct of {} bytes; pes_param has {} or more",
             out.size(), c.size, sizeof(pes_param));
     require(c.name != nullptr && *c.name != 0, "parameter {} has no name", out.size());
+    require(is_lower_snake(c.name), "parameter '{}': the name is not lower_snake, as in my_slope",
+            c.name);
     require(c.rank >= 0 && c.rank <= Shape::max_rank, "parameter '{}' has {} axes, not 0 to {}",
             c.name, c.rank, Shape::max_rank);
     for (int i = 0; i < c.rank; ++i)
@@ -106,6 +115,11 @@ void Instance::settle(Tape& tape, const char* hook) {
   fault("{} ({} at length {})", tape.failure(), hook, step_.length);
 }
 
+void Instance::blame(const char* hook, int layer, std::string_view what) const {
+  fault("encoding '{}', hook {}{}: {} (at length {})", encoding_.card->name, hook,
+        layer < 0 ? "" : fmt::format(", layer {}", layer), what, step_.length);
+}
+
 template <class Call>
 void Instance::call(Tape& tape, const char* hook, int layer, Call body) {
   tape.set_caller({encoding_.card->name, hook, layer});
@@ -114,10 +128,10 @@ void Instance::call(Tape& tape, const char* hook, int layer, Call body) {
 }
 
 void Instance::begin(Tape& tape, const Pass& p, const std::vector<Tensor>& parameters) {
-  context_ = {};
-  context_.tape = &tape;
+  context_.begin(tape);
+  context_.refused = false;
   handles_.clear();
-  for (const Tensor t : parameters) handles_.push_back({t.id});
+  for (const Tensor t : parameters) handles_.push_back(context_.lend(t));
   lent_step_.reset();
   lent_ops_.reset();
   lent_ops_ = std::make_unique<Lent<pes_ops>>(ops_, host_);
@@ -130,34 +144,49 @@ void Instance::begin(Tape& tape, const Pass& p, const std::vector<Tensor>& param
 
 Tensor Instance::embed(Tape& tape, Tensor x) {
   if (encoding_.embed == nullptr) return x;
-  Tensor y;
-  call(tape, "embed", -1, [&](const pes_step* s) { y = {encoding_.embed(self_, s, {x.id}).id}; });
-  require(y && tape.knows(y), "embed() returned {}", y ? "an unknown handle" : "the null handle");
-  require(tape.shape(y) == tape.shape(x), "embed() returned {}, wanted {}", tape.shape(y).text(),
-          tape.shape(x).text());
+  pes_tensor made{};
+  call(tape, "embed", -1,
+       [&](const pes_step* s) { made = encoding_.embed(self_, s, context_.lend(x)); });
+  if (made.id == 0) blame("embed", -1, "it returned the null handle");
+  if (!context_.knows(made)) blame("embed", -1, kept_handle("it returned"));
+  const Tensor y = context_.tensor(made);
+  if (const std::string wrong = misfit(tape.shape(y), tape.shape(x)); !wrong.empty())
+    blame("embed", -1, wrong);
   return y;
 }
 
 bool Instance::attend(Tape& tape, int layer, Tensor x, Attention& a) {
   if (encoding_.attend == nullptr) return false;
-  pes_attention c{sizeof(pes_attention), layer,       {x.id}, {a.q.id}, {a.k.id}, a.scale,
-                  {a.distance.id},       {a.bias.id}, false};
+  const pes_ctx& ctx = context_;
+  pes_attention c{sizeof(pes_attention),
+                  layer,
+                  ctx.lend(x),
+                  ctx.lend(a.q),
+                  ctx.lend(a.k),
+                  a.scale,
+                  ctx.lend(a.distance),
+                  ctx.lend(a.bias),
+                  false};
   call(tape, "attend", layer, [&](const pes_step* s) {
     Lent<pes_attention> lent(c, host_);
     encoding_.attend(self_, s, lent.get());
     require(lent.size_untouched(), "attend() changed the size of pes_attention");
   });
-  for (const pes_tensor t : {c.q, c.k, c.distance, c.bias})
-    require(tape.knows({t.id}), "attend() left a handle that is not of this step in its slots");
-  require(c.q.id != 0 && c.k.id != 0, "attend() left the null handle in q or k");
-  require(!c.rewrite || encoding_.rewrite != nullptr,
-          "attend() asks for a rewrite and there is no such hook");
-  require(std::isfinite(c.scale), "attend() left the scale {}", c.scale);
-  a.q = {c.q.id};
-  a.k = {c.k.id};
+  for (const auto& [name, t] : {std::pair{"q", c.q}, std::pair{"k", c.k},
+                                std::pair{"distance", c.distance}, std::pair{"bias", c.bias}})
+    if (!ctx.knows(t)) blame("attend", layer, kept_handle(fmt::format("it left in {}", name)));
+  if (c.q.id == 0 || c.k.id == 0) blame("attend", layer, "it left the null handle in q or k");
+  if (c.rewrite && encoding_.rewrite == nullptr)
+    blame("attend", layer,
+          "it asks for a rewrite, and there is no hook rewrite(); is it misspelt?");
+  if (!std::isfinite(c.scale)) blame("attend", layer, fmt::format("it left scale {}", c.scale));
+  a.q = ctx.tensor(c.q);
+  a.k = ctx.tensor(c.k);
   a.scale = c.scale;
-  a.distance = {c.distance.id};
-  a.bias = {c.bias.id};
+  a.distance = ctx.tensor(c.distance);
+  a.bias = ctx.tensor(c.bias);
+  if (const std::string wrong = misfit(tape, model_, step_.batch, step_.length, a); !wrong.empty())
+    blame("attend", layer, wrong);
   return c.rewrite;
 }
 
@@ -166,18 +195,23 @@ Tensor Instance::rewrite(Tape& tape, const Block& b) {
   c.size = sizeof c;
   c.layer = b.layer;
   c.first = static_cast<std::int32_t>(b.first);
-  c.x = {b.x.id}, c.q = {b.q.id}, c.k = {b.k.id}, c.v = {b.v.id};
-  c.visible = {b.visible.id};
+  c.x = context_.lend(b.x), c.q = context_.lend(b.q), c.k = context_.lend(b.k);
+  c.v = context_.lend(b.v), c.visible = context_.lend(b.visible);
   c.scale = b.scale;
-  c.scores = {b.scores.id};
+  c.scores = context_.lend(b.scores);
   call(tape, "rewrite", b.layer, [&](const pes_step* s) {
     Lent<pes_scores> lent(c, host_);
     encoding_.rewrite(self_, s, lent.get());
     require(lent.size_untouched(), "rewrite() changed the size of pes_scores");
   });
-  require(c.scores.id != 0 && tape.knows({c.scores.id}),
-          "rewrite() left a handle in scores that is not of this step");
-  return {c.scores.id};
+  if (c.scores.id == 0) blame("rewrite", b.layer, "it left the null handle in scores");
+  if (!context_.knows(c.scores)) blame("rewrite", b.layer, kept_handle("it left in scores"));
+  const Shape wanted = tape.shape(b.scores), found = tape.shape(context_.tensor(c.scores));
+  if (!(found == wanted))
+    blame("rewrite", b.layer,
+          fmt::format("it left scores {}, wanted {}: batch, heads, rows of the block, keys",
+                      found.text(), wanted.text()));
+  return context_.tensor(c.scores);
 }
 
 }  // namespace pesuite::checks

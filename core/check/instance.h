@@ -58,6 +58,8 @@ class Instance {
     bool refused = false;  // the plugin called pes_ops.fail
   };
   void settle(Tape&, const char* hook);
+  // A fault of a hook; layer -1: none.
+  [[noreturn]] void blame(const char* hook, int layer, std::string_view what) const;
   template <class Call>
   void call(Tape&, const char* hook, int layer, Call);
 

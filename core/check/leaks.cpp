@@ -124,10 +124,38 @@ void expect_causal_gradients(Model& model, Backend& backend) {
   }
 }
 
+// A block shows a row keys that it may not see: what they are must not tell in its scores.
+void expect_causal_rewrite(const Subject& s, Backend& backend) {
+  if (s.encoding.rewrite == nullptr) return;
+  s.note.say("another last key of a block");
+  Instance instance(s.encoding, s.values, s.model);
+  Pass p;
+  p.length = length;
+  const Inputs in = draw_inputs(instance, p.batch, length, 3),
+               fresh = draw_inputs(instance, p.batch, length, 4);
+  Inputs other = in;
+  const auto D = static_cast<std::size_t>(s.model.head_dim);
+  for (std::size_t i = 0; i < in.k.data.size(); ++i)
+    if (i / D % length == length - 1)
+      other.k.data[i] = fresh.k.data[i], other.v.data[i] = fresh.v.data[i];
+  const Outputs a = run(backend, instance, in, p, {.attention = false}),
+                b = run(backend, instance, other, p, {.attention = false});
+  for (std::size_t l = 0; l < a.layers.size(); ++l)
+    for (std::size_t i = 0; i < a.layers[l].scores.data.size(); ++i) {
+      const std::size_t row = i / length % length;
+      const double d = std::fabs(a.layers[l].scores.data[i] - b.layers[l].scores.data[i]);
+      require(row == length - 1 || !(d > rounding),
+              "encoding '{}', hook rewrite, layer {}: another key at position {} changes the score "
+              "of query {} and key {} by {:.2g}: multiply by c.visible what is summed over keys",
+              s.encoding.card->name, l, length - 1, row, i % length, d);
+    }
+}
+
 }  // namespace
 
 std::string check_causal(const Subject& s) {
   const auto backend = open_backend("reference", {});
+  expect_causal_rewrite(s, *backend);
   Model model = small_model(s, *backend);
   move_parameters(s, model);
   for (const bool training : {false, true}) expect_causal_values(s, model, training);

@@ -16,7 +16,7 @@
 
 namespace pesuite::checks {
 
-std::string check_exports(const fs::path& file) {
+std::string check_exports(const fs::path& file, Note&) {
   std::vector<std::string> names = exported_symbols(file);
   const auto entry = std::find(names.begin(), names.end(), "pes_entry");
   require(entry != names.end(), "it does not export pes_entry");
@@ -30,7 +30,9 @@ std::string check_exports(const fs::path& file) {
       names.size() > shown ? ", ..." : "");
 }
 
-std::string check_loads(const fs::path& file) {
+std::string check_loads(const fs::path& file, Note& note) {
+  note.say(
+      "running its static constructors, or reading its lists, which must end with a null pointer");
   const Library library = Library::open(file);
   const pes_library& e = library.entry();
   return fmt::format("{} {} ({}), ABI {}.{}, loads with RTLD_NOW: {}, {}.", e.name, e.version,
@@ -40,11 +42,6 @@ std::string check_loads(const fs::path& file) {
 }
 
 namespace {
-
-bool is_lower_snake(std::string_view name) {
-  if (name.empty() || name[0] < 'a' || name[0] > 'z') return false;
-  return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
-}
 
 void check_option(const std::string& where, const pes_option& o) {
   require(PES_HAS(&o, choices), "{}: its struct has {} bytes, pes_option {} or more", where, o.size,
@@ -61,6 +58,32 @@ void check_option(const std::string& where, const pes_option& o) {
     require(std::set(all.begin(), all.end()).size() == all.size(), "{}: choices stand there twice",
             where);
   }
+}
+
+// Words of an encoding's card that guide and tables know.
+void check_words(const std::string& what, const pes_card& card) {
+  static const std::vector<std::string> words = {
+      "absolute", "relative",       "hybrid", "fixed",      "learned", "randomized",
+      "additive", "multiplicative", "bias",   "contextual", "none",    "schedule"};
+  static const std::vector<std::string> costs = {"none", "minimal", "low", "moderate", "high"};
+  static const std::vector<std::string> ratings = {"poor", "fair", "good", "excellent"};
+  const auto known = [&](const char* field, const std::string& text, std::string_view word,
+                         const std::vector<std::string>& all) {
+    require(std::find(all.begin(), all.end(), word) != all.end(),
+            "{}: the {} '{}' has '{}', which is none of {}", what, field, text, word,
+            join(all, ", "));
+  };
+  require(!taxonomy_of(card).empty(), "{}: its card has no taxonomy; words are {}", what,
+          join(words, ", "));
+  for (const std::string& part : taxonomy_of(card))
+    for (std::size_t at = 0, end = 0; at <= part.size(); at = end + 4) {  // "fixed or learned"
+      end = std::min(part.find(" or ", at), part.size());
+      known("taxonomy", card.taxonomy, part.substr(at, end - at), words);
+    }
+  const auto first_word = [](const std::string& text) { return text.substr(0, text.find(' ')); };
+  if (const std::string cost = cost_of(card); !cost.empty()) known("cost", cost, cost, costs);
+  if (const std::string rating = rating_of(card); !rating.empty())
+    known("rating", rating, first_word(rating), ratings);
 }
 
 void check_card(const std::string& what, const pes_card& card) {
@@ -94,7 +117,8 @@ void check_card(const std::string& what, const pes_card& card) {
 
 }  // namespace
 
-std::string check_descriptors(const fs::path& file) {
+std::string check_descriptors(const fs::path& file, Note& note) {
+  note.say("reading its cards, whose lists of options must end with a null pointer");
   const Library library = Library::open(file);
   std::set<std::string> names;
   std::size_t options = 0;
@@ -106,6 +130,7 @@ std::string check_descriptors(const fs::path& file) {
   };
   for (const pes_encoding* e : library.encodings()) {
     look("encoding", *e->card);
+    check_words(fmt::format("encoding '{}'", e->card->name), *e->card);
     require(e->rewrite == nullptr || e->attend != nullptr,
             "encoding '{}' has rewrite() and no attend() that could ask for it", e->card->name);
   }
@@ -115,7 +140,7 @@ std::string check_descriptors(const fs::path& file) {
                      counted(names.size(), "card"), counted(options, "option"));
 }
 
-std::string check_manifest(const fs::path& file) {
+std::string check_manifest(const fs::path& file, Note&) {
   const fs::path beside = manifest_path(file);
   const std::string name = beside.filename().string();
   std::error_code error;

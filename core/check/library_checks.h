@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <string>
 
+#include "check/note.h"
+
 namespace pesuite::checks {
 
-std::string check_exports(const std::filesystem::path& file);
-std::string check_loads(const std::filesystem::path& file);
-std::string check_descriptors(const std::filesystem::path& file);
-std::string check_manifest(const std::filesystem::path& file);
+std::string check_loads(const std::filesystem::path& file, Note&);
+std::string check_exports(const std::filesystem::path& file, Note&);
+std::string check_descriptors(const std::filesystem::path& file, Note&);
+std::string check_manifest(const std::filesystem::path& file, Note&);
 
 }  // namespace pesuite::checks

@@ -59,11 +59,17 @@ std::vector<Values> gradients(Backend&, Instance&, const Inputs&, const Pass&);
 
 // The first difference in bits between two passes' outputs, as a sentence; "" for none.
 std::string first_difference(const Outputs& a, const Outputs& b);
+// Whether a score hides its key: beside it the scores of others are lost in rounding, so that such
+// numbers are equal to each other, and no part of any comparison.
+inline bool hides(double score) {
+  return score <= -1e6;
+}
 // max |a - b| / (max |b| + 1e-30) over all tensors of the pass, or infinity where a number is not
 // finite or a shape differs; `where` receives the name of the tensor.
 double distance_of(const Outputs& a, const Outputs& b, std::string& where);
 double distance_of(const Values& a, const Values& b);
-// The name of a tensor that is not finite, or "".
+// "bias of layer 0 is nan at [0, 1, 3]", of the first number that is not finite, or "". Scores and
+// what is added to them may be -inf.
 std::string not_finite(const Outputs&);
 
 }  // namespace pesuite::checks

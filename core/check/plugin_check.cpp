@@ -288,15 +288,16 @@ Report check_library(const fs::path& file, const Settings& settings) {
   for (const std::string& p : settings.encodings)
     if (p.find('(') != std::string::npos) parse_expression(p, "encoding");
   Runner runner(file, settings);
-  const std::pair<const char*, std::string (*)(const fs::path&)> of_library[] = {
-      {"exports", check_exports},
+  const std::pair<const char*, std::string (*)(const fs::path&, Note&)> of_library[] = {
       {"loads", check_loads},
+      {"exports", check_exports},
       {"descriptors", check_descriptors},
       {"manifest", check_manifest}};
   bool usable = true;
   for (const auto& [name, check] : of_library) {
     if (!runner.wants(name) && name != std::string_view("loads")) continue;
-    Finding f = runner.ask("library", name, [&, check = check] { return check(file); });
+    Finding f =
+        runner.ask("library", name, [&, check = check] { return check(file, runner.note()); });
     const bool needed =
         name == std::string_view("loads") || name == std::string_view("descriptors");
     usable = usable && !(needed && is_bad(f.outcome));
@@ -329,8 +330,8 @@ Report check_library(const fs::path& file, const Settings& settings) {
 std::vector<std::vector<std::string>> list_of_checks() {
   std::vector<std::vector<std::string>> rows = {
       {"check", "of", "strictness", "proves"},
-      {"exports", "library", "1", "pes_entry is the one symbol that it exports"},
       {"loads", "library", "1", "loads with RTLD_NOW; its entry is sound and of this ABI"},
+      {"exports", "library", "1", "pes_entry is the one symbol that it exports"},
       {"descriptors", "library", "1",
        "names, struct sizes, bounds, choices and defaults are sound"},
       {"manifest", "library", "1", "its manifest is of this build and says what the library says"}};

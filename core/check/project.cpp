@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "plugin/card.h"
 #include "plugin/library.h"
 
 namespace pesuite::checks {
@@ -13,10 +14,7 @@ namespace pesuite::checks {
 namespace {
 
 void require_usable(const std::string& name) {
-  const bool snake =
-      !name.empty() && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
-      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-  if (!snake)
+  if (!is_lower_snake(name))
     fail(Exit::usage, "'{}' is not lower_snake, as names in suites are: write e.g. my_encoding",
          name);
   const std::vector<std::string> kept = {

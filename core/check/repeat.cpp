@@ -65,7 +65,16 @@ std::string check_pure(const Subject& s) {
     require(difference.empty(), "a step of length {} differs after other steps ran: {}",
             all[i].pass.length, difference);
   }
-  return "Steps give the same bits twice in a row and in reverse order.";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Instance fresh(s.encoding, s.values, s.model);
+    const std::string difference =
+        first_difference(first[i], run(*backend, fresh, all[i].inputs, all[i].pass));
+    require(difference.empty(),
+            "a step of length {} differs in an instance that has run no step before, as after a "
+            "resumed training: {}",
+            all[i].pass.length, difference);
+  }
+  return "Steps give the same bits twice in a row, in reverse order and in a fresh instance.";
 }
 
 std::string check_threads(const Subject& s) {

@@ -1,9 +1,11 @@
 // Options, creation, a first step, and structs of other hosts' sizes.
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "check/checks.h"
+#include "plugin/card.h"
 
 namespace pesuite::checks {
 
@@ -124,9 +126,72 @@ std::string check_steps(const Subject& s) {
     const Outputs o =
         run(*backend, instance, draw_inputs(instance, p.batch, p.length, 3, false), p);
     const std::string bad = not_finite(o);
-    require(bad.empty(), "{} is not finite at length {}", bad, p.length);
+    require(bad.empty(),
+            "{}, at length {}; look for a division by zero, the logarithm or root of a negative "
+            "number, an exponential that overflows, a row whose every key is hidden",
+            bad, p.length);
   }
   return fmt::format("Finite at length {}, in training and evaluation.", s.model.train_length);
+}
+
+namespace {
+
+// Scores of a model without an encoding: q.k / sqrt(D), 0 where a key is not visible.
+Values plain_scores(const Inputs& in) {
+  const std::int64_t B = in.q.shape[0], H = in.q.shape[1], T = in.q.shape[2], D = in.q.shape[3];
+  const std::int64_t G = in.k.shape[1];
+  Values out{{B, H, T, T}, std::vector<double>(static_cast<std::size_t>(B * H * T * T))};
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t h = 0; h < H; ++h)
+      for (std::int64_t i = 0; i < T; ++i)
+        for (std::int64_t j = 0; j <= i; ++j) {
+          const double* q = &in.q.data[static_cast<std::size_t>(((b * H + h) * T + i) * D)];
+          const double* k = &in.k.data[static_cast<std::size_t>(((b * G + h * G / H) * T + j) * D)];
+          double& score = out.data[static_cast<std::size_t>(((b * H + h) * T + i) * T + j)];
+          for (std::int64_t d = 0; d < D; ++d) score += q[d] * k[d];
+          score /= std::sqrt(static_cast<double>(D));
+        }
+  return out;
+}
+
+// What it changes in a pass: "the embedding", "scores of layer 1"; "" for nothing.
+std::string changed(Backend& backend, Instance& instance, const Pass& p) {
+  constexpr double rounding = 1e-12;
+  const Inputs in = draw_inputs(instance, p.batch, p.length, 3);
+  const Outputs o = run(backend, instance, in, p, {.attention = false});
+  if (distance_of(o.embedding, in.e) > 0) return "the embedding";
+  const Values plain = plain_scores(in);
+  for (std::size_t i = 0; i < o.layers.size(); ++i)
+    if (distance_of(o.layers[i].scores, plain) > rounding)
+      return fmt::format("scores of layer {}", i);
+  return "";
+}
+
+}  // namespace
+
+std::string check_acts(const Subject& s) {
+  const std::vector<std::string> kind = taxonomy_of(*s.encoding.card);
+  if (std::find(kind.begin(), kind.end(), "none") != kind.end())
+    return "Its taxonomy has 'none': it need not act.";
+  const auto backend = open_backend("reference", {});
+  Instance instance(s.encoding, s.values, s.model);
+  const int train = s.model.train_length;
+  std::vector<Pass> passes = {{.length = train, .phase = PES_TRAIN, .step = 10}, {.length = train}};
+  if (takes(*backend, instance, 4 * train)) passes.push_back({.batch = 1, .length = 4 * train});
+  for (const Pass& p : passes)
+    if (const std::string what = changed(*backend, instance, p); !what.empty())
+      return fmt::format("It changes {}{}.", what, p.length > train ? " beyond training" : "");
+  std::string hooks;
+  for (const auto& [name, there] : {std::pair{"begin", s.encoding.begin != nullptr},
+                                    std::pair{"embed", s.encoding.embed != nullptr},
+                                    std::pair{"attend", s.encoding.attend != nullptr},
+                                    std::pair{"rewrite", s.encoding.rewrite != nullptr}})
+    if (there) hooks += (hooks.empty() ? "" : ", ") + std::string(name);
+  fault(
+      "encoding '{}' acts nowhere: embeddings and scores are those of a model without an encoding. "
+      "Its hooks are {}: is another misspelt, or a slot set on a copy of pes::Attention? An "
+      "encoding that is to do nothing says so by the taxonomy 'none'",
+      s.encoding.card->name, hooks.empty() ? "none" : hooks);
 }
 
 std::string check_sizes(const Subject& s) {

@@ -5,9 +5,11 @@
 #include <future>
 #include <map>
 #include <pesuite/random.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "check/guess.h"
+#include "check/task_axes.h"
 #include "check/task_law.h"
 
 namespace pesuite {
@@ -124,6 +126,30 @@ std::int64_t oracle_failure(const Task& task, const Examples& e) {
   return -1;
 }
 
+// Where the oracle answers otherwise when it sees no more than tokens[0..t], as a sentence; "": it
+// never does.
+std::string reads_ahead(const Task& task, const Examples& e) {
+  constexpr std::size_t examples = 64, places = 16;
+  std::vector<std::int32_t> whole(e.length), part(e.length);
+  for (std::size_t i = 0; i < std::min(e.count, examples); ++i) {
+    const Tokens tokens = e.tokens_of(i), targets = e.targets_of(i);
+    task.oracle(tokens, whole);
+    const std::size_t step = std::max<std::size_t>(1, targets.size() / places);
+    std::size_t next = 0;
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      if (targets[t] < 0 || t < next) continue;
+      next = t + step;
+      task.oracle(tokens.first(t + 1), std::span(part).first(t + 1));
+      if (part[t] >= 0 && part[t] != whole[t])  // whether it is asked at all may hang on the rest
+        return fmt::format(
+            "Of example {} of length {}, the oracle answers {} at position {}, and {} where the "
+            "tokens behind it are not shown: it reads ahead.",
+            i, e.length, whole[t], t, part[t]);
+    }
+  }
+  return "";
+}
+
 Finding check_oracle(const Examined& s) {
   if (s.task.is_corpus()) return skipped("A corpus has no oracle.");
   if (!s.task.has_oracle())
@@ -132,9 +158,10 @@ Finding check_oracle(const Examined& s) {
   for (const Examples& e : s.sets) {
     if (const std::int64_t i = oracle_failure(s.task, e); i >= 0)
       return failed(fmt::format("The oracle gets example {} of length {} wrong.", i, e.length));
+    if (std::string ahead = reads_ahead(s.task, e); !ahead.empty()) return failed(std::move(ahead));
     count += e.count;
   }
-  return passed(fmt::format("The oracle solves {} examples.", count));
+  return passed(fmt::format("The oracle solves {} examples, and reads ahead in none.", count));
 }
 
 // What is wrong with the examples at one value of one axis, or "". Sets `exists` unless the task
@@ -170,6 +197,37 @@ std::vector<double> some_values(const Axis& axis) {
   return out;
 }
 
+// Examples of one value of one axis, at the first length that has some; none where no length has.
+Examples examples_at(const Examined& s, std::size_t axis, double value) {
+  constexpr std::size_t count = 512;
+  for (const Examples& e : s.sets) {
+    Task::Request r = s.request();
+    r.length = e.length;
+    r.axes.assign(s.task.axes().size(), std::nan(""));
+    r.axes[axis] = value;
+    Examples made = make_examples(s.task, r, count, true);
+    if (made.count == count) return made;
+  }
+  return {};
+}
+
+// Whether any two values of an axis, of those that exist, have other examples.
+bool axis_acts(const Examined& s, std::size_t axis) {
+  Examples first;
+  bool compared = false;
+  for (const double value : some_values(s.task.axes()[axis])) {
+    const Examples e = examples_at(s, axis, value);
+    if (e.count == 0) continue;
+    if (first.count == 0) {
+      first = e;
+    } else if (first.length == e.length) {
+      compared = true;
+      if (differ(first, e)) return true;
+    }
+  }
+  return !compared;
+}
+
 Finding check_axes(const Examined& s) {
   const std::vector<Axis>& axes = s.task.axes();
   if (axes.empty()) return skipped("The task has no axes.");
@@ -185,6 +243,11 @@ Finding check_axes(const Examined& s) {
       missing += exists ? 0 : 1;
     }
   if (missing == values) return failed("The task refuses every value of its axes.");
+  for (std::size_t a = 0; a < axes.size(); ++a)
+    if (!axis_acts(s, a))
+      return failed(fmt::format(
+          "Examples are alike at all values of axis '{}': sample() must draw by r.axis({}).",
+          axes[a].name, a));
   return passed(
       fmt::format("{} values, {} of which do not exist at these lengths.", values, missing));
 }
@@ -401,6 +464,17 @@ std::size_t equal_pairs(const std::vector<std::uint64_t>& a, const std::vector<s
   return pairs;
 }
 
+// Pairs of equals in sorted hashes.
+double repeats_in(const std::vector<std::uint64_t>& all) {
+  double pairs = 0;
+  for (std::size_t i = 0, end; i < all.size(); i = end) {
+    end = std::upper_bound(all.begin() + static_cast<std::ptrdiff_t>(i), all.end(), all[i]) -
+          all.begin();
+    pairs += static_cast<double>(end - i) * static_cast<double>(end - i - 1) / 2;
+  }
+  return pairs;
+}
+
 // From a million examples on, splits share what random streams share by the birthday rule. Fewer
 // must be dealt to the splits, if there are enough to deal.
 Finding check_collisions(const Examined& s) {
@@ -412,6 +486,14 @@ Finding check_collisions(const Examined& s) {
     if (std::isnan(distinct))
       return failed("The task does not say how many distinct examples there are.");
     detail += fmt::format("{}At length {} ", detail.empty() ? "" : " ", train.length);
+    const double repeats = repeats_in(sorted_hashes(train)),
+                 wanted =
+                     std::pow(static_cast<double>(train.count), 2) / 2 * std::pow(10, -distinct);
+    if (wanted > 100 && repeats < wanted / 100)
+      return failed(fmt::format(
+          "{}distinct() says that 10^{:.4g} = {:.4g} examples exist, of which {} would have {:.3g} "
+          "pairs of equals, and have {:.0f}; it must return the log10 of their number.",
+          detail, distinct, std::pow(10, distinct), train.count, wanted, repeats));
     if (distinct < few) {
       detail += fmt::format("there are only 10^{:.1f} examples, too few to deal.", distinct);
       continue;
@@ -439,12 +521,20 @@ std::vector<Finding> check_task(const Task& task, const CheckOptions& options) {
   PES_CHECK(!options.lengths.empty());
   Examined s{task, options, {}};
   std::vector<Finding> findings;
-  const auto add = [&](std::string name, auto check) {
+  std::set<std::string> wrong;
+  // `needs`: checks without which this one would find the same fault again.
+  const auto add = [&](std::string name, auto check, const std::vector<std::string>& needs = {}) {
+    const auto missing = std::find_if(needs.begin(), needs.end(),
+                                      [&](const std::string& n) { return wrong.contains(n); });
     try {
-      findings.push_back(check());
+      findings.push_back(
+          missing == needs.end()
+              ? check()
+              : skipped(fmt::format("Needs the check '{}', which failed.", *missing)));
     } catch (const Error& e) {
       findings.push_back(failed(e.what()));
     }
+    if (!findings.back().passed) wrong.insert(name);
     findings.back().check = std::move(name);
     return findings.back().passed;
   };
@@ -463,16 +553,26 @@ std::vector<Finding> check_task(const Task& task, const CheckOptions& options) {
     return check_well_formed(s);
   };
   if (!add("well_formed", make_and_look)) return findings;
+  const std::vector<std::string> steady = {"deterministic"};
   add("deterministic", [&] { return check_deterministic(s); });
-  add("windows", [&] { return check_windows(s); });
-  add("oracle", [&] { return check_oracle(s); });
-  add("axes", [&] { return check_axes(s); });
-  add("optimum", [&] { return check_optimum(s); });
-  add("chance", [&] { return check_chance(s); });
-  for (const char* name : shortcut_names)
-    add(fmt::format("shortcut_{}", name), [&] { return check_shortcut(s, name); });
-  add("permuted_labels", [&] { return check_permuted(s); });
-  add("collisions", [&] { return check_collisions(s); });
+  add(
+      "windows", [&] { return check_windows(s); }, steady);
+  add(
+      "oracle", [&] { return check_oracle(s); }, steady);
+  add("axes", [&] { return check_axes(s); }, {"deterministic", "oracle"});
+  add("optimum", [&] { return check_optimum(s); }, {"deterministic", "windows", "oracle"});
+  add(
+      "chance", [&] { return check_chance(s); }, steady);
+  std::vector<std::string> needs = {"deterministic", "chance"};
+  for (const char* name : shortcut_names) {
+    const std::string check = fmt::format("shortcut_{}", name);
+    add(
+        check, [&] { return check_shortcut(s, name); }, needs);
+    needs.push_back(check);  // later ones see what it sees, or more
+  }
+  add("permuted_labels", [&] { return check_permuted(s); }, {"deterministic", "chance"});
+  add(
+      "collisions", [&] { return check_collisions(s); }, steady);
   return findings;
 }
 

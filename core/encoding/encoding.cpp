@@ -69,9 +69,9 @@ void Encoding::settle(Tape& tape) const {
 
 void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> parameters) {
   Step& s = *step_;
-  s.ctx = {&tape, nullptr};
+  s.ctx.begin(tape);
   s.parameters.clear();
-  for (const Tensor p : parameters) s.parameters.push_back({p.id});
+  for (const Tensor p : parameters) s.parameters.push_back(s.ctx.lend(p));
   s.layers.clear();
   s.layers.reserve(static_cast<std::size_t>(layers_));  // closures of the tape point into it
   s.c = {sizeof(pes_step),
@@ -86,7 +86,7 @@ void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> p
          info.length,
          info.offset,
          0,
-         {info.positions.id}};
+         s.ctx.lend(info.positions)};
   if (encoding_->begin == nullptr) return;
   tape.set_caller({card().name, "begin"});
   encoding_->begin(self_.get(), &s.c);
@@ -97,34 +97,43 @@ Tensor Encoding::embed(Tape& tape, Tensor x) const {
   if (encoding_->embed == nullptr) return x;
   const Shape before = tape.shape(x);
   tape.set_caller({card().name, "embed"});
-  const Tensor y{encoding_->embed(self_.get(), &step_->c, {x.id}).id};
-  if (!y)
+  const pes_ctx& ctx = step_->ctx;
+  const pes_tensor y = encoding_->embed(self_.get(), &step_->c, ctx.lend(x));
+  if (y.id == 0)
     tape.fail("returned the null handle");
-  else if (!tape.knows(y) || !(tape.shape(y) == before))
+  else if (!ctx.knows(y) || !(tape.shape(ctx.tensor(y)) == before))
     tape.fail(fmt::format("returned {}, wanted {}",
-                          tape.knows(y) ? tape.shape(y).text() : "an unknown handle",
+                          ctx.knows(y) ? tape.shape(ctx.tensor(y)).text() : "an unknown handle",
                           before.text()));
   settle(tape);
-  return y;
+  return ctx.tensor(y);
 }
 
 void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   if (encoding_->attend == nullptr) return;
-  pes_attention c{sizeof(pes_attention), layer,       {x.id}, {a.q.id}, {a.k.id}, a.scale,
-                  {a.distance.id},       {a.bias.id}, false};
+  const pes_ctx& ctx = step_->ctx;
+  pes_attention c{sizeof(pes_attention),
+                  layer,
+                  ctx.lend(x),
+                  ctx.lend(a.q),
+                  ctx.lend(a.k),
+                  a.scale,
+                  ctx.lend(a.distance),
+                  ctx.lend(a.bias),
+                  false};
   tape.set_caller({card().name, "attend", layer});
   encoding_->attend(self_.get(), &step_->c, &c);
   for (const pes_tensor t : {c.q, c.k, c.distance, c.bias})
-    if (!tape.knows({t.id})) tape.fail("left a handle in its slots that is not of this step");
+    if (!ctx.knows(t)) tape.fail("left a handle in its slots that is not of this step");
   if (c.q.id == 0 || c.k.id == 0) tape.fail("left the null handle in q or k");
   if (c.rewrite && encoding_->rewrite == nullptr)
     tape.fail("asks for a rewrite and has no such hook");
   settle(tape);
-  a.q = {c.q.id};
-  a.k = {c.k.id};
+  a.q = ctx.tensor(c.q);
+  a.k = ctx.tensor(c.k);
   a.scale = c.scale;
-  a.distance = {c.distance.id};
-  a.bias = {c.bias.id};
+  a.distance = ctx.tensor(c.distance);
+  a.bias = ctx.tensor(c.bias);
   if (c.rewrite) {
     PES_CHECK(step_->layers.size() < step_->layers.capacity());
     step_->layers.push_back({this, layer, x, a.v, c.scale});
@@ -140,22 +149,23 @@ Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, 
                          Tensor visible, std::int64_t first) {
   const Rewriting& layer = *static_cast<const Rewriting*>(self);
   const Encoding& e = *layer.encoding;
+  const pes_ctx& ctx = e.step_->ctx;
   pes_scores c{sizeof(pes_scores),
                layer.layer,
                static_cast<std::int32_t>(first),
-               {layer.x.id},
-               {q.id},
-               {k.id},
-               {visible.id},
+               ctx.lend(layer.x),
+               ctx.lend(q),
+               ctx.lend(k),
+               ctx.lend(visible),
                layer.scale,
-               {scores.id},
+               ctx.lend(scores),
                0,
-               {layer.v.id}};
+               ctx.lend(layer.v)};
   tape.set_caller({e.card().name, "rewrite", layer.layer});
   e.encoding_->rewrite(e.self_.get(), &e.step_->c, &c);
-  if (!tape.knows({c.scores.id})) tape.fail("left a handle in scores that is not of this step");
+  if (!ctx.knows(c.scores)) tape.fail("left a handle in scores that is not of this step");
   e.settle(tape);
-  return {c.scores.id};
+  return ctx.tensor(c.scores);
 }
 
 }  // namespace pesuite

@@ -108,6 +108,9 @@ const T* Facts::once(std::map<std::string, std::optional<T>>& known, const std::
     } catch (const Crashed& e) {
       facts->crashed = true;
       facts->note = fmt::format("its plugin {} when it was created; its cells will fail", e.what());
+    } catch (const Unloadable& e) {
+      facts->crashed = true;
+      facts->note = fmt::format("{}; its cells will fail", e.what());
     } catch (const Error& e) {
       problems_.add(where, e.what(), e.code());
       facts.reset();
@@ -123,6 +126,7 @@ std::string Facts::text_of(const Expression& x) const {
 const TaskFacts* Facts::task(const SuiteTask& t, const Lengths& l) {
   const std::string key = fmt::format("{} {} {} {}", t.id, l.train, l.longest, l.reached);
   return once<TaskFacts>(tasks_, key, t.where, [&](TaskFacts& f) {
+    f.text = t.id;  // until it is read
     const auto found = catalog_.task(t.expression.name);
     const char* family = found.descriptor->card->taxonomy;
     f.text = text_of(t.expression);

@@ -43,6 +43,11 @@ Json options_json(const pes_card& card) {
 
 }  // namespace
 
+bool is_lower_snake(std::string_view name) {
+  return !name.empty() && name[0] >= 'a' && name[0] <= 'z' &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
 std::vector<std::string> claims_of(const pes_card& card) {
   static constexpr std::pair<std::uint32_t, const char*> names[] = {
       {PES_RELATIVE, "relative"},

@@ -12,6 +12,8 @@
 
 namespace pesuite {
 
+bool is_lower_snake(std::string_view name);  // "my_slope2", as all names in cards are
+
 std::vector<std::string> claims_of(const pes_card&);      // "relative", "parameter-free"
 std::vector<std::string> taxonomy_of(const pes_card&);    // "relative", "fixed", "bias"
 std::vector<std::string> places_of(const pes_encoding&);  // "embedding", "attention", "scores"

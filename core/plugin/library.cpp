@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/elf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/isolate.h"
@@ -57,22 +58,31 @@ void check_card(const pes_card* card, std::string_view kind, std::string_view wh
              card->name);
 }
 
-void check_abi(std::uint32_t major, std::uint32_t minor, std::string_view where) {
+void check_abi(std::uint32_t major, std::uint32_t minor, std::uint32_t needs,
+               std::string_view where) {
   if (major != PES_ABI_MAJOR)
     fail(Exit::plugin, "{}: built for plugin ABI {}.{}, this pesuite has {}.{}; {}", where, major,
          minor, PES_ABI_MAJOR, PES_ABI_MINOR,
          major > PES_ABI_MAJOR
              ? "use a newer pesuite, or rebuild the plugin against this one's headers"
              : "rebuild the plugin against this pesuite's headers");
+  if (needs > PES_ABI_MINOR)
+    fail(Exit::plugin,
+         "{}: needs plugin ABI {}.{} or newer, this pesuite has {}.{}; use a newer pesuite", where,
+         major, needs, PES_ABI_MAJOR, PES_ABI_MINOR);
 }
 
 }  // namespace
+
+std::uint32_t needs_minor_of(const pes_library& entry) {
+  return PES_HAS(&entry, needs_minor) ? entry.needs_minor : 0;
+}
 
 void check_entry(const pes_library& entry, std::string_view where) {
   if (entry.size < offsetof(pes_library, name))
     fail(Exit::plugin, "{}: its entry is {} bytes long, too short to hold a version", where,
          entry.size);
-  check_abi(entry.abi_major, entry.abi_minor, where);
+  check_abi(entry.abi_major, entry.abi_minor, needs_minor_of(entry), where);
   if (!PES_HAS(&entry, tasks) || entry.name == nullptr || entry.version == nullptr)
     fail(Exit::plugin, "{}: its entry is incomplete ({} bytes, a name and a version are needed)",
          where, entry.size);
@@ -89,10 +99,19 @@ void check_entry(const pes_library& entry, std::string_view where) {
   }
 }
 
+void expect_file(const fs::path& file) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (fs::is_regular_file(status)) return;
+  fail(Exit::plugin, "{}: {}", file.string(),
+       !fs::exists(status)        ? "there is no such plugin file"
+       : fs::is_directory(status) ? "is a folder; name the libraries in it, FOLDER/*.plugin.so"
+                                  : "is no regular file, so it is no plugin");
+}
+
 Library Library::open(const fs::path& file) {
-  std::error_code missing;
-  if (!fs::is_regular_file(file, missing))
-    fail(Exit::plugin, "{}: there is no such plugin file", file.string());
+  expect_file(file);
+  expect_whole(file);
   auto handle = std::make_unique<Handle>();
   boost::dll::fs::error_code error;
   handle->library.load(fs::absolute(file), error,
@@ -120,7 +139,10 @@ Offer::Offer(Library library)
       library_(std::make_unique<Library>(std::move(library))) {}
 
 const Library& Offer::library() const {
-  if (!library_) library_ = std::make_unique<Library>(Library::open(path_));
+  if (!library_) {
+    ask_library(path_);
+    library_ = std::make_unique<Library>(Library::open(path_));
+  }
   return *library_;
 }
 
@@ -224,7 +246,7 @@ Manifest ask_library(const fs::path& file) {
       run_isolated([&] { return to_toml(make_manifest(Library::open(file)), file); }, seconds);
   if (r.end == Isolated::End::threw) throw Error(static_cast<Exit>(r.code), r.text);
   if (r.end != Isolated::End::returned)
-    fail(Exit::plugin, "{}: {} when it was loaded", file.string(), r.text);
+    throw Unloadable(Exit::plugin, fmt::format("{}: {} when it was loaded", file.string(), r.text));
   return parse_manifest(r.text, file.string());
 }
 
@@ -242,8 +264,7 @@ struct Beside {
 Beside read_beside(const fs::path& library) {
   const fs::path file = manifest_path(library);
   std::error_code error;
-  if (!fs::is_regular_file(library, error))
-    fail(Exit::plugin, "{}: there is no such plugin file", library.string());
+  expect_file(library);
   if (!fs::is_regular_file(file, error))
     return {{}, fmt::format("{}: has no manifest {}", library.string(), file.filename().string())};
   const std::string build = build_of(library);
@@ -272,7 +293,8 @@ void add_library(Catalog& catalog, const fs::path& file, bool may_load) {
                                           beside.complaint, then, file.string()));
     }
     if (!beside.manifest) return;
-    check_abi(beside.manifest->abi_major, beside.manifest->abi_minor, file.string());
+    const Manifest& m = *beside.manifest;
+    check_abi(m.abi_major, m.abi_minor, m.needs_minor, file.string());
     catalog.offers.emplace_back(file, std::move(*beside.manifest));
   } catch (const Error& e) {
     catalog.problems.push_back(fmt::format("{}{}", refusal, e.what()));

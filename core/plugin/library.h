@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "plugin/manifest.h"
 
 namespace pesuite {
@@ -37,6 +38,10 @@ class Library {
   const pes_library* entry_;
 };
 
+// The oldest minor of a host that it works with; 0 where it was built before 1.4.
+std::uint32_t needs_minor_of(const pes_library&);
+// Throws what is wrong with a file that should be a library: missing, a folder, a pipe.
+void expect_file(const fs::path& file);
 // Throws what is wrong with `entry`, as Library::open does. `where` starts the sentence.
 void check_entry(const pes_library& entry, std::string_view where);
 
@@ -49,7 +54,9 @@ class Offer {
 
   const fs::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
-  const Library& library() const;  // loads it at the first call; errors as Library::open
+  // Loads it at the first call, after it was opened once in a process of its own: constructors of a
+  // library may do anything, and a file that is cut ends who maps it. Errors as ask_library.
+  const Library& library() const;
 
  private:
   fs::path path_;
@@ -93,8 +100,12 @@ Catalog open_catalog(const std::vector<fs::path>& search_path);
 // another build is listed as the manifest says. A note tells of both.
 Catalog list_catalog(const std::vector<fs::path>& search_path);
 
+// A library that crashed, or did not come back, when it was opened.
+struct Unloadable : Error {
+  using Error::Error;
+};
 // What a library offers, asked in a process of its own, where it may crash or never come back.
-// Errors as Library::open.
+// Errors as Library::open, and Unloadable.
 Manifest ask_library(const fs::path& file);
 // Writes it beside the library.
 void write_manifest(const fs::path& library);

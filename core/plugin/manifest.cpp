@@ -54,6 +54,7 @@ Json document_of(const Manifest& m) {
                 {"licence", m.licence},
                 {"abi_major", m.abi_major},
                 {"abi_minor", m.abi_minor}}}};
+  if (m.needs_minor > 0) out["library"]["needs_minor"] = m.needs_minor;
   if (!m.encodings.empty()) out["encoding"] = m.encodings;
   if (!m.tasks.empty()) out["task"] = m.tasks;
   return out;
@@ -103,8 +104,15 @@ fs::path manifest_path(const fs::path& library) {
 Manifest make_manifest(const Library& library) {
   const pes_library& e = library.entry();
   const Json names = readable({e.name, e.version, e.licence == nullptr ? "" : e.licence});
-  Manifest m{names[0], names[1], names[2], e.abi_major, e.abi_minor, build_of(library.path()),
-             {},       {}};
+  Manifest m{.name = names[0],
+             .version = names[1],
+             .licence = names[2],
+             .abi_major = e.abi_major,
+             .abi_minor = e.abi_minor,
+             .needs_minor = needs_minor_of(e),
+             .build = build_of(library.path()),
+             .encodings = {},
+             .tasks = {}};
   for (const pes_encoding* d : library.encodings())
     m.encodings.push_back(readable(encoding_json(*d)));
   for (const pes_task* d : library.tasks()) m.tasks.push_back(readable(card_json(*d->card)));
@@ -142,6 +150,7 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
             library.at("licence"),
             library.at("abi_major"),
             library.at("abi_minor"),
+            library.value("needs_minor", 0u),
             j.at("build"),
             j.value("encoding", std::vector<Json>()),
             j.value("task", std::vector<Json>())};

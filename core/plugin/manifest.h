@@ -19,7 +19,7 @@ class Library;
 
 struct Manifest {
   std::string name, version, licence;  // of the library
-  std::uint32_t abi_major = 0, abi_minor = 0;
+  std::uint32_t abi_major = 0, abi_minor = 0, needs_minor = 0;
   std::string build;                   // of the file it was made from, by build_of()
   std::vector<Json> encodings, tasks;  // cards, by encoding_json() and card_json()
 };

@@ -206,13 +206,14 @@ Tensor Tape::refuse(std::string message) {
 }
 
 Tensor Tape::fail(std::string message) {
-  if (!failure_.empty()) return {};
-  failure_ = std::move(message);
-  if (!caller_.who.empty())
-    failure_ =
-        fmt::format("encoding '{}', hook {}{}: {}", caller_.who, caller_.hook,
-                    caller_.layer < 0 ? "" : fmt::format(", layer {}", caller_.layer), failure_);
+  if (failure_.empty()) failure_ = placed(message);
   return {};
+}
+
+std::string Tape::placed(std::string_view message) const {
+  if (caller_.who.empty()) return std::string(message);
+  return fmt::format("encoding '{}', hook {}{}: {}", caller_.who, caller_.hook,
+                     caller_.layer < 0 ? "" : fmt::format(", layer {}", caller_.layer), message);
 }
 
 }  // namespace pesuite

@@ -209,6 +209,8 @@ class Tape {
     int layer = -1;
   };
   void set_caller(Caller caller) { caller_ = caller; }
+  // A sentence behind the place that ops are called from.
+  std::string placed(std::string_view message) const;
   bool knows(Tensor t) const { return t.id < slots_.size(); }
 
  private:

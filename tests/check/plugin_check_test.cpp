@@ -1,6 +1,7 @@
 // `pesuite plugin check` on plugins that are broken on purpose: each fault is found, by the check
 // that is meant for it and by no other.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <map>
 #include <set>
@@ -68,6 +69,71 @@ TEST_F(PluginCheck, CatchesStructsOfAnotherSize) {
   EXPECT_EQ(faults_of("wrong_entry_size"), (Faults{"library: loads failed"}));
 }
 
+// One finding for each mistake, by this check, with these words: what, where, and the likely cause.
+TEST_F(PluginCheck, FindsEveryMistakeOnceAndSaysItsCause) {
+  const std::map<std::string, std::pair<std::string, std::vector<std::string>>> wanted = {
+      {"misspelt", {"acts", {"acts nowhere", "misspelt"}}},
+      {"sets_a_copy", {"acts", {"hooks are attend", "a copy"}}},
+      {"distance_swapped",
+       {"steps", {"attend, layer 0", "distance [16, 4], wanted [4 or 1, 16 or more]", "swapped"}}},
+      {"distance_short",
+       {"steps", {"distance [1, 8]", "ends at distance 7, and distances go to 15"}}},
+      {"distance_by_layer", {"steps", {"distance [1, 4, 16]", "reshape() it to [4, 16]"}}},
+      {"bias_swapped",
+       {"steps", {"bias [16, 16, 4]", "[2, 4, 16, 16]", "axes 0 and 2 are swapped"}}},
+      {"widens_queries", {"steps", {"q [2, 4, 16, 16] and k [2, 2, 16, 8]", "widen the other"}}},
+      {"flat_embedding", {"steps", {"hook embed", "[16, 2, 32], wanted [2, 16, 32]", "swapped"}}},
+      {"cut_scores",
+       {"steps", {"rewrite, layer 0", "scores [2, 4, 16, 1], wanted [2, 4, 16, 16]"}}},
+      {"keeps_handle", {"steps", {"attend, layer 0", "distance", "another step"}}},
+      {"undeclared_param", {"steps", {"attend, layer 0", "pes::Param", "constructor"}}},
+      {"not_a_number", {"steps", {"distance of layer 0 is nan at [0, 3]", "negative number"}}},
+      {"hides_itself", {"steps", {"is nan at [0, 0, 0]", "every key is hidden"}}},
+      {"shouted_name", {"creates", {"'Slope W'", "lower_snake"}}},
+      {"dices", {"deterministic", {"distance of layer 0"}}},
+      {"counts_its_steps", {"pure", {"distance of layer 0", "-0.5 and then -0.25"}}},
+      {"from_zero", {"offset", {"the embedding", "s.offset + t"}}},
+      {"turns_from_zero", {"offset", {"of layer 0", "s.offset + t"}}},
+      {"table_untold", {"lengths", {"'table'", "1536 of its 2048", "untrained()"}}},
+      {"table_unbounded", {"unbounded", {"PES_UNBOUNDED", "'table'", "[64, 32]", "[128, 32]"}}},
+      {"forgets_visible", {"causal", {"rewrite, layer 0", "c.visible"}}},
+      {"window_detached", {"gradients", {"parameter slope"}}}};
+  const Ended e = check(PESUITE_TEST_FAULTS "/mistakes.plugin.so", {"--json"});
+  EXPECT_EQ(e.code, 4) << e.err;
+  std::set<std::string> found;
+  const Json all = Json::parse(e.out);
+  for (const Json& f : all["libraries"][0]["findings"]) {
+    const auto outcome = f["outcome"].get<std::string>();
+    if (outcome == "passed" || outcome == "skipped") continue;
+    const std::string name = f["subject"].get<std::string>().substr(sizeof "encoding");
+    EXPECT_TRUE(found.insert(name).second) << "a second finding: " << f.dump();
+    const auto at = wanted.find(name);
+    if (at == wanted.end()) {
+      ADD_FAILURE() << f.dump();
+      continue;
+    }
+    EXPECT_EQ(f["check"], at->second.first) << f.dump();
+    for (const std::string& words : at->second.second)
+      EXPECT_NE(f["detail"].get<std::string>().find(words), std::string::npos)
+          << "no '" << words << "' in " << f.dump();
+  }
+  for (const auto& [name, finding] : wanted) EXPECT_TRUE(found.contains(name)) << name;
+}
+
+TEST_F(PluginCheck, ReadsCards) {
+  const std::pair<const char*, const char*> wanted[] = {
+      {"0 failed", "passed    descriptors"},
+      {"1 failed", "the taxonomy 'relative, banana' has 'banana', which is none of absolute, rel"},
+      {"1 failed", "the cost 'cheap' has 'cheap', which is none of none, minimal, low"},
+      {"1 crashed", "lists, which must end with a null pointer"},
+      {"1 failed", "needs plugin ABI 1.5 or newer, this pesuite has 1.4; use a newer pesuite"}};
+  for (std::size_t i = 0; i < std::size(wanted); ++i) {
+    const Ended e = check(fmt::format("{}/cards_{}.plugin.so", PESUITE_TEST_CARDS, i));
+    EXPECT_NE(e.out.find(wanted[i].first), std::string::npos) << e.out;
+    EXPECT_NE(e.out.find(wanted[i].second), std::string::npos) << e.out;
+  }
+}
+
 TEST_F(PluginCheck, RefusesWhatIsNoPlugin) {
   const Ended missing = check("/no/such/thing.plugin.so");
   EXPECT_EQ(missing.code, 4);
@@ -76,6 +142,20 @@ TEST_F(PluginCheck, RefusesWhatIsNoPlugin) {
   const Ended text = check((folder_ / "text.plugin.so").string());
   EXPECT_EQ(text.code, 4);
   EXPECT_NE(text.out.find("is no ELF file"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("0 passed, 1 failed"), std::string::npos) << text.out;
+  const Ended folder = check(folder_.string());
+  EXPECT_EQ(folder.code, 4);
+  EXPECT_NE(folder.out.find("is a folder; name the libraries in it"), std::string::npos)
+      << folder.out;
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.plugin.so").c_str(), 0600), 0);
+  const Ended pipe = check((folder_ / "pipe.plugin.so").string());
+  EXPECT_EQ(pipe.code, 4);
+  EXPECT_NE(pipe.out.find("is no regular file"), std::string::npos) << pipe.out;
+  const std::string whole = slurp(PESUITE_TEST_PLUGINS "/rotary.plugin.so");
+  std::ofstream(folder_ / "cut.plugin.so") << whole.substr(0, whole.size() / 3);
+  const Ended cut = check((folder_ / "cut.plugin.so").string());
+  EXPECT_EQ(cut.code, 4);
+  EXPECT_NE(cut.out.find("ends too early"), std::string::npos) << cut.out;
   EXPECT_EQ(Command(folder_, {"plugin", "check"}).wait().code, 2);
   EXPECT_EQ(Command(folder_, {"plugin", "chekc"}).wait().code, 2);
 }

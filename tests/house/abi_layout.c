@@ -1,11 +1,11 @@
-/* The layout of the plugin interface, major 1 minor 3, on x86-64: what is compiled stays loadable.
+/* The layout of the plugin interface, major 1 minor 4, on x86-64: what is compiled stays loadable.
  * Appending a field changes a size here and raises PES_ABI_MINOR; moving one raises PES_ABI_MAJOR.
  * Compiled as C11 and as C++20, behind pesuite.h and nothing else. */
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
 
-static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 3, "pin the layout of the new version");
+static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 4, "pin the layout of the new version");
 
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
 #define AT(type, field, bytes) \
@@ -15,7 +15,7 @@ static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 3, "pin the layout of the n
 SIZE(pes_tensor, 4);
 AT(pes_tensor, id, 0);
 
-SIZE(pes_ops, 144);
+SIZE(pes_ops, 152);
 AT(pes_ops, size, 0);
 AT(pes_ops, fail, 8);
 AT(pes_ops, shape, 16);
@@ -34,6 +34,11 @@ AT(pes_ops, take, 112);
 AT(pes_ops, rows, 120);
 AT(pes_ops, rotate, 128);
 AT(pes_ops, interpolate, 136); /* 1.2 */
+AT(pes_ops, extension, 144);   /* 1.4 */
+
+SIZE(pes_log, 16);
+AT(pes_log, size, 0);
+AT(pes_log, say, 8);
 
 SIZE(pes_option, 64);
 AT(pes_option, size, 0);
@@ -209,7 +214,7 @@ AT(pes_task, distinct, 56);
 AT(pes_task, chance_at, 64); /* 1.1 */
 AT(pes_task, predict, 72);
 
-SIZE(pes_library, 56);
+SIZE(pes_library, 64);
 AT(pes_library, size, 0);
 AT(pes_library, abi_major, 8);
 AT(pes_library, abi_minor, 12);
@@ -218,6 +223,7 @@ AT(pes_library, version, 24);
 AT(pes_library, licence, 32);
 AT(pes_library, encodings, 40);
 AT(pes_library, tasks, 48);
+AT(pes_library, needs_minor, 56); /* 1.4 */
 
 IS(PES_FLOOR, 10);
 IS(PES_MAX, 5);

@@ -98,7 +98,7 @@ TEST(Manifest, BringsAnyTextBack) {
                       {"version", ""},
                       {"taxonomy", ""},
                       {"options", Json::array()}};
-  const Manifest m{hostile, "", hostile, 1, 0, "gnu:00", {card, plain}, {plain}};
+  const Manifest m{hostile, "", hostile, 1, 0, 0, "gnu:00", {card, plain}, {plain}};
   const Manifest back = parse_manifest(to_toml(m, "x.plugin.so"), "x.plugin.toml");
   EXPECT_EQ(back.name, hostile);
   EXPECT_EQ(back.licence, hostile);

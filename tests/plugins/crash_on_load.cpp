@@ -20,6 +20,7 @@ struct Fragile : pes::Encoding {
                                                        .taxonomy = "relative, fixed, bias",
                                                        .claims = PES_RELATIVE});
   Fragile(const pes_model&, const pes::Values&) {}
+  void attend(const pes::Step&, pes::Attention& a) const { a.scale *= 2; }
 };
 constexpr const pes_encoding* encodings[] = {&pes::encoding<Fragile>, nullptr};
 

@@ -287,12 +287,38 @@ struct NoOptimum : Lawful {  // a law, and no optimum
   }
 };
 
+struct ReadsAhead : Honest {  // asks at each position for what stands at the end
+  static constexpr pes_card card = ::card<ReadsAhead>("reads_ahead");
+  ReadsAhead(const pes_use& use, const pes::Values& v) : Honest(use, v) { head = PES_TAG; }
+  void sample(const pes::Request&, pes::Random& random, pes::Example& e) const {
+    fill(random, e);
+    oracle(e.tokens, e.targets);
+  }
+  void oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const {
+    label(tokens, targets);
+    std::fill(targets.begin(), targets.end(), targets.back());
+  }
+};
+struct FewSaid : Honest {  // the number of examples where its logarithm is asked for
+  static constexpr pes_card card = ::card<FewSaid>("few_said");
+  using Honest::Honest;
+  double distinct(int) const { return 1; }
+};
+struct DeafAxis : Honest {  // an axis that sample() does not read
+  static constexpr pes_card card = ::card<DeafAxis>("deaf_axis");
+  static constexpr double values[] = {0.1, 0.5, 0.9};
+  static constexpr pes_axis depth = {sizeof(pes_axis), "depth", "", "where it stands",
+                                     values,           nullptr, 3,  3};
+  DeafAxis(const pes_use& use, const pes::Values& v) : Honest(use, v) { axes = {&depth}; }
+};
+
 template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
 constexpr const auto& tasks =
     list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance, OneChance,
          WrongExact, DearOptimum, FarBack, HiddenShortcut, Repeating, Undivided, Unsteady, Lawful,
-         Unpredicted, CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum>;
+         Unpredicted, CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum, ReadsAhead,
+         FewSaid, DeafAxis>;
 
 }  // namespace
 

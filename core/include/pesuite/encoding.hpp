@@ -34,7 +34,17 @@ struct Step {
 
   // [B, T] where the task places its tokens; null handle: token n stands at offset + n.
   Tensor positions() const { return {c, PES_HAS(c, positions) ? c->positions : pes_tensor{}}; }
-  Tensor operator[](Param p) const { return {c, c->params[p.index]}; }
+  Tensor operator[](Param p) const {
+    if (p.index >= 0) return {c, c->params[p.index]};
+    c->ops->fail(c->ctx, "reads a pes::Param that no param() of its constructor gave a value");
+    return {c, {}};
+  }
+  // Into the log of the cell; hosts older than 1.4 have none.
+  void log(const std::string& sentence) const {
+    if (!PES_HAS(c->ops, extension)) return;
+    if (const auto* l = static_cast<const pes_log*>(c->ops->extension("log", 1)))
+      l->say(c->ctx, sentence.c_str());
+  }
   Tensor upload(std::initializer_list<std::int64_t> shape, const double* data) const {
     return {c, c->ops->upload(c->ctx, static_cast<int>(shape.size()), shape.begin(), data)};
   }
@@ -134,6 +144,10 @@ class Encoding {
 
 namespace detail {
 
+struct EncodingNames {
+  void begin(), embed(), attend(), rewrite(), untrained();
+};
+
 template <class T>
 struct EncodingGlue {
   struct Instance {
@@ -208,11 +222,47 @@ struct EncodingGlue {
     e.create = create;
     e.destroy = destroy;
     e.init = init;
-    if constexpr (requires { &T::begin; }) e.begin = begin;
-    if constexpr (requires { &T::embed; }) e.embed = embed;
-    if constexpr (requires { &T::attend; }) e.attend = attend;
-    if constexpr (requires { &T::rewrite; }) e.rewrite = rewrite;
-    if constexpr (requires { &T::untrained; }) e.untrained = untrained;
+    // A hook is there when it can be called.
+    constexpr bool begins = requires(T & t, const Step& s) {
+      t.begin(s);
+    };
+    constexpr bool embeds = requires(const T& t, const Step& s, Tensor x) {
+      x = t.embed(s, x);
+    };
+    constexpr bool attends = requires(const T& t, const Step& s, Attention& a) {
+      t.attend(s, a);
+    };
+    constexpr bool rewrites = requires(const T& t, const Step& s, Scores& c) {
+      t.rewrite(s, c);
+    };
+    constexpr bool tells = requires(const T& t, int n, double share) {
+      share = t.untrained(n);
+    };
+    if constexpr (begins) e.begin = begin;
+    if constexpr (embeds) e.embed = embed;
+    if constexpr (attends) e.attend = attend;
+    if constexpr (rewrites) e.rewrite = rewrite;
+    if constexpr (tells) e.untrained = untrained;
+    using Both = BesideNames<T, EncodingNames>;
+    static_assert(
+        begins || requires { &Both::begin; },
+        "begin() is no hook: it must be public and callable as begin(const pes::Step&)");
+    static_assert(
+        embeds || requires { &Both::embed; },
+        "embed() is no hook: it must be public, const and callable as "
+        "pes::Tensor embed(const pes::Step&, pes::Tensor) const");
+    static_assert(
+        attends || requires { &Both::attend; },
+        "attend() is no hook: it must be public, const and callable as "
+        "attend(const pes::Step&, pes::Attention&) const");
+    static_assert(
+        rewrites || requires { &Both::rewrite; },
+        "rewrite() is no hook: it must be public, const and callable as "
+        "rewrite(const pes::Step&, pes::Scores&) const");
+    static_assert(
+        tells || requires { &Both::untrained; },
+        "untrained() is no hook: it must be public, const and callable as "
+        "double untrained(int) const");
     return e;
   }
 };

@@ -15,6 +15,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace pes {
@@ -103,6 +104,15 @@ bool guard(char* error, F body) {  // nothing throws across the line
   }
   return false;
 }
+
+// Has the members of both, so that `&BesideNames<T, Names>::x` is ambiguous, and no expression,
+// where T has a member x of any kind: private, overloaded, a template.
+template <class T, class Names>
+struct BesideNames : T, Names {};
+template <class T, class Names>
+requires std::is_final_v<T>
+struct BesideNames<T, Names> : Names {
+};
 
 template <class T>
 constexpr auto option_span() {

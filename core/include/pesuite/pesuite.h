@@ -48,7 +48,7 @@ extern "C" {
  * newer minor loads (fields were appended; it must test PES_HAS on what the host gives
  * it); one with an older minor loads and never notices. */
 #define PES_ABI_MAJOR 1
-#define PES_ABI_MINOR 3
+#define PES_ABI_MINOR 4
 
 #define PES_MAX_RANK 4
 #define PES_ERROR_SIZE 512
@@ -148,7 +148,21 @@ typedef struct pes_ops {
    * position outside of these. At a whole number the slope is that of the way up, which is 0
    * behind the last entry. */
   pes_tensor (*interpolate)(pes_ctx*, pes_tensor x, pes_tensor position);
+
+  /* Appended in 1.4. */
+
+  /* A service of the host beyond this table, by id and revision: a constant struct, or null where
+   * the host does not have it at this revision. Another layout or meaning is another revision.
+   * What an id that starts with "draft." gives may change or go with any release; what any other
+   * gives stays as long as the major. [any] */
+  const void* (*extension)(const char* id, uint32_t revision);
 } pes_ops;
+
+/* The extension "log", revision 1. */
+typedef struct pes_log {
+  size_t size;
+  void (*say)(pes_ctx*, const char* sentence); /* into the log of the cell. [step] */
+} pes_log;
 
 /* ============================================= what a library says of itself, all [any] */
 
@@ -190,7 +204,9 @@ typedef struct pes_card {
   const char* name;     /* lower_snake, unique among all libraries, as a suite writes it */
   const char* summary;  /* one line */
   const char* version;  /* of the definition: results of different versions are not compared */
-  const char* taxonomy; /* encodings: "relative, fixed, multiplicative"; tasks: the family */
+  const char* taxonomy; /* tasks: the family; encodings: words of absolute, relative, hybrid; fixed,
+                           learned, randomized; additive, multiplicative, bias, contextual; none,
+                           schedule; with commas: "relative, fixed or learned, bias" */
   const char* used_in;  /* well-known users, or null */
   const char* paper;    /* "Su et al. 2021, arXiv:2104.09864", or null */
   const char* bibtex;   /* one entry, or null */
@@ -260,7 +276,8 @@ typedef struct pes_attention { /* one layer's attention, before the scores exist
   pes_tensor k;        /* in/out: [B, G, T, D] */
   double scale;        /* in/out: factor of q.k, 1/sqrt(D) at first */
   pes_tensor distance; /* out: [H or 1, T or more], adds distance[h, i - j] for j <= i; fused */
-  pes_tensor bias;     /* out: broadcasts to [B, H, T, T] and is added; fused with a read */
+  pes_tensor bias;     /* out: broadcasts to [B, H, T, T] and is added; fused with a read; -inf or a
+                          large negative number (-1e9) hides a key, but never a query's own */
   bool rewrite;        /* out: true has rewrite() called; the layer runs composed, unless all that
                           does is add to the scores */
 } pes_attention;
@@ -463,6 +480,9 @@ typedef struct pes_library {
   const char *name, *version, *licence;
   const pes_encoding* const* encodings; /* ends with a null pointer; null for none */
   const pes_task* const* tasks;         /* ends with a null pointer; null for none */
+
+  /* Appended in 1.4. */
+  uint32_t needs_minor; /* hosts of an older minor refuse the library; 0: it tests PES_HAS */
 } pes_library;
 
 /* The one exported symbol. */

@@ -59,8 +59,18 @@ class Task {
 
 namespace detail {
 
+struct TaskNames {
+  void oracle(), chance(), chance_at(), distinct(), predict();
+};
+
 template <class T>
 struct TaskGlue {
+  using Seen = std::span<const std::int32_t>;
+  using Targets = std::span<std::int32_t>;
+  static constexpr bool guesses_at = requires(const T& t, const Request& r, Chance c) {
+    c = t.chance_at(r);
+  };
+
   static const T& of(const void* p) { return *static_cast<const T*>(p); }
 
   static bool create(const pes_use* use, const char* const* values, pes_task_created* out,
@@ -129,7 +139,7 @@ struct TaskGlue {
     of(self).oracle(std::span(tokens, n), std::span(targets, n));
   }
   static double chance(const void* self, std::int32_t length) {
-    if constexpr (requires { &T::chance_at; }) {
+    if constexpr (guesses_at) {
       pes_request r{};
       r.size = sizeof(r);
       r.length = length;
@@ -162,13 +172,44 @@ struct TaskGlue {
     t.create = create;
     t.destroy = destroy;
     t.sample = sample;
-    if constexpr (requires { &T::oracle; }) t.oracle = oracle;
-    if constexpr (
-        requires { &T::chance; } || requires { &T::chance_at; })
-      t.chance = chance;
-    if constexpr (requires { &T::chance_at; }) t.chance_at = chance_at;
-    if constexpr (requires { &T::distinct; }) t.distinct = distinct;
-    if constexpr (requires { &T::predict; }) t.predict = predict;
+    constexpr bool answers = requires(const T& t, Seen seen, Targets out) {
+      t.oracle(seen, out);
+    };
+    constexpr bool guesses = requires(const T& t, int n, double share) {
+      share = t.chance(n);
+    };
+    constexpr bool counts = requires(const T& t, int n, double log10) {
+      log10 = t.distinct(n);
+    };
+    constexpr bool predicts = requires(const T& t, Seen seen, std::span<double> out) {
+      t.predict(seen, std::size_t{}, out);
+    };
+    if constexpr (answers) t.oracle = oracle;
+    if constexpr (guesses || guesses_at) t.chance = chance;
+    if constexpr (guesses_at) t.chance_at = chance_at;
+    if constexpr (counts) t.distinct = distinct;
+    if constexpr (predicts) t.predict = predict;
+    using Both = BesideNames<T, TaskNames>;
+    static_assert(
+        answers || requires { &Both::oracle; },
+        "oracle() is no function of the task: it must be public, const and callable as "
+        "oracle(std::span<const std::int32_t>, std::span<std::int32_t>) const");
+    static_assert(
+        guesses || requires { &Both::chance; },
+        "chance() is no function of the task: it must be public, const and callable as "
+        "double chance(int) const");
+    static_assert(
+        guesses_at || requires { &Both::chance_at; },
+        "chance_at() is no function of the task: it must be public, const and callable "
+        "as pes::Chance chance_at(const pes::Request&) const");
+    static_assert(
+        counts || requires { &Both::distinct; },
+        "distinct() is no function of the task: it must be public, const and callable "
+        "as double distinct(int) const");
+    static_assert(
+        predicts || requires { &Both::predict; },
+        "predict() is no function of the task: it must be public, const and callable as "
+        "predict(std::span<const std::int32_t>, std::size_t, std::span<double>) const");
     return t;
   }
 };

