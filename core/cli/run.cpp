@@ -203,8 +203,8 @@ void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
                   const RunOptions& options, const std::vector<Chosen>& chosen) {
   write_file_atomic(folder / "references.bib",
                     bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
-  if (!chosen.empty())
-    write_file_atomic(folder / "tuning.json", to_json(suite, chosen).dump(1) + "\n");
+  const Json tuning = chosen.empty() ? suite.tuning : to_json(suite, chosen);
+  if (!tuning.is_null()) write_file_atomic(folder / "tuning.json", tuning.dump(1) + "\n");
 }
 
 }  // namespace

@@ -31,6 +31,20 @@ class Planner {
     }
   }
 
+  // Beside tuned encodings others are at a disadvantage.
+  void note_untuned(Plan& plan) const {
+    for (const SuiteTask& t : suite_.tasks)
+      for (const SuiteModel& m : suite_.models) {
+        std::vector<std::string> untuned;
+        for (const SuiteEncoding& e : suite_.encodings)
+          if (suite_.tuned_for(e.id, t.id, m.id) == nullptr) untuned.push_back(e.id);
+        if (!untuned.empty() && untuned.size() < suite_.encodings.size())
+          plan.notes.push_back(fmt::format(
+              "{}: {} not tuned, and the other encodings are; for a fair comparison tune all", t.id,
+              join(untuned, ", ") + (untuned.size() == 1 ? " is" : " are")));
+      }
+  }
+
   Plan plan(const Store& store) {
     Plan plan;
     plan.problems = catalog_.problems;
@@ -47,6 +61,7 @@ class Planner {
       plan.notes.push_back(fmt::format(
           "each evaluation reads at most {} examples (limit): for a quick look, not for results",
           suite_.limit));
+    note_untuned(plan);
     std::map<std::string, Ids> planned;  // by the cell's id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)

@@ -39,19 +39,6 @@ const SuiteEncoding& encoding_of(const Suite& s, const std::string& id) {
                        [&](const auto& e) { return e.id == id; });
 }
 
-Json to_json(const Tuned& t) {
-  return {{"encoding", t.encoding},
-          {"task", t.task},
-          {"model", t.model},
-          {"lr", t.rate},
-          {"expr", t.expression}};
-}
-void set_tuned(Suite& s, std::vector<Tuned> tuned) {
-  s.tuned = std::move(tuned);
-  s.resolved["tuned"] = Json::array();
-  for (const Tuned& t : s.tuned) s.resolved["tuned"].push_back(to_json(t));
-}
-
 // The suite of an attempt for those tasks that take part, without its tasks' own rates; the same
 // changes in the suite as its file has it, so that the run's own file is whole.
 Suite attempt(const Suite& suite, const std::string& name,
@@ -162,7 +149,7 @@ std::vector<Suite> rate_suites(const Suite& suite) {
       for (const SuiteModel& m : s.models)
         for (const SuiteEncoding& e : s.encodings)
           tuned.push_back({e.id, t.id, m.id, rate, e.expression});
-    set_tuned(s, std::move(tuned));
+    use_tuned(s, std::move(tuned));
     out.push_back(std::move(s));
   }
   return out;
@@ -236,7 +223,7 @@ std::vector<Suite> knob_suites(const Suite& suite, const std::vector<Chosen>& by
       tuned.push_back({c.encoding, c.task, c.model, k <= n ? best.rate : beside(c, k - n),
                        k <= n ? own[static_cast<std::size_t>(k - 1)] : best.expression});
     }
-    set_tuned(s, std::move(tuned));
+    use_tuned(s, std::move(tuned));
     out.push_back(std::move(s));
   }
   return out;
@@ -247,7 +234,7 @@ void use(Suite& s, const std::vector<Chosen>& all) {
   for (const Chosen& c : all)
     tuned.push_back(
         {c.encoding, c.task, c.model, c.attempts[c.best].rate, c.attempts[c.best].expression});
-  if (!tuned.empty()) set_tuned(s, std::move(tuned));
+  if (!tuned.empty()) use_tuned(s, std::move(tuned));
 }
 
 bool load_chosen(const Suite& suite, const fs::path& out, const Catalog& catalog,

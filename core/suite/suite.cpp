@@ -116,6 +116,10 @@ Config load_with_extends(const fs::path& file, std::vector<fs::path> chain, Prob
       merged.merge(load_with_extends(path, chain, problems), problems);
     }
   }
+  if (const auto kept = own.root().find("tuning");  // stands beside the file that names it
+      kept != own.root().end() && kept->is_string() && *kept != "")
+    own.set("tuning", (file.parent_path() / kept->get<std::string>()).string(),
+            own.origin("tuning"), problems);
   merged.merge(own, problems);
   return merged;
 }
@@ -160,6 +164,38 @@ void read_tuned(Reader& r, Suite& s) {
   s.tuned.push_back(std::move(t));
 }
 
+// The choices of a kept tuning.json, for what is still as it was when it was tuned.
+void read_tuning(Reader& r, Suite& s) {
+  const fs::path file = r.text("tuning", "");
+  if (file.empty()) return;
+  const auto has_id = [](const auto& items, const std::string& id) {
+    return std::any_of(items.begin(), items.end(), [&](const auto& i) { return i.id == id; });
+  };
+  std::vector<Tuned> tuned = s.tuned;
+  Json chosen = Json::array();
+  try {
+    Json kept = Json::parse(read_file(file));
+    for (const Json& c : kept.at("chosen")) {
+      const Tuned t{c.at("encoding"), c.at("task"), c.at("model"), c.at("lr"), c.at("expr")};
+      const std::string usual = c.at("losses").at(0).at("expr");
+      const bool as_it_was = std::any_of(
+          s.encodings.begin(), s.encodings.end(),
+          [&](const SuiteEncoding& e) { return e.id == t.encoding && e.expression == usual; });
+      if (!as_it_was || !has_id(s.tasks, t.task) || !has_id(s.models, t.model) ||
+          s.tuned_for(t.encoding, t.task, t.model) != nullptr)
+        continue;
+      tuned.push_back(t);
+      chosen.push_back(c);
+    }
+    kept["chosen"] = std::move(chosen);
+    s.tuned = std::move(tuned), s.tuning = std::move(kept);
+  } catch (const Json::exception&) {
+    r.problem("tuning", fmt::format("names {}, which is no tuning.json of a run", file.string()));
+  } catch (const Error& e) {
+    r.problem("tuning", fmt::format("cannot be read: {}", e.what()));
+  }
+}
+
 // What is crossed.
 void read_parts(Reader& r, Suite& s) {
   TrainSettings train;
@@ -185,6 +221,7 @@ void read_parts(Reader& r, Suite& s) {
     s.tasks.push_back(std::move(task));
   });
   r.tables("tuned", [&](Reader& t, const std::string&) { read_tuned(t, s); });
+  read_tuning(r, s);
 }
 
 // How it is tested, and which cells there are.
@@ -250,6 +287,7 @@ void read_suite(const Config& config, const fs::path& file, Suite& s, Problems& 
   s.resolved = config.root();
   s.resolved.erase("extends");  // it is laid under
   s.resolved["name"] = s.name;  // else that of a file
+  if (s.resolved.erase("tuning") > 0) use_tuned(s, s.tuned);
 }
 
 // The command line's part, as keys of the suite where there is one.
@@ -287,6 +325,17 @@ const Tuned* Suite::tuned_for(const std::string& encoding, const std::string& ta
     return t.encoding == encoding && t.task == task && t.model == model;
   });
   return it == tuned.end() ? nullptr : &*it;
+}
+
+void use_tuned(Suite& s, std::vector<Tuned> tuned) {
+  s.tuned = std::move(tuned);
+  s.resolved["tuned"] = Json::array();
+  for (const Tuned& t : s.tuned)
+    s.resolved["tuned"].push_back({{"encoding", t.encoding},
+                                   {"task", t.task},
+                                   {"model", t.model},
+                                   {"lr", t.rate},
+                                   {"expr", t.expression}});
 }
 
 Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& problems) {

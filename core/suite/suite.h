@@ -104,6 +104,7 @@ struct Suite {
   std::vector<EvalSettings> evals;
   std::vector<Hypothesis> hypotheses;
   std::vector<Tuned> tuned;
+  Json tuning;                  // of `tuned`, the kept tuning.json that says so; else null
   std::vector<Filter> include;  // a cell matches one of them, where there are any
   std::vector<Filter> exclude;  // and none of these
   std::vector<Filter> only;     // and all of these, from the command line
@@ -134,6 +135,9 @@ struct SuiteChoices {            // from the command line
   std::string device = {};  // instead of the suite's backend
   int limit = 0;            // see Suite
 };
+
+// Puts choices into a suite, for its plan and its resolved file.
+void use_tuned(Suite&, std::vector<Tuned>);
 
 // Reads a suite with all it extends. Error (usage) with every problem of the file, one a line, each
 // with file:line:column.

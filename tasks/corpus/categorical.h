@@ -47,4 +47,14 @@ Categorical from_units(const Units& units) {
   return Categorical(std::move(ends));
 }
 
+// Outcome i has probability proportional to 1/(i + 1).
+inline Categorical zipf(std::size_t n) {
+  std::vector<double> sums;
+  for (std::size_t i = 0; i < n; ++i)
+    sums.push_back((i == 0 ? 0 : sums.back()) + 1 / static_cast<double>(i + 1));
+  std::vector<std::uint64_t> ends;
+  for (const double sum : sums) ends.push_back(pes::probability(sum / sums.back()));
+  return Categorical(std::move(ends));
+}
+
 }  // namespace corpus

@@ -7,16 +7,6 @@ namespace {
 
 constexpr std::uint64_t whole = std::uint64_t{1} << 32;
 
-// P(entity e) proportional to 1/(e + 1).
-Categorical zipf(std::size_t n) {
-  std::vector<double> sums;
-  for (std::size_t e = 0; e < n; ++e)
-    sums.push_back((e == 0 ? 0 : sums.back()) + 1 / static_cast<double>(e + 1));
-  std::vector<std::uint64_t> ends;
-  for (const double sum : sums) ends.push_back(pes::probability(sum / sums.back()));
-  return Categorical(std::move(ends));
-}
-
 }  // namespace
 
 Law make_law(Mix mix) {
@@ -29,7 +19,7 @@ Law make_law(Mix mix) {
           .depth = 4,
           .types = Categorical(
               {pes::probability(.12), pes::probability(ask_end), pes::probability(.90), whole}),
-          .entities = zipf(48),
+          .entities = corpus::zipf(48),
           .topics = std::move(topics),
           .end = pes::probability(.15)};
 }

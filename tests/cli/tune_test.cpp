@@ -77,6 +77,39 @@ TEST_F(Tune, TriesRatesThenTrainsEachEncodingAtItsBest) {
   EXPECT_NE(again.err.find("nothing to do"), std::string::npos) << again.err;
 }
 
+TEST_F(Tune, KeptChoicesAreUsedForWhatIsStillAsItWas) {
+  ASSERT_EQ(pesuite({"run", "s.toml"}).code, 0);
+  fs::create_directory(folder_ / "suites");
+  fs::copy_file(own_run() / "tuning.json", folder_ / "suites/kept.json");
+  const Json chosen = Json::parse(slurp(folder_ / "suites/kept.json"))["chosen"];
+  std::ofstream(folder_ / "suites/k.toml") << "extends = [\"../s.toml\"]\ntuning = \"kept.json\"\n";
+  const Ended ran = pesuite({"run", "suites/k.toml", "--out", "again"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto runs = fs::directory_iterator(folder_ / "again/runs");
+  ASSERT_EQ(std::distance(begin(runs), end(runs)), 1) << "nothing is tuned";
+  const fs::path run = fs::directory_iterator(folder_ / "again/runs")->path();
+  EXPECT_EQ(Json::parse(slurp(run / "tuning.json"))["chosen"], chosen);
+  EXPECT_NE(slurp(run / "details.md").find("more 1"), std::string::npos)
+      << "the attempts are shown";
+  EXPECT_EQ(pesuite({"validate", (run / "suite.resolved.toml").string()}).code, 0);
+
+  const Ended other = pesuite({"plan", "suites/k.toml", "--json", "--set", "train.tune={}", "--set",
+                               R"(encoding=[{expr="none"}, {id="learned", expr="rope"}])"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  const Json plan = Json::parse(other.out);
+  for (const Json& c : plan["cells"])
+    if (c["encoding"] == "learned") {
+      EXPECT_EQ(c["config"]["train"]["optimizer"]["lr"], 3e-3) << "the suite's own";
+    }
+  const Ended missing = pesuite({"validate", "suites/k.toml", "--set", "tuning=none.json"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_NE(missing.err.find("tuning"), std::string::npos) << missing.err;
+  EXPECT_NE(missing.err.find("none.json"), std::string::npos) << missing.err;
+  const Ended wrong = pesuite({"validate", "suites/k.toml", "--set", "tuning=s.toml"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("no tuning.json of a run"), std::string::npos) << wrong.err;
+}
+
 TEST_F(Tune, JudgesHypothesesWithExitCodeZeroAndRefusesBadOnes) {
   ASSERT_EQ(pesuite({"run", "s.toml", "--set", "train.tune.lr=[0.001, 0.003]", "--set",
                      "defaults.seeds=[1, 2, 3]"})

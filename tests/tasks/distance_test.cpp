@@ -102,6 +102,28 @@ TEST(Distance, OfBracketsGoesBackToTheOneThatIsClosed) {
   }
 }
 
+TEST(Distance, OfFactsGoesBackToTheLatestValue) {
+  constexpr int keys = 8;
+  const Task task = make_task("facts");
+  for (const int start : {0, 101})
+    for (int i = 0; i < 20; ++i) {
+      const Told e = told(task, 64, i, start);
+      for (int t = start % 2; t < 64; t += 2) {
+        int wanted = 0;
+        for (int u = t - 2; u >= 0 && wanted == 0; u -= 2)
+          if (e.tokens[u] == e.tokens[t]) wanted = t - u;
+        // who begins with a value is told whose it is
+        if (wanted > 0 || start == 0) {
+          EXPECT_EQ(e.distances[t], wanted) << i << " " << t;
+        }
+        ASSERT_LT(e.tokens[t], S + keys);
+        if (t > 0) {
+          EXPECT_EQ(e.distances[t - 1], -1) << "a key hangs on nothing";
+        }
+      }
+    }
+}
+
 TEST(Distance, OfAssociativeRecallGoesBackToTheValue) {
   const Task task = make_task("mqar(symbols=512)");
   for (int i = 0; i < 20; ++i) {

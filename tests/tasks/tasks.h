@@ -81,6 +81,8 @@ inline const std::vector<std::string>& variants() {
       "posgen(variant=cot)",
       "posgen(variant=semi)",
       "brackets",
+      "facts",
+      "facts(keys=32, values=16, change=0.05)",
       "ledger",
       "ledger(mix=retrieval, document=1024)",
       "toylag",
