@@ -8,7 +8,7 @@ namespace {
 constexpr int keys = 8, values = 8;
 constexpr double change = 0.1;
 
-Example window(const Task& task, std::uint64_t index, int length, std::int64_t start) {
+Example facts_window(const Task& task, std::uint64_t index, int length, std::int64_t start) {
   return sample(task, {PES_SPLIT_TEST, 5, index, length, start, {}});
 }
 bool is_key(std::int32_t token) {
@@ -20,7 +20,7 @@ bool is_value(std::int32_t token) {
 
 TEST(Facts, AreKeysWithTheirValues) {
   const Task task = make_task("facts", 1024);
-  const Example e = window(task, 0, 1024, 0);
+  const Example e = facts_window(task, 0, 1024, 0);
   for (std::size_t t = 0; t < e.tokens.size(); ++t)
     EXPECT_TRUE(t % 2 == 0 ? is_key(e.tokens[t]) : is_value(e.tokens[t])) << t;
 }
@@ -33,7 +33,7 @@ TEST(Facts, FollowTheirLaw) {
   std::vector<Mean> shares(keys);
   Mean other;
   for (std::uint64_t i = 0; i < 64; ++i) {
-    const Example e = window(task, i, 2048, 0);
+    const Example e = facts_window(task, i, 2048, 0);
     std::vector<std::int32_t> latest(keys, -1);
     std::vector<double> count(keys);
     double changed = 0, again = 0;
@@ -58,7 +58,8 @@ TEST(Facts, OptimumIsThatOfTheDefinition) {
   for (int k = 0; k < keys; ++k) all += 1.0 / (k + 1);
   for (std::uint64_t i = 0; i < 20; ++i)
     for (const int start : {0, 100, 101}) {
-      const Example whole = window(task, i, start + 64, 0), e = window(task, i, 64, start);
+      const Example whole = facts_window(task, i, start + 64, 0),
+                    e = facts_window(task, i, 64, start);
       ASSERT_TRUE(std::equal(e.tokens.begin(), e.tokens.end(), whole.tokens.begin() + start));
       for (int t = 0; t < 64; ++t) {
         if (is_value(e.tokens[t])) {

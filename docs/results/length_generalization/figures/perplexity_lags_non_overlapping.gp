@@ -1,4 +1,4 @@
-# Perplexity against evaluation length, protocol non_overlapping. Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence. Dashed black line: the optimum.
+# Perplexity against evaluation length, protocol non_overlapping. Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence. Dashed black line: the optimum.
 # Redraw in this folder with: gnuplot perplexity_lags_non_overlapping.gp   (data: perplexity_lags_non_overlapping.tsv)
 # Other formats: gnuplot -e 'format="pdf"' perplexity_lags_non_overlapping.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -12,10 +12,10 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "perplexity"
-y_low = 5.647472861
-y_high = 19.7914437
+y_low = 5.704513413
+y_high = 15.31583306
 y_log = 1
-y_ticks = "(\"6\" 6, \"7\" 7, \"8\" 8, \"9\" 9, \"10\" 10, \"12\" 12, \"14\" 14, \"16\" 16, \"18\" 18)"
+y_ticks = "(\"6\" 6, \"7\" 7, \"8\" 8, \"9\" 9, \"10\" 10, \"12\" 12, \"14\" 14)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.7053760747, 0.7774266354, 0.8483707843, 0.7143440098, 0.1117289834, 0.4396444467]
-fall_from = 5.647472861
-fall_to = 5.155196023
+array end[6] = [0.7115374004, 0.6750416328, 0.8591637988, 0.9377572994, 0.1171301384, 0.2070693956]
+fall_from = 5.704513413
+fall_to = 5.309141215
 infinite = 0
-array label_at[6] = [0.6809536686, 0.7838108114, 0.8483707843, 0.73238224, 0.1117289834, 0.4396444467]
+array label_at[6] = [0.7190038023, 0.6675752309, 0.8591637988, 0.9377572994, 0.1171301384, 0.2070693956]
 mark = 64
 optimum = 1
 panel_height = 350
-rise_from = 20.01836467
-rise_to = 22.18138636
+rise_from = 15.45396467
+rise_to = 16.75457958
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -1,4 +1,4 @@
-# Perplexity against evaluation length, protocol sliding(16). Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence. Dashed black line: the optimum.
+# Perplexity against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence. Dashed black line: the optimum.
 # Redraw in this folder with: gnuplot perplexity_lags_sliding-16.gp   (data: perplexity_lags_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' perplexity_lags_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -12,10 +12,10 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "perplexity"
-y_low = 5.51768418
-y_high = 25.82706036
+y_low = 5.596761113
+y_high = 19.4023019
 y_log = 1
-y_ticks = "(\"7\" 7, \"10\" 10, \"15\" 15, \"20\" 20)"
+y_ticks = "(\"6\" 6, \"7\" 7, \"8\" 8, \"9\" 9, \"10\" 10, \"12\" 12, \"14\" 14, \"16\" 16, \"18\" 18)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.8208470894, 0.713252503, 0.8263324912, 0.745771275, 0.09205996701, 0.5645618429]
-fall_from = 5.51768418
-fall_to = 4.931811043
+array end[6] = [0.6070913513, 0.6655011541, 0.7654257016, 0.8587202666, 0.0987352962, 0.3140214194]
+fall_from = 5.596761113
+fall_to = 5.112933175
 infinite = 0
-array label_at[6] = [0.8022651254, 0.6994079825, 0.8536936968, 0.7508365539, 0.09205996701, 0.5645618429]
+array label_at[6] = [0.6070913513, 0.6655011541, 0.7654257016, 0.8587202666, 0.0987352962, 0.3140214194]
 mark = 64
 optimum = 1
 panel_height = 350
-rise_from = 26.19200704
-rise_to = 29.71754918
+rise_from = 19.62282766
+rise_to = 21.72383898
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

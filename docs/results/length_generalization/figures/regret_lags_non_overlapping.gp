@@ -1,4 +1,4 @@
-# Regret (nats per token above the optimum) against evaluation length, protocol non_overlapping. Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence.
+# Regret (nats per token above the optimum) against evaluation length, protocol non_overlapping. Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence.
 # Redraw in this folder with: gnuplot regret_lags_non_overlapping.gp   (data: regret_lags_non_overlapping.tsv)
 # Other formats: gnuplot -e 'format="pdf"' regret_lags_non_overlapping.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -12,10 +12,9 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "regret (nats per token)"
-y_low = 0.04206170197
-y_high = 1.323881779
-y_log = 1
-y_ticks = "(\"0.05\" 0.05, \"0.1\" 0.1, \"0.2\" 0.2, \"0.5\" 0.5, \"1\" 1)"
+y_low = -0.04480757473
+y_high = 0.9409590694
+y_log = 0
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +33,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.8637849729, 0.8938272663, 0.9206475128, 0.8676983279, 0.1974489768, 0.7143908302]
-fall_from = 0.04206170197
-fall_to = 0.03272985826
+array end[6] = [0.7127960957, 0.6762313621, 0.8607014634, 0.939443482, 0.1172655836, 0.2073747988]
+fall_from = -0.04480757473
+fall_to = -0.1164996943
 infinite = 0
-array label_at[6] = [0.8093466628, 0.9122038057, 0.9636323771, 0.8607752343, 0.1974489768, 0.7143908302]
+array label_at[6] = [0.7202280146, 0.6687994432, 0.8607014634, 0.939443482, 0.1172655836, 0.2073747988]
 mark = 64
 optimum = 0
 panel_height = 350
-rise_from = 1.366051412
-rise_to = 1.811455216
+rise_from = 0.9499205844
+rise_to = 1.030574219
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

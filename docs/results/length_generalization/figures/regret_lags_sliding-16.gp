@@ -1,4 +1,4 @@
-# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 2 seeds; small dots: the seeds. Tinted: longer than any training sequence.
+# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence.
 # Redraw in this folder with: gnuplot regret_lags_sliding-16.gp   (data: regret_lags_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' regret_lags_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -12,10 +12,10 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "regret (nats per token)"
-y_low = 0.01584231006
-y_high = 1.738174736
+y_low = 0.03050850965
+y_high = 1.327450431
 y_log = 1
-y_ticks = "(\"0.03\" 0.03, \"0.1\" 0.1, \"0.3\" 0.3, \"1\" 1)"
+y_ticks = "(\"0.05\" 0.05, \"0.1\" 0.1, \"0.2\" 0.2, \"0.5\" 0.5, \"1\" 1)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.9205621015, 0.8887641642, 0.9220626525, 0.8988850623, 0.3220715915, 0.8351498443]
-fall_from = 0.01584231006
-fall_to = 0.01125731654
+array end[6] = [0.8297199257, 0.855942827, 0.8955442352, 0.927838545, 0.2054755109, 0.634184932]
+fall_from = 0.03050850965
+fall_to = 0.02318730521
 infinite = 0
-array label_at[6] = [0.9445133364, 0.8416561935, 0.9959419078, 0.893084765, 0.3220715915, 0.7902276221]
+array label_at[6] = [0.8001185261, 0.8515470975, 0.9029756689, 0.9544042404, 0.2054755109, 0.634184932]
 mark = 64
 optimum = 0
 panel_height = 350
-rise_from = 1.814017143
-rise_to = 2.664237714
+rise_from = 1.373771973
+rise_to = 1.87060334
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8
