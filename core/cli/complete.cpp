@@ -1,5 +1,5 @@
-// --help=complete: what may stand next on a verb's command line. The shells' files of completions/
-// ask.
+// --help=complete: what may stand next on a verb's command line; completions/ has what asks in
+// shells.
 #include <algorithm>
 #include <set>
 
@@ -39,12 +39,14 @@ class Completion {
       given_[awaited_].push_back(word);
       awaited_.clear();
     } else if (word.starts_with("-")) {
-      const std::size_t equals = word.find('=');
-      const std::string name = word.substr(word.find_first_not_of('-'), equals);
-      for (const auto& o : a_.flags_.options())
-        if (equals == std::string::npos && o->semantic()->min_tokens() > 0 &&
-            (word == "--" + o->long_name() || word == o->canonical_display_name(dashes)))
+      for (const auto& o : a_.flags_.options()) {
+        const std::string flag = "--" + o->long_name();
+        if (word.starts_with(flag + "="))
+          given_[o->long_name()].push_back(word.substr(flag.size() + 1));
+        else if (o->semantic()->min_tokens() > 0 &&
+                 (word == flag || word == o->canonical_display_name(dashes)))
           awaited_ = o->long_name();
+      }
     } else {
       places_.push_back(word);
     }

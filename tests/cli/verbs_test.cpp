@@ -114,6 +114,7 @@ TEST_F(Verbs, CompletionKnowsNamesOfThings) {
   EXPECT_EQ(offered({"plugin", "new", ""}), (Words{"encoding", "task"}));
   EXPECT_EQ(offered({"bench", "pro"}), Words{"profile"});
   EXPECT_EQ(offered({"val"}), Words{"validate"});
+  EXPECT_EQ(offered({"run", "--", "-j", "2", "--out=x", "smo"}), Words{"smoke"});
   EXPECT_EQ(offered({"run", "--out", ""}), Words{});  // files, which the shell knows
 }
 
