@@ -99,7 +99,7 @@ TEST_F(Tune, KeptChoicesAreUsedForWhatIsStillAsItWas) {
   const Json plan = Json::parse(other.out);
   for (const Json& c : plan["cells"])
     if (c["encoding"] == "learned") {
-      EXPECT_EQ(c["config"]["train"]["optimizer"]["lr"], 3e-3) << "the suite's own";
+      EXPECT_EQ(c["config"]["train"]["optimizer"]["lr"], 3e-4) << "the suite's own";
     }
   const Ended missing = pesuite({"validate", "suites/k.toml", "--set", "tuning=none.json"});
   EXPECT_EQ(missing.code, 2);
