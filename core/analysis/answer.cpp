@@ -9,6 +9,8 @@ namespace pesuite {
 
 namespace {
 
+constexpr std::size_t fewest_alone = 5;  // seeds of accuracies that no other encoding stands beside
+
 // Grounds of the task's own loss under its main protocol, in range and beyond.
 std::vector<Ground> own_grounds(const TaskData& t) {
   std::vector<Ground> out;
@@ -48,16 +50,37 @@ double p_of(const PairedTest& t, const LengthChange& c, double matters) {
   return any_infinite(c) ? fails : std::min(fails, t.p_below(matters));
 }
 
+// Accuracies near 1 are skew, and seeds that all did well hide how much they vary. As in Wilson's
+// interval the variance is that expected where the loss is what matters, if that is more.
+double variance_there(const LengthAnswer& e, const LengthChange& c, double deviation,
+                      double matters) {
+  const double mean = std::min(e.start - c.mean, 0.999), there = e.start - matters;
+  const double more = mean > 0 ? there * (1 - there) / (mean * (1 - mean)) : 1;
+  return deviation * deviation * std::max(1.0, more);
+}
+
 // The tests of all encodings at one length. Who fails varies more than who does not, so nothing is
-// shared. Accuracies often have two peaks, and a few seeds may all lie on one of them: there the
-// variance is at least what the other encodings show.
+// shared. Accuracies often have two peaks, and a few seeds may all lie on one of them: only what
+// the other encodings show tells.
 std::vector<PairedTest> tests_at(const TaskAnswer& a, std::size_t length) {
+  const double matters = a.ground.matters();
   std::vector<Differences> all;
   for (const LengthAnswer& e : a.encodings)
-    all.push_back(made_finite(e.changes[length].seeds, a.ground.matters()));
-  if (a.ground.metric == "acc") return tests_of(all, 1);
+    all.push_back(made_finite(e.changes[length].seeds, matters));
   std::vector<PairedTest> out;
-  for (const Differences& d : all) out.emplace_back(d);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Company company;
+    double least = 0;
+    if (a.ground.metric == "acc") {
+      std::vector<Differences> others = all;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      company.floor = careful_floor(others);
+      least = variance_there(a.encodings[i], a.encodings[i].changes[length],
+                             PairedTest(all[i]).deviation(), matters);
+      if (others.empty() && all[i].size() < fewest_alone) all[i].clear();
+    }
+    out.emplace_back(all[i], company, least);
+  }
   return out;
 }
 
@@ -80,6 +103,7 @@ void test(TaskAnswer& a) {
   for (std::size_t l = 0; l < a.lengths.size(); ++l)
     for (std::size_t e = 0; e < a.encodings.size(); ++e) {
       LengthAnswer& one = a.encodings[e];
+      one.changes[l].alone = p[at];
       const double found = one.changes[l].p = adjusted[at++];
       if (found < significance || std::isnan(found)) continue;
       one.needed = std::max(one.needed, tests[l][e].seeds_needed(matters, 2 * level));

@@ -425,6 +425,7 @@ std::vector<Judged> judge(const RunData& run, const std::vector<Hypothesis>& all
   const auto adjusted = holm(p);
   for (std::size_t i = 0; i < out.size(); ++i) {
     Judged& j = out[i];
+    j.alone = p[i];
     if (std::isnan(adjusted[i])) continue;
     (satisfied[i] ? j.p_holds : j.p_refuted) = adjusted[i];
     if (adjusted[i] < j.hypothesis.alpha)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/policies/policy.hpp>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/polygamma.hpp>
 #include <boost/math/special_functions/trigamma.hpp>
@@ -15,7 +16,12 @@ namespace pesuite {
 namespace {
 
 constexpr double not_tested = std::numeric_limits<double>::quiet_NaN();
+constexpr double few_seeds = 5;     // below it they may agree by luck
 constexpr double rounding = 1e-24;  // a variance below it is 0
+
+// In double: half of all figures of long double are never seen, and cost most of the time.
+using StudentsT = boost::math::students_t_distribution<
+    double, boost::math::policies::policy<boost::math::policies::promote_double<false>>>;
 
 double mean_over(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
@@ -53,38 +59,76 @@ Differences made_finite(const std::vector<double>& all, double least) {
   return out;
 }
 
-Company company_of(const std::vector<Differences>& others, std::size_t encodings) {
+namespace {
+
+struct Scatter {           // of one contrast
+  double variance, log;    // the log's expected bias taken off
+  double degrees, chance;  // variance that chance alone gives such a log
+};
+
+// Those of contrasts that say something of their spread; equal differences do not.
+std::vector<Scatter> scatters_of(const std::vector<Differences>& all) {
+  std::vector<Scatter> out;
+  double known = 0, bias = 0, chance = 0;  // on `known` degrees
+  for (const Differences& d : all) {
+    const double variance = d.size() < 2 ? 0 : variance_over(d);
+    const double own = static_cast<double>(d.size()) - 1;
+    if (variance >= rounding && own != known)
+      known = own, bias = std::log(own / 2) - boost::math::digamma(own / 2),
+      chance = boost::math::trigamma(own / 2);
+    out.push_back({variance, variance < rounding ? 0 : std::log(variance) + bias, own, chance});
+  }
+  return out;
+}
+
+// Of all but the one at `left_out`.
+Company company_without(std::size_t left_out, const std::vector<Scatter>& all,
+                        std::size_t encodings, const Sharing& sharing) {
   std::vector<double> variances, logs;
-  double degrees = 0, expected = 0;          // means over the contrasts
-  double known = 0, shift = 0, scatter = 0;  // of a log variance on `known` degrees of freedom
-  for (const Differences& d : others) {
-    if (d.size() < 2) continue;
-    const auto own = static_cast<double>(d.size() - 1);
-    const double variance = variance_over(d);
-    if (variance < rounding) continue;  // equal differences say nothing of their spread
-    variances.push_back(variance);
-    if (own != known)
-      known = own, shift = std::log(own / 2) - boost::math::digamma(own / 2),
-      scatter = boost::math::trigamma(own / 2);
-    logs.push_back(std::log(variance) + shift);
-    degrees += own, expected += scatter;
+  double degrees = 0, chance = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == left_out || all[i].variance < rounding) continue;
+    variances.push_back(all[i].variance), logs.push_back(all[i].log);
+    degrees += all[i].degrees, chance += all[i].chance;
   }
   Company out;
   if (variances.empty()) return out;
   const auto n = static_cast<double>(variances.size());
-  degrees /= n, expected /= n;
-  // Few seeds may agree by luck, most of all where results have two peaks; their company tells.
-  std::sort(variances.begin(), variances.end());
-  const double share = degrees + 1 < 5 ? 0.5 : 0.1;
-  out.floor = variances[static_cast<std::size_t>(share * (n - 1))];
+  degrees /= n, chance /= n;
+  // Seeds may agree by luck, few of them most of all, where results have two peaks.
+  const bool few = degrees < few_seeds - 1;
+  const auto at =
+      variances.begin() + static_cast<std::ptrdiff_t>(few ? (variances.size() - 1) / 2 : 0);
+  std::nth_element(variances.begin(), at, variances.end());
+  out.floor = few ? *at : 0.75 * *at;
   if (encodings < 4 || logs.size() < 2) return out;
   const auto free = static_cast<double>(encodings - 1);
-  const double beyond = variance_over(logs) * (1 + 5 / free) - expected;
-  out.degrees = 0.5 * free * degrees;  // at most; what is pooled is not independent
+  const double beyond = variance_over(logs) * (1 + sharing.caution / free) - chance;
+  out.degrees = sharing.most * free * degrees;
   if (beyond > 0) out.degrees = std::min(out.degrees, 2 * inverse_trigamma(beyond));
   out.variance =
       std::exp(mean_over(logs) + boost::math::digamma(out.degrees / 2) - std::log(out.degrees / 2));
   return out;
+}
+
+}  // namespace
+
+Company company_of(const std::vector<Differences>& others, std::size_t encodings,
+                   const Sharing& sharing) {
+  return company_without(others.size(), scatters_of(others), encodings, sharing);
+}
+
+double careful_floor(const std::vector<Differences>& others) {
+  std::vector<double> variances;
+  bool few = false;
+  for (const Differences& d : others) {
+    if (d.size() < 2) continue;
+    variances.push_back(variance_over(d));
+    few |= static_cast<double>(d.size()) < few_seeds;
+  }
+  if (variances.empty()) return 0;
+  std::sort(variances.begin(), variances.end());
+  return variances[variances.size() / (few ? 2 : 4)];
 }
 
 PairedTest::PairedTest(const Differences& d, const Company& company, double evaluation)
@@ -103,14 +147,13 @@ const char* PairedTest::why_not() const {
 }
 
 double PairedTest::quantile(double share, double degrees) const {
-  return boost::math::quantile(boost::math::students_t_distribution<>(degrees), share);
+  return boost::math::quantile(StudentsT(degrees), share);
 }
 
 double PairedTest::upper_tail(double distance) const {
   if (!possible()) return not_tested;
   const double t = distance / (deviation_ / std::sqrt(static_cast<double>(n_)));
-  return boost::math::cdf(
-      boost::math::complement(boost::math::students_t_distribution<>(degrees_), t));
+  return boost::math::cdf(boost::math::complement(StudentsT(degrees_), t));
 }
 
 double PairedTest::p_above(double margin) const {
@@ -158,13 +201,10 @@ std::size_t PairedTest::seeds_needed(double number, double alpha) const {
 std::vector<PairedTest> tests_of(const std::vector<Differences>& all, std::size_t encodings,
                                  const std::vector<double>& evaluation) {
   std::vector<PairedTest> out;
-  std::vector<Differences> others(all.begin(), all.end());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    others[i].clear();  // says nothing of itself
-    out.emplace_back(all[i], company_of(others, encodings),
+  const std::vector<Scatter> scatters = scatters_of(all);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    out.emplace_back(all[i], company_without(i, scatters, encodings, {}),
                      i < evaluation.size() ? evaluation[i] : 0);
-    others[i] = all[i];
-  }
   return out;
 }
 

@@ -33,11 +33,18 @@ struct Company {
   double degrees = 0;   // and how many observations it is worth; 0: nothing is shared
   double floor = 0;     // the variance is taken to be at least this
 };
-// Fitted as limma's squeezeVar does (Smyth 2004), from contrasts other than the tested one. The
-// spread of their log variances beyond what chance makes says how far they are alike; it is
-// enlarged, since contrasts between few encodings are few and not independent. Nothing is shared
-// below four encodings.
-Company company_of(const std::vector<Differences>& others, std::size_t encodings);
+// How far the spread of the others' log variances is believed: it is enlarged by 1 + caution / (K -
+// 1), and the prior is worth at most `most` (K - 1)(n - 1) observations. Contrasts between few
+// encodings are few and not independent.
+struct Sharing {
+  double caution = 5, most = 0.5;
+};
+// Fitted as limma's squeezeVar does (Smyth 2004), from contrasts other than the tested one. Below
+// four encodings nothing is shared: one that varies much would make the level of a pair wrong.
+Company company_of(const std::vector<Differences>& others, std::size_t encodings,
+                   const Sharing& = {});
+// For tests that share nothing: the variance of which the others say that few seeds hide it.
+double careful_floor(const std::vector<Differences>& others);
 
 class PairedTest {
  public:

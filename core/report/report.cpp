@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/discoveries.h"
 #include "analysis/run_data.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -59,7 +60,7 @@ class Page {
   void pairs(std::size_t i);
   void across();
   void cost();
-  void trust();
+  void trust(const std::vector<Judged>& judged);
   void tuning();
   void encodings();
   void data();
@@ -111,7 +112,7 @@ void Page::write(const std::vector<Judged>& judged, Brevity brevity) {
   for (std::size_t i = 0; i < run_.tasks.size(); ++i) task(i);
   across();
   cost();
-  trust();
+  trust(judged);
   data();
 }
 
@@ -201,8 +202,8 @@ void Page::pairs(std::size_t i) {
   evidence("Pairs");
   document_.list(findings);
   text(
-      "Differences are paired by seed; p-values are those after Holm over all pairs of encodings "
-      "at a place.");
+      "Differences are paired by seed; p-values are those after Holm and Shaffer over all pairs "
+      "and lengths.");
   tables(std::move(pairs));
 }
 
@@ -248,12 +249,19 @@ void Page::cost() {
   tables(std::move(table));
 }
 
-void Page::trust() {
+void Page::trust(const std::vector<Judged>& judged) {
   TableFile failures = failure_table(run_);
   heading(2, "Trust", failures.blocks.empty() ? Depth::page : Depth::screen);
   text(cells_sentence(run_));
   if (!brief(Brevity::encodings) && !failures.blocks.empty()) document_.table(failures.blocks[0]);
   text(seeds_sentence(run_));
+  if (const Discoveries d = discoveries(run_, contests_, judged); d.tests > 0)
+    text(
+        fmt::format("{} in {} of tests, each at 5 %; of {} called, {} stay by Benjamini and "
+                    "Hochberg over all.",
+                    counted(d.tests, "difference"),
+                    d.families == 1 ? "1 family" : fmt::format("{} families", d.families),
+                    counted(d.called, "difference"), d.kept));
   if (run_.epoch > 0 && run_.epoch != numerics_epoch)
     text(
         fmt::format("Computed in numerics epoch {}; this program computes in epoch {}, where equal "
