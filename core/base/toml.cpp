@@ -110,10 +110,41 @@ class Converter {
   Toml& out_;
 };
 
+// The line of a key of so many parts, "a.b.c...", that what reads it would run out of stack; 0:
+// none.
+std::size_t line_of_endless_key(std::string_view text) {
+  constexpr int most_parts = 100;
+  std::size_t line = 1;
+  int dots = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (c == '"' || c == '\'') {  // a string, perhaps of several lines: dots in it separate nothing
+      const std::size_t marks = text.substr(i, 3) == std::string(3, c) ? 3 : 1;
+      for (i += marks; i < text.size() && text.substr(i, marks) != std::string(marks, c); ++i) {
+        if (text[i] == '\n') ++line;
+        if (c == '"' && text[i] == '\\') ++i;
+      }
+      i += marks - 1;
+    } else if (c == '#') {
+      while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
+    } else if (c == '.') {
+      if (++dots > most_parts) return line;
+    } else if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 Toml parse_toml(std::string_view text, const std::string& name, bool origins) {
   Toml out;
+  if (const std::size_t line = line_of_endless_key(text); line > 0) {
+    out.problems.push_back({fmt::format("{}:{}:1", name, line), "a key of more than 100 parts"});
+    return out;
+  }
   try {
     const toml::table table = toml::parse(text, name);
     out.root = Converter(name, origins, out).convert(table, "");

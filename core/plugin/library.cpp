@@ -120,7 +120,10 @@ Offer::Offer(Library library)
       library_(std::make_unique<Library>(std::move(library))) {}
 
 const Library& Offer::library() const {
-  if (!library_) library_ = std::make_unique<Library>(Library::open(path_));
+  if (!library_) {
+    if (!tried_) ask_library(path_);
+    library_ = std::make_unique<Library>(Library::open(path_));
+  }
   return *library_;
 }
 
@@ -258,13 +261,17 @@ Beside read_beside(const fs::path& library) {
   }
 }
 
-void add_library(Catalog& catalog, const fs::path& file, bool may_load) {
+enum class Loading { never, asked, trusted };
+
+void add_library(Catalog& catalog, const fs::path& file, Loading loading) {
   try {
+    bool tried = loading == Loading::trusted;
     Beside beside = read_beside(file);
     if (!beside.complaint.empty()) {
       const char* then = beside.manifest ? "what is listed is what that build offers"
                                          : "what the library offers is not listed";
-      if (may_load) {
+      if (loading != Loading::never) {
+        tried = true;
         beside.manifest = ask_library(file);
         then = "the library was asked itself";
       }
@@ -273,7 +280,7 @@ void add_library(Catalog& catalog, const fs::path& file, bool may_load) {
     }
     if (!beside.manifest) return;
     check_abi(beside.manifest->abi_major, beside.manifest->abi_minor, file.string());
-    catalog.offers.emplace_back(file, std::move(*beside.manifest));
+    catalog.offers.emplace_back(file, std::move(*beside.manifest), tried);
   } catch (const Error& e) {
     catalog.problems.push_back(fmt::format("{}{}", refusal, e.what()));
   }
@@ -296,13 +303,13 @@ void report_duplicates(Catalog& catalog) {
   }
 }
 
-Catalog scan(const std::vector<fs::path>& search_path, bool may_load) {
+Catalog scan(const std::vector<fs::path>& search_path, Loading loading) {
   Catalog catalog;
   std::set<fs::path> seen;
   const auto add = [&](const fs::path& file) {
     std::error_code error;
     const fs::path canonical = fs::weakly_canonical(file, error);
-    if (seen.insert(error ? file : canonical).second) add_library(catalog, file, may_load);
+    if (seen.insert(error ? file : canonical).second) add_library(catalog, file, loading);
   };
   for (const fs::path& place : search_path) {
     std::error_code error;
@@ -323,11 +330,11 @@ Catalog scan(const std::vector<fs::path>& search_path, bool may_load) {
 
 }  // namespace
 
-Catalog open_catalog(const std::vector<fs::path>& search_path) {
-  return scan(search_path, true);
+Catalog open_catalog(const std::vector<fs::path>& search_path, bool tried) {
+  return scan(search_path, tried ? Loading::trusted : Loading::asked);
 }
 Catalog list_catalog(const std::vector<fs::path>& search_path) {
-  return scan(search_path, false);
+  return scan(search_path, Loading::never);
 }
 
 }  // namespace pesuite

@@ -1,5 +1,8 @@
 #include "plugin/manifest.h"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "base/elf.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -56,18 +59,36 @@ Json document_of(const Manifest& m) {
   return out;
 }
 
-// Texts of plugins are bytes; what is no UTF-8 in them is marked as such.
-Json readable(const Json& j) {
-  return Json::parse(j.dump(-1, ' ', false, Json::error_handler_t::replace));
+// Texts of plugins are bytes; what no reader should meet in them is marked as such.
+Json readable(Json j) {
+  if (j.is_string()) return printable(j.get_ref<const std::string&>(), true);
+  if (j.is_structured())
+    for (Json& part : j) part = readable(part);
+  return j;
 }
 
-// Throws Json::exception where a card lacks a field that every reader needs.
+bool is_texts(const Json& j) {
+  return j.is_array() &&
+         std::all_of(j.begin(), j.end(), [](const Json& e) { return e.is_string(); });
+}
+
+// Throws Json::exception or std::out_of_range where a card lacks a field that every reader needs,
+// or a field is of another kind than readers take it for.
 void check_card(const Json& card) {
+  const auto need = [](bool right, const std::string& key) {
+    if (!right) throw std::out_of_range(fmt::format("'{}' is of the wrong kind", key));
+  };
   for (const char* key : {"name", "summary", "version", "taxonomy"})
-    card.at(key).get_ref<const std::string&>();
-  for (const Json& option : card.at("options"))
+    need(card.at(key).is_string(), key);
+  for (const auto& [key, value] : card.items())
+    need(key == "options" || value.is_string() || is_texts(value), key);
+  for (const Json& option : card.at("options")) {
     for (const char* key : {"name", "type", "default", "help"})
-      option.at(key).get_ref<const std::string&>();
+      need(option.at(key).is_string(), key);
+    need(option.contains("low") == option.contains("high"), "low");
+    for (const auto& [key, value] : option.items())
+      need(value.is_string() || (key == "choices" ? is_texts(value) : value.is_number()), key);
+  }
 }
 
 }  // namespace
@@ -128,6 +149,8 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
             j.value("encoding", std::vector<Json>()),
             j.value("task", std::vector<Json>())};
   } catch (const Json::exception& e) {
+    fail(Exit::plugin, "{}: is cut or was edited: {}", file, e.what());
+  } catch (const std::out_of_range& e) {
     fail(Exit::plugin, "{}: is cut or was edited: {}", file, e.what());
   }
 }

@@ -125,6 +125,8 @@ void Config::set(const std::string& path, const Json& value, const std::string& 
                  Problems& problems) {
   Config over;
   const std::vector<std::string> keys = split(path, '.');
+  if (constexpr std::size_t deepest = 100; keys.size() > deepest)
+    return problems.add(origin.substr(0, 100), "names a key of more than 100 parts");
   over.root_ = value;
   for (auto it = keys.rbegin(); it != keys.rend(); ++it) over.root_ = Json{{*it, over.root_}};
   std::string at;

@@ -59,6 +59,9 @@ class RuleParser {
   explicit RuleParser(std::string_view text) : text_(text) {}
 
   std::vector<Comparison> statement() {
+    if (text_.size() > most_bytes)
+      refuse(most_bytes, fmt::format("nobody reads a claim of {} bytes; at most {} are understood",
+                                     text_.size(), most_bytes));
     std::vector<Comparison> out;
     do chain(out);
     while (word("and"));
@@ -70,6 +73,21 @@ class RuleParser {
   }
 
  private:
+  static constexpr std::size_t most_bytes = 4000;
+  static constexpr int deepest = 64;
+
+  // While a part of a part is read.
+  struct Deeper {
+    explicit Deeper(RuleParser& parser) : p(parser) {
+      if (++p.depth_ > deepest)
+        p.refuse(p.at_, fmt::format("parts stand in each other more than {} deep", deepest));
+    }
+    ~Deeper() { --p.depth_; }
+    Deeper(const Deeper&) = delete;
+    Deeper& operator=(const Deeper&) = delete;
+    RuleParser& p;
+  };
+
   [[noreturn]] void refuse(std::size_t at, const std::string& why) const {
     fail(Exit::usage, "column {}: {}", at + 1, why);
   }
@@ -138,6 +156,7 @@ class RuleParser {
   Term sum() {
     skip();
     const std::size_t from = at_;
+    const Deeper deeper(*this);
     Term left = product();
     for (;;) {
       const char c = peek();
@@ -171,6 +190,7 @@ class RuleParser {
     const char c = peek();
     const std::size_t from = at_;
     if (take("-")) {
+      const Deeper deeper(*this);
       Term t;
       t.kind = Term::Kind::negate;
       t.parts = {factor()};
@@ -342,6 +362,7 @@ class RuleParser {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace
