@@ -232,9 +232,13 @@ std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra) 
       fail(Exit::usage, "--plugin-path {}: there is no such folder or file", p.string());
   if (const char* environment = std::getenv("PESUITE_PLUGIN_PATH")) add(environment);
   const fs::path here = program_folder();
-  for (const char* folder : {"../plugins", "../lib/pesuite/plugins", PESUITE_PLUGIN_INSTALL_DIR}) {
+  std::vector<fs::path> folders = {here / "../plugins", here / "../lib/pesuite/plugins",
+                                   here / PESUITE_PLUGIN_INSTALL_DIR};
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    folders.insert(folders.begin(), fs::path(home) / ".local/lib/pesuite/plugins");
+  for (const fs::path& folder : folders) {
     std::error_code error;
-    const fs::path p = fs::weakly_canonical(here / folder, error);
+    const fs::path p = fs::weakly_canonical(folder, error);
     if (!error && fs::is_directory(p, error)) out.push_back(p);
   }
   return out;

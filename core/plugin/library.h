@@ -90,8 +90,8 @@ struct Catalog {
 };
 
 // Folders and files, in the order they are searched: `extra` (--plugin-path), the environment's
-// PESUITE_PLUGIN_PATH, the build tree, the install tree. The first one to offer a name wins. Error
-// (usage) where one of `extra` is not there.
+// PESUITE_PLUGIN_PATH, the user's folder, the build tree, the install tree. The first one to offer
+// a name wins. Error (usage) where one of `extra` is not there.
 std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra);
 
 // A library without a manifest of its own is loaded for what it offers, in another process.

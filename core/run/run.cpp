@@ -285,6 +285,7 @@ class Runner {
     order.plugin_path = options_.plugin_path;
     order.divergence_fails = suite_.divergence_fails;
     order.ordinal = started_++;
+    order.sandbox = options_.sandbox;
     return order;
   }
 

@@ -11,6 +11,7 @@ struct WorkerOrder {
   std::vector<std::string> plugin_path;
   bool divergence_fails = false;
   int ordinal = 0;  // of the workers that a run has started
+  bool sandbox = false;
 };
 Json to_json(const WorkerOrder&);
 WorkerOrder order_from_json(const Json&);
