@@ -21,8 +21,7 @@ enum class Exit {
   device = 6,        // requested device or backend not available
   inconclusive = 7,
   determinism = 8,
-  internal = 9,    // a bug
-  isolation = 10,  // the system does not allow what 'run --sandbox' needs
+  internal = 9,  // a bug
   preempted = 75,
   interrupted = 130,
   terminated = 143,

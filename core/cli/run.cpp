@@ -136,7 +136,7 @@ void add_flags_of_run(Arguments& a) {
       "for libraries that nobody vouches for: the run reaches no network and writes nothing "
       "outside --out; a cell that writes outside its own folder, opens a socket or starts a "
       "program "
-      "fails; exit 10 where the system does not allow this")(
+      "fails; exit 11 where the system does not allow this")(
       "verify-determinism", po::bool_switch(),
       "then train these cells once more, elsewhere, and compare all numbers and weights bit by "
       "bit; "

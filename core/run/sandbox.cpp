@@ -27,7 +27,7 @@ namespace pesuite {
 namespace {
 
 [[noreturn]] void cannot_isolate(const char* what) {
-  fail(Exit::isolation,
+  fail(no_isolation,
        "--sandbox: this system does not let the program {}: {}; it needs user namespaces "
        "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone) and seccomp, which "
        "containers may forbid; without --sandbox libraries may do what you may",

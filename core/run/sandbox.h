@@ -6,13 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/file.h"
 
 namespace pesuite {
 
+// The exit code where the system does not allow this; that of no other error.
+inline constexpr Exit no_isolation{11};
+
 // From here on this process and all that it starts reach no network, and write files nowhere but
-// below `folder`; they gain no rights, trace no process and change no mount. Error (isolation) that
-// says what the system does not allow. To be called before threads exist.
+// below `folder`; they gain no rights, trace no process and change no mount. Error (no_isolation)
+// that says what the system does not allow. To be called before threads exist.
 void enter_sandbox(const fs::path& folder);
 
 // In a worker behind that: who writes outside `folders`, opens a socket or starts a program is

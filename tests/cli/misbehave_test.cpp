@@ -148,7 +148,7 @@ TEST_F(Sandbox, SaysWhereTheSystemDoesNotAllowIt) {
   const Ended e = Command(folder_, {"run", suite({"none"}, steps).string(), "--sandbox"}, {},
                           "unshare --user --map-root-user sh forbid.sh")
                       .wait();
-  EXPECT_EQ(e.code, 10) << e.err;
+  EXPECT_EQ(e.code, 11) << e.err;
   EXPECT_NE(e.err.find("user namespaces"), std::string::npos) << e.err;
   EXPECT_NE(e.err.find("user.max_user_namespaces"), std::string::npos) << e.err;
 }
