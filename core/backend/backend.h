@@ -20,7 +20,7 @@
 #include <string>
 #include <string_view>
 
-#include "tensor/shape.h"
+#include "base/shape.h"
 
 namespace pesuite {
 

@@ -158,15 +158,7 @@ Tensor Instance::embed(Tape& tape, Tensor x) {
 bool Instance::attend(Tape& tape, int layer, Tensor x, Attention& a) {
   if (encoding_.attend == nullptr) return false;
   const pes_ctx& ctx = context_;
-  pes_attention c{sizeof(pes_attention),
-                  layer,
-                  ctx.lend(x),
-                  ctx.lend(a.q),
-                  ctx.lend(a.k),
-                  a.scale,
-                  ctx.lend(a.distance),
-                  ctx.lend(a.bias),
-                  false};
+  pes_attention c = lend_slots(ctx, layer, x, a);
   call(tape, "attend", layer, [&](const pes_step* s) {
     Lent<pes_attention> lent(c, host_);
     encoding_.attend(self_, s, lent.get());
@@ -180,11 +172,7 @@ bool Instance::attend(Tape& tape, int layer, Tensor x, Attention& a) {
     blame("attend", layer,
           "it asks for a rewrite, and there is no hook rewrite(); is it misspelt?");
   if (!std::isfinite(c.scale)) blame("attend", layer, fmt::format("it left scale {}", c.scale));
-  a.q = ctx.tensor(c.q);
-  a.k = ctx.tensor(c.k);
-  a.scale = c.scale;
-  a.distance = ctx.tensor(c.distance);
-  a.bias = ctx.tensor(c.bias);
+  take_slots(ctx, c, a);
   if (const std::string wrong = misfit(tape, model_, step_.batch, step_.length, a); !wrong.empty())
     blame("attend", layer, wrong);
   return c.rewrite;

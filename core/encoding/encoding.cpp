@@ -112,15 +112,7 @@ Tensor Encoding::embed(Tape& tape, Tensor x) const {
 void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   if (encoding_->attend == nullptr) return;
   const pes_ctx& ctx = step_->ctx;
-  pes_attention c{sizeof(pes_attention),
-                  layer,
-                  ctx.lend(x),
-                  ctx.lend(a.q),
-                  ctx.lend(a.k),
-                  a.scale,
-                  ctx.lend(a.distance),
-                  ctx.lend(a.bias),
-                  false};
+  pes_attention c = lend_slots(ctx, layer, x, a);
   tape.set_caller({card().name, "attend", layer});
   encoding_->attend(self_.get(), &step_->c, &c);
   for (const pes_tensor t : {c.q, c.k, c.distance, c.bias})
@@ -129,11 +121,7 @@ void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   if (c.rewrite && encoding_->rewrite == nullptr)
     tape.fail("asks for a rewrite and has no such hook");
   settle(tape);
-  a.q = ctx.tensor(c.q);
-  a.k = ctx.tensor(c.k);
-  a.scale = c.scale;
-  a.distance = ctx.tensor(c.distance);
-  a.bias = ctx.tensor(c.bias);
+  take_slots(ctx, c, a);
   if (c.rewrite) {
     PES_CHECK(step_->layers.size() < step_->layers.capacity());
     step_->layers.push_back({this, layer, x, a.v, c.scale});

@@ -187,4 +187,24 @@ const pes_ops& op_table() {
   return table;
 }
 
+pes_attention lend_slots(const pes_ctx& ctx, int layer, Tensor x, const Attention& a) {
+  return {sizeof(pes_attention),
+          layer,
+          ctx.lend(x),
+          ctx.lend(a.q),
+          ctx.lend(a.k),
+          a.scale,
+          ctx.lend(a.distance),
+          ctx.lend(a.bias),
+          false};
+}
+
+void take_slots(const pes_ctx& ctx, const pes_attention& c, Attention& a) {
+  a.q = ctx.tensor(c.q);
+  a.k = ctx.tensor(c.k);
+  a.scale = c.scale;
+  a.distance = ctx.tensor(c.distance);
+  a.bias = ctx.tensor(c.bias);
+}
+
 }  // namespace pesuite

@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "tensor/tape.h"
+#include "tensor/attention.h"
 
 namespace pesuite {
 constexpr int handle_bits = 24;  // a step makes a few thousand tensors
@@ -31,5 +31,9 @@ struct pes_ctx {
 namespace pesuite {
 
 const pes_ops& op_table();
+
+// The slots of an attention as attend() gets them, and what it left in them.
+pes_attention lend_slots(const pes_ctx&, int layer, Tensor x, const Attention&);
+void take_slots(const pes_ctx&, const pes_attention&, Attention&);
 
 }  // namespace pesuite

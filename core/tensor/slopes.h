@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tensor/shape.h"
+#include "base/shape.h"
 
 namespace pesuite {
 

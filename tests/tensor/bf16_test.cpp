@@ -124,7 +124,7 @@ TEST(Panels, HoldTheColumnsOfTheOperand) {
       for (std::int64_t n = 0; n < N; ++n)
         transposed[static_cast<std::size_t>(n * K + k)] = b[static_cast<std::size_t>(k * N + n)];
     const auto count = static_cast<std::size_t>((N + 63) / 64 * 64 * K);
-    const auto element = [&](std::int64_t k, std::int64_t n) {
+    const auto element = [&b, N = N](std::int64_t k, std::int64_t n) {
       return n < N ? b[static_cast<std::size_t>(k * N + n)] : 0.0f;
     };
     for (const int threads : {1, 2}) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/cuda/request.h"
-#include "tensor/shape.h"
+#include "base/shape.h"
 
 namespace pesuite::cuda {
 

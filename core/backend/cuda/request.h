@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/shape.h"
+#include "base/shape.h"
 
 namespace pesuite::cuda {
 

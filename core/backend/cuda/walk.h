@@ -4,7 +4,7 @@
 #include <array>
 
 #include "backend/cuda/block.h"
-#include "tensor/shape.h"
+#include "base/shape.h"
 
 namespace pesuite::cuda {
 
