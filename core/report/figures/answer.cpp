@@ -23,6 +23,7 @@ struct Panels {
   std::vector<std::size_t> encodings = {};  // of all tasks, in suite order
   Figure f = {};
   Range range = {};
+  bool beyond = false;  // some change is larger than what is drawn
   bool accuracy = all[0].ground.metric == "acc";
 
   double scale() const { return accuracy ? 100 : 1; }
@@ -105,8 +106,10 @@ struct Panels {
     for (std::size_t i = 0; i < all.size(); ++i) {
       changes(i + 1, all[i]);
       double low = 0, high = 0;
-      for (const LengthAnswer& e : all[i].encodings)
+      for (const LengthAnswer& e : all[i].encodings) {
         low = std::min(low, drawn(e.loss())), high = std::max(high, drawn(e.loss()));
+        for (const LengthChange& c : e.changes) beyond |= !accuracy && std::abs(c.mean) > most_nats;
+      }
       if (high - low > spread) spread = high - low, widest = i;
     }
     starts(all[widest]);
@@ -115,10 +118,12 @@ struct Panels {
     f.title = accuracy ? "change of accuracy over length" : "change of loss over length";
     f.caption = fmt::format(
         "Left: {} at the training length. Then, for each task: change of {} from the training "
-        "length. Grey band: changes of less than {}, which do not matter. Filled: mean over {}{}.",
+        "length. Grey band: changes of less than {}, which do not matter. Filled: mean over "
+        "{}{}.{}",
         accuracy ? "accuracy" : "loss", accuracy ? "accuracy (points)" : "loss (nats per token)",
         accuracy ? "5 points" : "0.02 nats", counted(run.seeds.size(), "seed"),
-        run.seeds.size() < seeds_for_t && run.seeds.size() > 1 ? "; small: the seeds" : "");
+        run.seeds.size() < seeds_for_t && run.seeds.size() > 1 ? "; small: the seeds" : "",
+        beyond ? fmt::format(" Changes beyond {} nats are drawn there.", most_nats) : "");
     f.series = series_of(run, encodings);
     const double span = range.high - range.low;
     f.y.low = range.low - 0.06 * span, f.y.high = range.high + 0.06 * span;
