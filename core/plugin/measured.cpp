@@ -131,10 +131,14 @@ std::string run_of(const LengthMeasured& m) {
 }  // namespace
 
 std::string Measured::claims_on(const std::string& encoding) const {
+  const auto unique = [&](const std::string& id) {  // ids are a suite's own
+    return std::count_if(claims.begin(), claims.end(),
+                         [&](const ClaimMeasured& c) { return c.id == id; }) == 1;
+  };
   Groups out;
   for (const ClaimMeasured& c : claims)
     if (std::find(c.encodings.begin(), c.encodings.end(), encoding) != c.encodings.end())
-      out.add(plain_verdict(c.verdict) + " *", c.id);
+      out.add(plain_verdict(c.verdict) + " *", unique(c.id) ? c.id : c.id + " of " + c.suite);
   return out.text();
 }
 

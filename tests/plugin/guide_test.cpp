@@ -157,6 +157,13 @@ TEST(Measured, IsReadAsItWasWritten) {
   EXPECT_THAT([] { read_measured("{}", "x.json"); },
               ::testing::ThrowsMessage<Error>(HasSubstr("x.json: ")));
 }
+TEST(Measured, NamesTheSuiteOfAnIdThatTwoHave) {
+  const ClaimMeasured one{{"alibi"}, "near", "F1", "says", "", "undecided", ""};
+  ClaimMeasured other = one, alone = one;
+  other.suite = "far", alone.id = "F2";
+  EXPECT_EQ((Measured{{}, {one, other, alone}}.claims_on("alibi")),
+            "undecided F1 of near, F1 of far, F2");
+}
 TEST(Measured, IsThereForTheProgram) {
   EXPECT_GE(shipped_measured().lengths.size(), 80u);
   EXPECT_GE(shipped_measured().claims.size(), 40u);
