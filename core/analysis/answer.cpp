@@ -49,15 +49,23 @@ double p_of(const PairedTest& t, const LengthChange& c, double matters) {
 }
 
 // The tests of all encodings at one length. Who fails varies more than who does not, so nothing is
-// shared. Accuracies often have two peaks, and a few seeds may all lie on one of them: there the
-// variance is at least what the other encodings show.
+// shared.
 std::vector<PairedTest> tests_at(const TaskAnswer& a, std::size_t length) {
+  const double matters = a.ground.matters();
   std::vector<Differences> all;
   for (const LengthAnswer& e : a.encodings)
-    all.push_back(made_finite(e.changes[length].seeds, a.ground.matters()));
-  if (a.ground.metric == "acc") return tests_of(all, 1);
+    all.push_back(made_finite(e.changes[length].seeds, matters));
   std::vector<PairedTest> out;
-  for (const Differences& d : all) out.emplace_back(d);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (a.ground.metric != "acc") {
+      out.emplace_back(all[i]);
+      continue;
+    }
+    std::vector<Differences> others = all;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const LengthAnswer& e = a.encodings[i];
+    out.push_back(test_alone(all[i], others, e.start - e.changes[length].mean, e.start - matters));
+  }
   return out;
 }
 
@@ -80,6 +88,7 @@ void test(TaskAnswer& a) {
   for (std::size_t l = 0; l < a.lengths.size(); ++l)
     for (std::size_t e = 0; e < a.encodings.size(); ++e) {
       LengthAnswer& one = a.encodings[e];
+      one.changes[l].alone = p[at];
       const double found = one.changes[l].p = adjusted[at++];
       if (found < significance || std::isnan(found)) continue;
       one.needed = std::max(one.needed, tests[l][e].seeds_needed(matters, 2 * level));

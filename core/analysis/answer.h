@@ -19,7 +19,8 @@ struct LengthChange {  // from the training length to a longer one
   int length = 0;
   std::vector<double> seeds;   // loss: rise of nats, or fall of accuracy; may be infinite
   double mean = Number::none;  // of `seeds`
-  double p = Number::none;  // one-sided, that the loss lies on this side of what matters, adjusted
+  // One-sided, that the loss lies on this side of what matters: of this test alone, and after Holm.
+  double alone = Number::none, p = Number::none;
 };
 
 struct LengthAnswer {

@@ -1,25 +1,23 @@
 #include "analysis/calibrate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
-#include <future>
 #include <pesuite/random.hpp>
 
 #include "analysis/across.h"
 #include "analysis/answer.h"
 #include "analysis/contest.h"
+#include "analysis/judge.h"
 #include "analysis/places.h"
-#include "base/text.h"
-#include "plugin/card.h"
+#include "model/metrics.h"
+#include "model/sums.h"
 
 namespace pesuite {
 
 namespace {
 
 constexpr std::uint32_t purpose = pes::purpose("calibrate");
-constexpr double scale = 10;  // nats a unit: what matters, 0.02, must not decide here
 
 double gamma(double shape, pes::Random& random) {  // Marsaglia and Tsang 2000
   if (shape < 1) return gamma(shape + 1, random) * std::pow(random.uniform(), 1 / shape);
@@ -31,11 +29,15 @@ double gamma(double shape, pes::Random& random) {  // Marsaglia and Tsang 2000
 }
 
 // An accuracy of 90 % in the mean: its spread from seed to seed, and that of 500 examples.
-double accuracy(double deviation, pes::Random& random) {
+double accuracy_with(double deviation, pes::Random& random) {
   const double weight = 0.9 * 0.1 / (deviation * deviation) - 1;
   const double good = gamma(0.9 * weight, random), bad = gamma(0.1 * weight, random);
   const double p = good / (good + bad);
   return p + std::sqrt(p * (1 - p) / 500) * random.normal();
+}
+
+double one_of_two_peaks(pes::Random& random) {
+  return (random.uniform() < 0.5 ? 0.98 : 0.3) + 0.01 * random.normal();
 }
 
 enum Kind : std::size_t { equal, uneven, very_uneven, tenfold, accuracies, two_peaks };
@@ -51,294 +53,386 @@ double spread_of(std::size_t shape, std::size_t encoding, pes::Random& random) {
   }
 }
 
+// A stream for each purpose, shape, size and run. Nothing but the last step may use the run: were
+// it mixed into the key of a size, neighbouring sizes would draw from each other's streams.
+pes::Random stream(const char* what, const Conditions& s, std::uint64_t run) {
+  const std::uint64_t cell =
+      pes::mix64(pes::mix64(pes::mix64(pes::hash64(what), s.shape), s.encodings), s.seeds);
+  return {pes::mix64(cell, run), purpose, 0};
+}
+
+using Values = std::vector<std::vector<double>>;
+
+void move_last(Values& values, double by) {
+  for (double& x : values.back()) x += by;
+}
+
 }  // namespace
 
 const std::vector<NoiseShape>& calibration_shapes() {
-  static const std::vector<NoiseShape> all = {
-      {"equal", "normal, all encodings vary alike"},
-      {"uneven", "normal, spreads lognormal with sigma 1"},
-      {"very uneven", "normal, spreads lognormal with sigma 1.5"},
-      {"ten-fold", "normal, one encoding varies ten times as much"},
-      {"accuracy",
-       "beta with mean 0.9 and a spread of about 0.03, unlike by encoding; 500 examples"},
-      {"two peaks", "0.98 or 0.3 by a fair coin, and a spread of 0.01"}};
+  static const std::vector<NoiseShape> all = {{"equal", 0, 1},         {"uneven", 0, 1},
+                                              {"very uneven", 0, 1},   {"ten-fold", 0, 1},
+                                              {"accuracy", 0.9, 0.03}, {"two peaks", 0.64, 0.34}};
   return all;
 }
 
-std::vector<std::vector<double>> made_up(std::size_t shape, std::size_t encodings,
-                                         std::size_t seeds, double shift, std::uint64_t key) {
-  pes::Random random(pes::mix64(key, 1000 * encodings + seeds), purpose, shape);
-  std::vector<double> common;
-  for (std::size_t s = 0; s < seeds; ++s)
-    common.push_back(shape < accuracies ? random.normal() : 0);
-  std::vector<std::vector<double>> out(encodings);
-  for (std::size_t e = 0; e < encodings; ++e) {
-    const double spread = spread_of(shape, e, random);
-    for (std::size_t s = 0; s < seeds; ++s)
-      out[e].push_back((e == 0 ? shift : 0) + common[s] +
-                       (shape == accuracies ? accuracy(spread, random)
-                        : shape == two_peaks
-                            ? (random.uniform() < 0.5 ? 0.98 : 0.3) + 0.01 * random.normal()
-                            : spread * random.normal()));
+Values made_up(const Conditions& s, std::uint64_t run) {
+  pes::Random random = stream("results", s, run);
+  std::vector<double> common(s.seeds, 0);
+  if (s.shape < accuracies)
+    for (double& x : common) x = random.normal();
+  Values out(s.encodings);
+  for (std::size_t e = 0; e < s.encodings; ++e) {
+    const double spread = spread_of(s.shape, e, random);
+    for (const double x : common)
+      out[e].push_back(s.shape == accuracies  ? accuracy_with(spread, random)
+                       : s.shape == two_peaks ? one_of_two_peaks(random)
+                                              : x + spread * random.normal());
   }
   return out;
 }
 
-namespace {
-
-// A recorded task: 2 nats at the training length, 64; at 128 more by `losses`.
-TaskData task_of(const std::vector<std::vector<double>>& losses) {
-  TaskData t;
-  t.task = "made up", t.train_length = 64, t.corpus = true;
-  t.protocols = {"last"}, t.lengths = {64, 128};
-  for (std::size_t e = 0; e < losses.size(); ++e) {
-    t.encodings.push_back(e);
-    for (std::size_t s = 0; s < losses[e].size(); ++s) {
-      if (e == 0) t.seeds.push_back(s);
-      CellData& c = t.cells[{e, s}];
-      c.evals[whole("nll", "last", 64)].value = 2;
-      c.evals[whole("optimum", "last", 64)].value = 2;
-      c.evals[whole("nll", "last", 128)].value = 2 + losses[e][s];
-    }
-  }
-  return t;
-}
-
-// A recorded problem: all right at the training length, 64; at 128 less by `losses`.
-TaskData problem_of(const std::vector<std::vector<double>>& losses) {
-  TaskData t;
-  t.task = "made up", t.train_length = 64, t.problem = true;
-  t.lengths = {64, 128};
-  t.settings = {{64, {}, true, false, false}, {128, {}, false, false, false}};
-  for (std::size_t e = 0; e < losses.size(); ++e) {
-    t.encodings.push_back(e);
-    for (std::size_t s = 0; s < losses[e].size(); ++s) {
-      if (e == 0) t.seeds.push_back(s);
-      CellData& c = t.cells[{e, s}];
-      c.evals[whole("acc", "", 64)].value = 1;
-      c.evals[whole("acc", "", 128)].value = 1 - losses[e][s];
-    }
-  }
-  return t;
-}
-
-std::vector<std::vector<double>> scaled(std::vector<std::vector<double>> all, double centre) {
-  for (auto& one : all)
-    for (double& x : one) x = centre + scale * x;
+const std::array<WrongKind, wrongs>& wrong_kinds() {
+  static const std::array<WrongKind, wrongs> all = {{{"pair", 0.05, 2},
+                                                     {"pair, one far", 0.05, 2},
+                                                     {"p < 0.001", 0.002, 2},
+                                                     {"equivalent", 0.05, 2},
+                                                     {"holds", 0.05, 2},
+                                                     {"fails", 0.05, 2},
+                                                     {"reproduced", 0.05, 2},
+                                                     {"not reproduced", 0.05, 2},
+                                                     {"reproduced, alone", 0.05, 2},
+                                                     {"not reproduced, alone", 0.05, 2},
+                                                     {"not covered", 0.07, 0}}};
   return all;
 }
 
-std::vector<Duel> duels_of(const std::vector<std::vector<double>>& values) {
-  const TaskData t = task_of(scaled(values, 0));
-  for (Contest& c : contests(t))
-    if (c.ground.length == 128) return std::move(c.duels);
-  return {};
+double WrongKind::limit(std::uint64_t runs) const {
+  return most + errors * std::sqrt(most * (1 - most) / static_cast<double>(runs));
 }
 
-double true_mean(std::size_t shape) {
-  return shape == accuracies ? 0.9 : shape == two_peaks ? 0.64 : 0;
+namespace {
+
+// A recorded task whose numbers at twice the training length are put in; learned by all.
+class MadeUpRecords {
+ public:
+  MadeUpRecords(const Conditions& s, bool problem, double start) {
+    TaskData t;
+    t.task = "made_up", t.train_length = 64, t.lengths = {64, 128};
+    t.corpus = !problem, t.problem = problem;
+    if (problem)
+      t.settings = {{64, {}, true, false, false}, {128, {}, false, false, false}};
+    else
+      t.protocols = {"last"};
+    const char *metric = problem ? "acc" : "nll", *protocol = problem ? "" : "last";
+    run_.tasks.push_back(std::move(t));
+    TaskData& task = run_.tasks[0];
+    for (std::size_t e = 0; e < s.encodings; ++e) {
+      run_.encodings.push_back("e" + std::to_string(e)), task.encodings.push_back(e);
+      for (std::size_t seed = 0; seed < s.seeds; ++seed) {
+        if (e == 0) task.seeds.push_back(seed), run_.seeds.insert(seed);
+        CellData& c = task.cells[{e, seed}];
+        c.evals[whole(metric, protocol, 64)].value = start;
+        if (!problem) c.evals[whole("optimum", protocol, 64)].value = start;
+        places_.push_back(&c.evals[whole(metric, protocol, 128)].value);
+      }
+    }
+  }
+  MadeUpRecords(const MadeUpRecords&) = delete;
+
+  const RunData& with(const Values& values) {
+    std::size_t at = 0;
+    for (const auto& one : values)
+      for (const double x : one) *places_[at++] = x;
+    return run_;
+  }
+  std::vector<Duel> duels(const Values& values) {
+    for (Contest& c : contests(with(values).tasks[0]))
+      if (c.ground.length == 128) return std::move(c.duels);
+    return {};
+  }
+
+ private:
+  RunData run_;
+  std::vector<double*> places_;  // by encoding, then seed
+};
+
+std::vector<Hypothesis> hypotheses_about(const std::vector<std::string>& texts) {
+  std::vector<Hypothesis> out;
+  for (const std::string& text : texts) {
+    Hypothesis h;
+    h.id = text, h.margin = 0, h.comparisons = parse_hypothesis(text);
+    out.push_back(std::move(h));
+  }
+  return out;
 }
 
-bool called(const Duel& d) {
-  return d.verdict == Verdict::first || d.verdict == Verdict::second;
+// All questions under one set of conditions, run by run. Whether an effect matters is left out
+// where that would make a false call rarer.
+class Trial {
+ public:
+  explicit Trial(const Conditions& s)
+      : s_(s),
+        shape_(calibration_shapes()[s.shape]),
+        share_(s.shape >= accuracies),
+        records_(s, share_, share_ ? 0.95 : 2),
+        close_(s, false, 2) {
+    std::vector<std::string> pairs, alone;
+    const std::string metric = share_ ? "acc" : "nll";
+    for (std::size_t e = 0; e < s.encodings; ++e) {
+      const std::string own = metric + "(e" + std::to_string(e) + ", 2x) < ";
+      if (e > 0) pairs.push_back(own + metric + "(e0, 2x)");
+      alone.push_back(own + std::to_string(shape_.mean));
+    }
+    between_ = hypotheses_about(pairs), alone_ = hypotheses_about(alone);
+  }
+
+  void run(std::uint64_t number, Rates& sum) {
+    const Values values = made_up(s_, number);
+    std::array<bool, wrongs> wrong{};
+    pairs(values, wrong, sum);
+    closeness(values, wrong);
+    answer(values, wrong);
+    claims(values, wrong);
+    for (std::size_t kind = 0; kind < uncovered; ++kind) sum.of[kind] += wrong[kind] ? 1 : 0;
+  }
+
+ private:
+  void pairs(const Values& values, std::array<bool, wrongs>& wrong, Rates& sum) {
+    const auto note = [&](const Duel& d, Wrong kind) {
+      wrong[kind] |= d.adjusted < significance;
+      wrong[tiny] |= d.adjusted < 0.001 && smallest_p(d.seeds) <= 0.001;
+    };
+    double intervals = 0, missed = 0;
+    for (const Duel& d : records_.duels(values)) {
+      note(d, called);
+      if (std::isnan(d.low)) continue;
+      missed += d.low <= 0 && 0 <= d.high ? 0 : 1, ++intervals;
+    }
+    sum.of[uncovered] += intervals > 0 ? missed / intervals : 0;
+    if (s_.encodings < 3) return;
+    Values apart = values;
+    move_last(apart, (share_ ? -20 : 20) * shape_.spread);
+    for (const Duel& d : records_.duels(apart))
+      if (d.second + 1 < s_.encodings) note(d, called_far);
+  }
+
+  // What matters is 5 spreads here, and the last encoding just that far away.
+  void closeness(Values values, std::array<bool, wrongs>& wrong) {
+    const double unit = metric("nll").matters / (5 * shape_.spread);
+    move_last(values, 5 * shape_.spread);
+    for (auto& one : values)
+      for (double& x : one) x = 2 + unit * (x - shape_.mean);
+    for (const Duel& d : close_.duels(values))
+      wrong[equivalent] |= d.second + 1 == s_.encodings && d.equivalent < significance;
+  }
+
+  void answer(Values values, std::array<bool, wrongs>& wrong) {
+    for (auto& one : values)
+      for (double& x : one)
+        x = s_.shape == two_peaks ? 0.9 + 0.235 * (x - shape_.mean)  // 0.98 or 0.82
+            : share_              ? x
+                                  : 2 + metric("nll").matters + x;
+    for (const LengthAnswer& e : answer_of(records_.with(values).tasks[0]).encodings) {
+      wrong[holds] |= e.verdict == LengthVerdict::holds;
+      wrong[fails] |= e.verdict == LengthVerdict::fails;
+    }
+  }
+
+  void claims(const Values& values, std::array<bool, wrongs>& wrong) {
+    const RunData& run = records_.with(values);
+    for (const Judged& j : judge(run, between_)) {
+      wrong[reproduced] |= j.judgement == Judgement::holds;
+      wrong[refuted] |= j.judgement == Judgement::refuted;
+    }
+    for (const Judged& j : judge(run, alone_)) {
+      wrong[reproduced_alone] |= j.judgement == Judgement::holds;
+      wrong[refuted_alone] |= j.judgement == Judgement::refuted;
+    }
+  }
+
+  Conditions s_;
+  const NoiseShape& shape_;
+  bool share_;  // accuracies of a problem; else nats of a corpus
+  MadeUpRecords records_, close_;
+  std::vector<Hypothesis> between_, alone_;
+};
+
+}  // namespace
+
+Rates rates(const Conditions& s, std::uint64_t first, std::uint64_t runs) {
+  Rates out;
+  out.runs = runs;
+  Trial trial(s);
+  for (std::uint64_t i = first; i < first + runs; ++i) trial.run(i, out);
+  for (double& x : out.of) x /= static_cast<double>(runs);
+  return out;
+}
+
+// ------------------------------------------------------------------------------- other rules
+
+const char* rule_name(Rule r) {
+  switch (r) {
+    case Rule::plain: return "plain t, Holm";
+    case Rule::prior: return "prior of 4 degrees, Holm";
+    case Rule::limma: return "limma, at most 2 (K - 1)(n - 1), Holm";
+    case Rule::ours: break;
+  }
+  return "this page";
+}
+
+namespace {
+
+Company company_by(Rule rule, const std::vector<Differences>& others, std::size_t encodings) {
+  if (rule == Rule::plain || others.empty()) return {};
+  if (rule == Rule::limma) {
+    Company out = company_of(others, std::max<std::size_t>(4, encodings), {0, 0, 2});
+    out.floor = 0;
+    return out;
+  }
+  std::vector<double> variances;
+  for (const Differences& d : others) {
+    const double deviation = PairedTest(d).deviation();
+    variances.push_back(deviation * deviation);
+  }
+  const auto own = static_cast<double>(others[0].size() - 1);
+  const boost::math::chi_squared_distribution<> chance(own);
+  return {median(variances) * own / boost::math::quantile(chance, 0.5), 4, 0};
+}
+
+struct Called {
+  bool far = false;  // the pair has the last encoding in it
+  bool yes = false;
+};
+
+std::vector<Called> calls_by(Rule rule, const Values& values) {
+  std::vector<Differences> contrasts;
+  std::vector<Called> out;
+  for (std::size_t a = 0; a < values.size(); ++a)
+    for (std::size_t b = a + 1; b < values.size(); ++b) {
+      contrasts.emplace_back();
+      for (std::size_t s = 0; s < values[a].size(); ++s)
+        contrasts.back().push_back(values[a][s] - values[b][s]);
+      out.push_back({b + 1 == values.size(), false});
+    }
+  std::vector<double> p;
+  Possible possible;
+  if (rule == Rule::ours) {
+    for (const PairedTest& t : tests_of(contrasts, values.size())) p.push_back(t.p_two_sided());
+    possible = possible_equalities({values.size()});
+  }
+  for (std::size_t i = 0; i < contrasts.size() && rule != Rule::ours; ++i) {
+    std::vector<Differences> others = contrasts;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    p.push_back(PairedTest(contrasts[i], company_by(rule, others, values.size())).p_two_sided());
+  }
+  p = holm(p, possible);
+  for (std::size_t i = 0; i < p.size(); ++i) out[i].yes = p[i] < significance;
+  return out;
 }
 
 }  // namespace
 
-Rates pair_rates(std::size_t shape, std::size_t encodings, std::size_t seeds, int runs) {
-  Rates r;
-  double covered = 0, intervals = 0;
-  for (int i = 0; i < runs; ++i) {
-    bool alarm = false, tiny = false;
-    for (const Duel& d :
-         duels_of(made_up(shape, encodings, seeds, 0, static_cast<std::uint64_t>(i)))) {
-      alarm |= called(d);
-      tiny |= d.adjusted < 0.001 && smallest_p(d.seeds) <= 0.001;
-      if (std::isnan(d.low)) continue;
-      covered += d.low <= 0 && 0 <= d.high ? 1 : 0, ++intervals;
-    }
-    r.alarm += alarm ? 1.0 / runs : 0, r.tiny += tiny ? 1.0 / runs : 0;
-  }
-  r.coverage = intervals == 0 ? 1 : covered / intervals;
-  return r;
-}
-
-double pair_power(std::size_t encodings, std::size_t seeds, int runs) {
+double power(Rule rule, const Conditions& s, std::uint64_t runs) {
   double found = 0;
-  for (int i = 0; i < runs; ++i)
-    for (const Duel& d :
-         duels_of(made_up(equal, encodings, seeds, 3, static_cast<std::uint64_t>(i))))
-      found += (d.first == 0 || d.second == 0) && called(d) ? 1 : 0;
-  return found / runs / static_cast<double>(encodings - 1);
-}
-
-double answer_alarm(std::size_t shape, std::size_t encodings, std::size_t seeds, int runs) {
-  double alarms = 0;
-  for (int i = 0; i < runs; ++i) {
-    const auto values = made_up(shape, encodings, seeds, 0, static_cast<std::uint64_t>(i));
-    const bool share = shape >= accuracies;
-    auto losses = share ? values : scaled(values, 0.02);
-    for (auto& one : losses)
-      for (double& x : one)
-        if (share) x = 0.05 + true_mean(shape) - x;
-    const TaskData t = share ? problem_of(losses) : task_of(losses);
-    const TaskAnswer a = answer_of(t);
-    alarms += std::any_of(a.encodings.begin(), a.encodings.end(),
-                          [](const LengthAnswer& e) { return e.verdict == LengthVerdict::holds; });
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    Values values = made_up(s, i);
+    move_last(values, 3);
+    for (const Called& c : calls_by(rule, values)) found += c.far && c.yes ? 1 : 0;
   }
-  return alarms / runs;
+  return found / static_cast<double>(runs * (s.encodings - 1));
 }
 
-double mean_coverage(std::size_t shape, std::size_t seeds, int runs) {
+double false_calls(Rule rule, const Conditions& s, std::uint64_t runs) {
+  double wrong = 0;
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    const auto all = calls_by(rule, made_up(s, i));
+    wrong += std::any_of(all.begin(), all.end(), [](const Called& c) { return c.yes; }) ? 1 : 0;
+  }
+  return wrong / static_cast<double>(runs);
+}
+
+// --------------------------------------------------------------------------------- intervals
+
+double mean_coverage(const Conditions& s, std::uint64_t runs) {
+  const double truth = calibration_shapes()[s.shape].mean;
   double covered = 0;
-  for (int i = 0; i < runs; ++i) {
+  for (std::uint64_t i = 0; i < runs; ++i) {
     std::vector<SeedValue> values;
-    const auto one = made_up(shape, 1, seeds, 0, static_cast<std::uint64_t>(i));
+    const Values one = made_up(s, i);
     for (const double x : one[0]) values.push_back({0, x, ""});
-    const Spread s = summarize(values);
-    covered += s.t_low <= true_mean(shape) && true_mean(shape) <= s.t_high ? 1 : 0;
+    const Spread spread = summarize(values);
+    covered += spread.t_low <= truth && truth <= spread.t_high ? 1 : 0;
   }
-  return covered / runs;
+  return covered / static_cast<double>(runs);
 }
 
 namespace {
 
 // Scores of one encoding on 3 tasks at 4 lengths: a seed's model gives all lengths of a task.
-std::vector<std::vector<double>> made_up_scores(std::size_t shape, std::size_t seeds,
-                                                std::uint64_t key) {
+Values made_up_scores(const Conditions& conditions, std::uint64_t run) {
   constexpr std::size_t tasks = 3, lengths = 4;
-  std::vector<std::vector<double>> out(seeds);
-  pes::Random random(key, purpose, 100 + shape);
-  for (std::size_t s = 0; s < seeds; ++s)
+  Values out(conditions.seeds);
+  pes::Random random = stream("scores", conditions, run);
+  for (auto& of_seed : out)
     for (std::size_t task = 0; task < tasks; ++task) {
-      const double x = shape == accuracies ? accuracy(0.05, random)
-                       : shape == two_peaks
-                           ? (random.uniform() < 0.5 ? 0.98 : 0.3) + 0.01 * random.normal()
-                           : 0.5 + 0.1 * random.normal();
+      const double x = conditions.shape == accuracies  ? accuracy_with(0.05, random)
+                       : conditions.shape == two_peaks ? one_of_two_peaks(random)
+                                                       : 0.5 + 0.1 * random.normal();
       for (std::size_t l = 0; l < lengths; ++l)
-        out[s].push_back(x - 0.05 * static_cast<double>(l) + 0.01 * random.normal());
+        of_seed.push_back(x - 0.05 * static_cast<double>(l) + 0.01 * random.normal());
     }
   return out;
 }
 
 }  // namespace
 
-double score_coverage(std::size_t shape, std::size_t seeds, int runs) {
+double score_coverage(const Conditions& s, std::uint64_t runs) {
   std::vector<double> all;
-  for (const auto& one : made_up_scores(shape, 40000, 1ull << 40))
+  for (const auto& one : made_up_scores({s.shape, 1, 40000}, 0))
     all.insert(all.end(), one.begin(), one.end());
   const double truth = interquartile_mean(std::move(all));
   double covered = 0;
-  for (int i = 0; i < runs; ++i) {
-    const Interval x =
-        interquartile_interval(made_up_scores(shape, seeds, static_cast<std::uint64_t>(i)));
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    const Interval x = interquartile_interval(made_up_scores(s, i));
     covered += x.low <= truth && truth <= x.high ? 1 : 0;
   }
-  return covered / runs;
+  return covered / static_cast<double>(runs);
 }
 
-namespace {
-
-using TextRows = std::vector<std::vector<std::string>>;
-// f of each shape, at the same time.
-template <class F>
-auto each_shape(F f) {
-  std::vector<std::future<decltype(f(std::size_t{}))>> running;
-  for (std::size_t shape = 0; shape < calibration_shapes().size(); ++shape)
-    running.push_back(std::async(std::launch::async, f, shape));
-  std::vector<decltype(f(std::size_t{}))> out;
-  for (auto& r : running) out.push_back(r.get());
-  return out;
+double share_coverage(double share, std::size_t seeds, std::uint64_t runs) {
+  double covered = 0;
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    pes::Random random = stream("shares", {static_cast<std::size_t>(1000 * share), 1, seeds}, i);
+    std::size_t k = 0;
+    for (std::size_t s = 0; s < seeds; ++s) k += random.uniform() < share ? 1 : 0;
+    const Interval x = clopper_pearson(k, seeds);
+    covered += x.low <= share && share <= x.high ? 1 : 0;
+  }
+  return covered / static_cast<double>(runs);
 }
 
-constexpr std::size_t seed_counts[] = {2, 3, 5, 10, 20, 30};
-constexpr std::size_t encoding_counts[] = {2, 3, 6, 10};
-
-struct Page {
-  int runs;
-  Calibration out;
-
-  void table(const std::string& title, const TextRows& rows) {
-    out.text += fmt::format("{}\n\n{}\n", title, markdown_text_table(rows));
-  }
-  void fault(bool wrong, const std::string& what) {
-    if (wrong) out.faults.push_back(what);
-  }
-  static TextRows head(std::vector<std::string> row) {
-    for (const NoiseShape& s : calibration_shapes()) row.emplace_back(s.name);
-    return {std::move(row)};
-  }
-
-  void pairs() {
-    TextRows alarms = head({"encodings", "seeds"}), tiny = alarms, covered = alarms;
-    alarms[0].emplace_back("power");
-    // Of some 150 cells a few lie beyond two simulation errors by chance; three are a fault.
-    const double noise = std::sqrt(0.05 * 0.95 / runs), small = std::sqrt(0.002 / runs);
-    for (const std::size_t k : encoding_counts)
-      for (const std::size_t n : seed_counts) {
-        const std::vector<std::string> place = {std::to_string(k), std::to_string(n)};
-        std::vector<std::string> a = place, t = place, c = place;
-        const auto rates =
-            each_shape([&](std::size_t shape) { return pair_rates(shape, k, n, runs); });
-        for (std::size_t shape = 0; shape < calibration_shapes().size(); ++shape) {
-          const Rates r = rates[shape];
-          const std::string at =
-              fmt::format("{} encodings, {} seeds, {}", k, n, calibration_shapes()[shape].name);
-          fault(r.alarm > 0.05 + 3 * noise, fmt::format("{}: alarms {:.4f}", at, r.alarm));
-          fault(r.tiny > 0.002 + 3 * small, fmt::format("{}: p < 0.001 in {:.4f}", at, r.tiny));
-          fault(r.coverage < 0.93, fmt::format("{}: intervals cover {:.3f}", at, r.coverage));
-          a.push_back(format_fixed(r.alarm, 3)), t.push_back(format_fixed(r.tiny, 4));
-          c.push_back(n < fewest_seeds ? "–" : format_fixed(r.coverage, 3));
-        }
-        a.push_back(format_fixed(pair_power(k, n, std::max(1, runs / 4)), 2));
-        alarms.push_back(a), covered.push_back(c);
-        if (smallest_p(n) < 0.01) tiny.push_back(t);
+double accuracy_coverage(double share, int together, std::uint64_t runs) {
+  constexpr std::size_t examples = 500;
+  constexpr int targets = 8;
+  double covered = 0;
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    pes::Random random =
+        stream("examples",
+               {static_cast<std::size_t>(1000 * share), static_cast<std::size_t>(together), 1}, i);
+    std::vector<Sums> all(examples);
+    for (Sums& one : all) {
+      one.count = targets;
+      const bool first = random.uniform() < share;
+      for (int t = 0; t < targets; ++t) {
+        const bool alike = together == 2 || (together == 1 && random.uniform() < 0.5);
+        one.correct += (alike ? first : random.uniform() < share) ? 1 : 0;
       }
-    table("Runs in which a pair of equal encodings is called:", alarms);
-    table("Runs in which p < 0.001 is printed (never below 20 seeds):", tiny);
-    table("Coverage of the 95 % intervals of differences:", covered);
-  }
-
-  void answers() {
-    TextRows rows = head({"encodings", "seeds"});
-    for (const std::size_t k : encoding_counts)
-      for (const std::size_t n : seed_counts) {
-        rows.push_back({std::to_string(k), std::to_string(n)});
-        for (const double x :
-             each_shape([&](std::size_t shape) { return answer_alarm(shape, k, n, runs); }))
-          rows.back().push_back(format_fixed(x, 3));
-      }
-    table("Runs in which *holds* is said of an encoding whose true loss is all that matters:",
-          rows);
-  }
-
-  void intervals() {
-    TextRows rows = head({"interval", "seeds"});
-    for (const std::size_t n : {5u, 10u, 20u, 30u}) {
-      rows.push_back({"of a mean", std::to_string(n)});
-      for (std::size_t shape = 0; shape < calibration_shapes().size(); ++shape)
-        rows.back().push_back(format_fixed(mean_coverage(shape, n, runs), 3));
     }
-    for (const std::size_t n : {5u, 10u, 20u, 30u}) {
-      rows.push_back({"of a score", std::to_string(n),
-                      format_fixed(score_coverage(equal, n, runs), 3), "–", "–", "–",
-                      format_fixed(score_coverage(accuracies, n, runs), 3),
-                      format_fixed(score_coverage(two_peaks, n, runs), 3)});
-    }
-    table("Coverage of the other 95 % intervals:", rows);
+    const Observation o = accuracy(all, "acc", "ood", Json::object(), 0);
+    covered += o.low <= share && share <= o.high ? 1 : 0;
   }
-};
-
-}  // namespace
-
-Calibration calibrate(int runs) {
-  Page page{runs, {}};
-  page.out.text = fmt::format("{} runs a cell, simulation error {:.3f} at 0.05.\n\n", runs,
-                              std::sqrt(0.05 * 0.95 / runs));
-  page.pairs();
-  page.answers();
-  page.intervals();
-  return page.out;
+  return covered / static_cast<double>(runs);
 }
 
 }  // namespace pesuite

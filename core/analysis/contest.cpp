@@ -381,20 +381,31 @@ void decide(Contest& c, const Contenders& f, double level) {
 std::vector<Contest> contests(const TaskData& t) {
   std::vector<Contest> out;
   std::vector<Contenders> fields;
-  std::map<std::string, std::vector<double>> p;  // of a protocol
+  struct Family {  // of a protocol
+    std::vector<double> p, equivalent;
+    std::vector<std::size_t> groups;
+  };
+  std::map<std::string, Family> families;
   for (const Ground& g : grounds(t)) {
     out.push_back(set_up(g));
     fields.push_back(field_of(g, out.back().ranked));
-    for (const Duel& d : fields.back().duels) p[g.protocol].push_back(d.p);
+    Family& f = families[g.protocol];
+    bool tested = false;
+    for (const Duel& d : fields.back().duels)
+      f.p.push_back(d.p), f.equivalent.push_back(d.equivalent), tested |= !std::isnan(d.p);
+    if (tested) f.groups.push_back(out.back().ranked.size());
   }
-  std::map<std::string, std::vector<double>> adjusted;
-  std::map<std::string, std::size_t> next;
-  for (const auto& [protocol, all] : p) adjusted[protocol] = holm(all);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::string& protocol = out[i].ground.protocol;
-    for (Duel& d : fields[i].duels) d.adjusted = adjusted[protocol][next[protocol]++];
-    out[i].duels = fields[i].duels;
-    if (out[i].unranked_because.empty()) decide(out[i], fields[i], holm_level(p[protocol]));
+  for (auto& [protocol, f] : families) {
+    const Possible possible = possible_equalities(f.groups);
+    const double level = holm_level(f.p, significance, possible);
+    f.p = holm(f.p, possible), f.equivalent = holm(f.equivalent);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (out[i].ground.protocol != protocol) continue;
+      for (Duel& d : fields[i].duels) d.equivalent = f.equivalent[next], d.adjusted = f.p[next++];
+      out[i].duels = fields[i].duels;
+      if (out[i].unranked_because.empty()) decide(out[i], fields[i], level);
+    }
   }
   return out;
 }

@@ -56,7 +56,7 @@ struct Duel {
   double difference = Number::none;   // mean; infinite where one of them lost more seeds
   double low = Number::none, high = Number::none;    // 95 % interval, of this pair alone
   double p = Number::none, adjusted = Number::none;  // two-sided; after Holm, see contests()
-  double equivalent = Number::none;                  // p of TOST at the effect that matters
+  double equivalent = Number::none;                  // p of TOST at what matters, after Holm
   double resolvable = Number::none;  // smallest difference that these seeds could have called
   std::size_t needed = 0;            // seeds that would call it with 80 % power; 0: none
   const char* test = "none";         // "paired t", "paired t, variance shared", "sign test"
@@ -75,7 +75,7 @@ struct Contest {
 
   const Duel* duel(std::size_t a, std::size_t b) const;  // null where they did not meet
 };
-// All of a task; Holm over all pairs at all lengths, for each protocol.
+// All of a task; Holm's and Shaffer's correction over all pairs at all lengths, for each protocol.
 std::vector<Contest> contests(const TaskData&);
 
 // The protocol whose numbers the findings speak of: the first that scores the same tokens at every

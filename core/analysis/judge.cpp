@@ -192,6 +192,13 @@ class Evaluator {
 
 // ----------------------------------------------------------------------- one comparison
 
+std::set<std::string> encodings_in(const Term& t) {
+  std::set<std::string> out;
+  if (t.kind == Term::Kind::quantity) out.insert(t.quantity.encoding);
+  for (const Term& p : t.parts) out.merge(encodings_in(p));
+  return out;
+}
+
 // What a comparison speaks of.
 struct Subject {
   std::set<std::string> encodings, metrics;
@@ -216,17 +223,31 @@ double margin_of(const Subject& s) {
   return metric(*s.metrics.begin()).matters;
 }
 
+bool bounded(const Subject& s) {
+  return std::all_of(s.metrics.begin(), s.metrics.end(),
+                     [](const std::string& m) { return metric(m).bounded; });
+}
+
 struct Sides {
   std::vector<std::uint64_t> seeds;
   std::vector<double> left, right, difference;  // inf - inf counts as 0
 };
 
-Sides sides_of(const RunData& run, const Comparison& c, const Renaming& names,
-               std::set<std::string>* missing) {
+using SeedValues = std::vector<double>;  // one a seed of the run; not a number where there is none
+
+SeedValues side_of(const RunData& run, const Term& side, const Renaming& names,
+                   std::set<std::string>* missing) {
   const Evaluator evaluate(run, names, missing);
+  SeedValues out;
+  for (const std::uint64_t seed : run.seeds) out.push_back(evaluate.value(side, seed));
+  return out;
+}
+
+Sides sides_of(const RunData& run, const SeedValues& left, const SeedValues& right) {
   Sides out;
+  std::size_t i = 0;
   for (const std::uint64_t seed : run.seeds) {
-    const double l = evaluate.value(c.left, seed), r = evaluate.value(c.right, seed);
+    const double l = left[i], r = right[i++];
     if (std::isnan(l) || std::isnan(r)) continue;
     out.seeds.push_back(seed), out.left.push_back(l), out.right.push_back(r);
     const double d = l - r;
@@ -235,15 +256,25 @@ Sides sides_of(const RunData& run, const Comparison& c, const Renaming& names,
   return out;
 }
 
-// The same comparison between all other encodings of the run.
-Company company(const RunData& run, const Comparison& c, const Subject& subject, double least) {
+// The same comparison between all other encodings of the run, of which `known` become so.
+std::vector<Differences> company(const RunData& run, const Comparison& c, const Subject& subject,
+                                 double least, std::set<std::string>& known) {
   const std::vector<std::string> own(subject.encodings.begin(), subject.encodings.end());
   constexpr std::size_t most = 2;  // encodings in one comparison; more have too many companions
-  if (own.empty() || own.size() > most) return {};
   std::vector<Differences> others;
-  std::set<std::string> known(own.begin(), own.end());
+  if (own.empty() || own.size() > most) return others;
+  known = subject.encodings;
+  // Many pairs share a side: by the encodings that stand in it.
+  std::map<std::pair<const Term*, std::string>, SeedValues> seen;
+  const auto side = [&](const Term& t, const Renaming& names) -> const SeedValues& {
+    std::string in;
+    for (const std::string& e : encodings_in(t)) in += names.at(e) + "\n";
+    const auto [at, is_new] = seen.try_emplace({&t, in});
+    if (is_new) at->second = side_of(run, t, names, nullptr);
+    return at->second;
+  };
   const auto add = [&](const Renaming& names) {
-    const Sides s = sides_of(run, c, names, nullptr);
+    const Sides s = sides_of(run, side(c.left, names), side(c.right, names));
     if (s.seeds.size() < 2) return;
     others.push_back(made_finite(s.difference, least));
     for (const auto& [from, to] : names) known.insert(to);
@@ -255,7 +286,29 @@ Company company(const RunData& run, const Comparison& c, const Subject& subject,
       if (std::set<std::string>{all[i], all[k]} != subject.encodings)
         add({{own[0], all[i]}, {own[1], all[k]}});
   }
-  return company_of(others, known.size());
+  return others;
+}
+
+// The test of one comparison against a bound, on which that of one encoding's accuracy hangs. An
+// encoding that is compared with itself or with a number shares no variance, as in the answer.
+using TestAt = std::function<PairedTest(double bound)>;
+
+TestAt test_of(const RunData& run, const Comparison& c, const Evidence& e,
+               const Differences& finite, double least) {
+  const Subject subject(c);
+  const bool alone = subject.encodings.size() == 1;
+  std::set<std::string> known;
+  std::vector<Differences> others;
+  if (!alone || bounded(subject)) others = company(run, c, subject, least, known);
+  if (!alone || !bounded(subject)) {
+    const PairedTest one(finite, company_of(others, known.size()));
+    return [one](double) { return one; };
+  }
+  const bool left = !encodings_in(c.left).empty();
+  const double value = left ? e.left_mean : e.right_mean, by = PairedTest(finite).mean();
+  return [=](double bound) {
+    return test_alone(finite, others, value, left ? value - by + bound : value + by - bound);
+  };
 }
 
 // One-sided p-values of "the difference lies above" and "below" a bound.
@@ -317,7 +370,8 @@ Evidence examine(const RunData& run, const Hypothesis& h, const Comparison& c) {
   e.text = c.text();
   e.margin = std::isnan(h.margin) ? margin_of(subject) : h.margin;
   std::set<std::string> missing;
-  const Sides s = sides_of(run, c, {}, &missing);
+  const Sides s =
+      sides_of(run, side_of(run, c.left, {}, &missing), side_of(run, c.right, {}, &missing));
   e.missing.assign(missing.begin(), missing.end());
   e.seeds = s.seeds, e.left = s.left, e.right = s.right;
   if (s.seeds.empty()) return e;
@@ -329,21 +383,23 @@ Evidence examine(const RunData& run, const Hypothesis& h, const Comparison& c) {
   e.left_mean = mean(s.left), e.right_mean = mean(s.right);
   const double least = e.margin > 0 ? e.margin : 0.02;  // an infinite difference is never less
   const Differences finite = made_finite(s.difference, least);
-  const PairedTest t(finite, company(run, c, subject, least));
+  const TestAt test = test_of(run, c, e, finite, least);
+  const PairedTest t = test(0);
   std::size_t infinite = 0;
   for (const double d : s.difference) infinite += std::isinf(d) ? 1 : 0;
-  e.difference = infinite == 0 ? t.mean() : median(s.difference);
+  e.difference = infinite == 0 ? mean(finite) : median(s.difference);
   Tails tails;
   if (infinite > 0 && s.seeds.size() < infinite + fewest_seeds) {
     e.test = "sign test";
     tails = by_signs(s.difference);
   } else if (!t.possible()) {
-    e.test = std::string("none, ") + t.why_not();
+    e.test = std::string("none, ") + (t.seeds() == 0 ? "too few seeds" : t.why_not());
     e.satisfied = claim(c.relation, e.difference, e.margin, by_signs(s.difference)).satisfied;
     return e;
   } else {
     e.test = t.name();
-    tails = {[t](double m) { return t.p_above(m); }, [t](double m) { return t.p_below(m); }};
+    tails = {[test](double m) { return test(m).p_above(m); },
+             [test](double m) { return test(m).p_below(m); }};
   }
   const Claim r = claim(c.relation, e.difference, e.margin, tails);
   e.p_holds = r.p_holds, e.p_refuted = r.p_refuted, e.satisfied = r.satisfied;
@@ -351,9 +407,10 @@ Evidence examine(const RunData& run, const Hypothesis& h, const Comparison& c) {
   e.low = t.interval().low, e.high = t.interval().high;
   e.against = r.satisfied ? r.holds_against : r.refuted_against;
   e.from_above = r.satisfied ? r.holds_below : r.refuted_below;
-  const Interval bounds = t.interval(1 - 2 * significance);
+  const PairedTest tested = test(e.against);
+  const Interval bounds = tested.interval(1 - 2 * significance);
   e.bound = e.from_above ? bounds.high : bounds.low;
-  e.needed = t.seeds_needed(e.against, 2 * h.alpha);
+  e.needed = tested.seeds_needed(e.against, 2 * h.alpha);
   return e;
 }
 
@@ -425,6 +482,7 @@ std::vector<Judged> judge(const RunData& run, const std::vector<Hypothesis>& all
   const auto adjusted = holm(p);
   for (std::size_t i = 0; i < out.size(); ++i) {
     Judged& j = out[i];
+    j.alone = p[i];
     if (std::isnan(adjusted[i])) continue;
     (satisfied[i] ? j.p_holds : j.p_refuted) = adjusted[i];
     if (adjusted[i] < j.hypothesis.alpha)

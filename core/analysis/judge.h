@@ -50,6 +50,7 @@ struct Judged {
   // Over all its comparisons, after Holm over the hypotheses, each of which asks one of the two:
   // what its means say. The other is 1.
   double p_holds = 1, p_refuted = 1;
+  double alone = Number::none;  // the same before Holm
   std::vector<Evidence> evidence;
   std::vector<std::string> notes;
 };

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
+#include "analysis/statistics.h"
 #include "base/text.h"
 
 namespace pesuite {
@@ -27,7 +27,7 @@ Spread summarize(const std::vector<SeedValue>& values) {
   if (s.n == 0) return s;
   const auto n = static_cast<double>(s.n);
   s.mean = sum / n;
-  if (s.n < 2 || !std::isfinite(s.mean)) return s;
+  if (s.n < fewest_for_interval || !std::isfinite(s.mean) || s.low == s.high) return s;
   double squares = 0;
   for (const SeedValue& v : values)
     if (!std::isnan(v.value)) squares += (v.value - s.mean) * (v.value - s.mean);
@@ -168,7 +168,7 @@ double median(std::vector<double> values) {
 }
 
 double t95(std::size_t degrees) {
-  return boost::math::quantile(boost::math::students_t(static_cast<double>(degrees)), 0.975);
+  return t_quantile(0.975, static_cast<double>(degrees));
 }
 
 std::string shorten(const std::string& text, std::size_t width) {

@@ -21,7 +21,7 @@ struct SeedValue {
 // `lost` and never silently left out.
 struct Spread {
   double mean = Number::none, low = Number::none, high = Number::none;  // low, high: extremes
-  double t_low = Number::none, t_high = Number::none;  // 95 % interval of the mean, from 2 seeds on
+  double t_low = Number::none, t_high = Number::none;  // 95 % interval, from 5 seeds that differ on
   std::size_t n = 0, of = 0;
   std::map<std::string, std::size_t> lost;
 };

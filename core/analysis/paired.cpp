@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/policies/policy.hpp>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/polygamma.hpp>
 #include <boost/math/special_functions/trigamma.hpp>
@@ -10,12 +10,23 @@
 #include <limits>
 #include <numeric>
 
+#include "analysis/statistics.h"
+
 namespace pesuite {
 
 namespace {
 
 constexpr double not_tested = std::numeric_limits<double>::quiet_NaN();
+constexpr double few_seeds = 5;     // below it they may agree by luck
 constexpr double rounding = 1e-24;  // a variance below it is 0
+
+using Plain = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+double trigamma(double x) {
+  return boost::math::trigamma(x, Plain());
+}
+double digamma(double x) {
+  return boost::math::digamma(x, Plain());
+}
 
 double mean_over(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
@@ -34,8 +45,8 @@ double inverse_trigamma(double x) {
   if (x < 1e-6) return 1 / x;
   double y = 0.5 + 1 / x;
   for (int i = 0; i < 50; ++i) {
-    const double t = boost::math::trigamma(y);
-    const double step = t * (1 - t / x) / boost::math::polygamma(2, y);
+    const double t = trigamma(y);
+    const double step = t * (1 - t / x) / boost::math::polygamma(2, y, Plain());
     y += step;
     if (-step < 1e-8 * y) break;
   }
@@ -53,38 +64,80 @@ Differences made_finite(const std::vector<double>& all, double least) {
   return out;
 }
 
-Company company_of(const std::vector<Differences>& others, std::size_t encodings) {
+namespace {
+
+struct Scatter {           // of one contrast
+  double variance, log;    // the log's expected bias taken off
+  double degrees, chance;  // variance that chance alone gives such a log
+};
+
+// Those of contrasts that say something of their spread; equal differences do not.
+std::vector<Scatter> scatters_of(const std::vector<Differences>& all) {
+  std::vector<Scatter> out;
+  double known = 0, bias = 0, chance = 0;  // on `known` degrees
+  for (const Differences& d : all) {
+    const double variance = d.size() < 2 ? 0 : variance_over(d);
+    const double own = static_cast<double>(d.size()) - 1;
+    if (variance >= rounding && own != known)
+      known = own, bias = std::log(own / 2) - digamma(own / 2), chance = trigamma(own / 2);
+    out.push_back({variance, variance < rounding ? 0 : std::log(variance) + bias, own, chance});
+  }
+  return out;
+}
+
+// Of all but the one at `left_out`.
+Company company_without(std::size_t left_out, const std::vector<Scatter>& all,
+                        std::size_t encodings, const Sharing& sharing) {
   std::vector<double> variances, logs;
-  double degrees = 0, expected = 0;          // means over the contrasts
-  double known = 0, shift = 0, scatter = 0;  // of a log variance on `known` degrees of freedom
-  for (const Differences& d : others) {
-    if (d.size() < 2) continue;
-    const auto own = static_cast<double>(d.size() - 1);
-    const double variance = variance_over(d);
-    if (variance < rounding) continue;  // equal differences say nothing of their spread
-    variances.push_back(variance);
-    if (own != known)
-      known = own, shift = std::log(own / 2) - boost::math::digamma(own / 2),
-      scatter = boost::math::trigamma(own / 2);
-    logs.push_back(std::log(variance) + shift);
-    degrees += own, expected += scatter;
+  double degrees = 0, chance = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == left_out || all[i].variance < rounding) continue;
+    variances.push_back(all[i].variance), logs.push_back(all[i].log);
+    degrees += all[i].degrees, chance += all[i].chance;
   }
   Company out;
   if (variances.empty()) return out;
   const auto n = static_cast<double>(variances.size());
-  degrees /= n, expected /= n;
-  // Few seeds may agree by luck, most of all where results have two peaks; their company tells.
-  std::sort(variances.begin(), variances.end());
-  const double share = degrees + 1 < 5 ? 0.5 : 0.1;
-  out.floor = variances[static_cast<std::size_t>(share * (n - 1))];
+  degrees /= n, chance /= n;
+  // Seeds may agree by luck, few of them most of all, where results have two peaks.
+  const bool few = degrees < few_seeds - 1;
+  const auto at =
+      variances.begin() + static_cast<std::ptrdiff_t>((variances.size() - 1) / (few ? 2 : 4));
+  std::nth_element(variances.begin(), at, variances.end());
+  const double of_two = 0.75;  // the lower of two would cost power, and less holds the level
+  out.floor = (few || variances.size() > 2 ? 1 : of_two) * *at;
   if (encodings < 4 || logs.size() < 2) return out;
   const auto free = static_cast<double>(encodings - 1);
-  const double beyond = variance_over(logs) * (1 + 5 / free) - expected;
-  out.degrees = 0.5 * free * degrees;  // at most; what is pooled is not independent
+  const double caution =
+      std::max(std::pow(sharing.few_encodings / free, 1.5), sharing.few_seeds / (degrees + 1));
+  const double beyond = variance_over(logs) * (1 + caution) - chance;
+  out.degrees = sharing.most * free * degrees;
   if (beyond > 0) out.degrees = std::min(out.degrees, 2 * inverse_trigamma(beyond));
-  out.variance =
-      std::exp(mean_over(logs) + boost::math::digamma(out.degrees / 2) - std::log(out.degrees / 2));
+  out.variance = std::exp(mean_over(logs) + digamma(out.degrees / 2) - std::log(out.degrees / 2));
   return out;
+}
+
+}  // namespace
+
+Company company_of(const std::vector<Differences>& others, std::size_t encodings,
+                   const Sharing& sharing) {
+  return company_without(others.size(), scatters_of(others), encodings, sharing);
+}
+
+PairedTest test_alone(const Differences& d, const std::vector<Differences>& others, double value,
+                      double there) {
+  std::vector<double> variances;
+  for (const Differences& o : others)
+    if (o.size() > 1) variances.push_back(variance_over(o));
+  const bool few = static_cast<double>(d.size()) < few_seeds;
+  if (d.size() < 2 || (variances.empty() && few)) return PairedTest({});
+  Company company;
+  std::sort(variances.begin(), variances.end());
+  if (!variances.empty()) company.floor = variances[variances.size() / (few ? 2 : 4)];
+  constexpr double most = 0.999;  // at 1 itself no seed varies
+  const double now = std::min(value, most);
+  const double more = now > 0 ? there * (1 - there) / (now * (1 - now)) : 1;
+  return PairedTest(d, company, variance_over(d) * std::max(1.0, more));
 }
 
 PairedTest::PairedTest(const Differences& d, const Company& company, double evaluation)
@@ -102,15 +155,10 @@ const char* PairedTest::why_not() const {
   return n_ < fewest_seeds ? "too few seeds" : "the seeds do not differ";
 }
 
-double PairedTest::quantile(double share, double degrees) const {
-  return boost::math::quantile(boost::math::students_t_distribution<>(degrees), share);
-}
-
 double PairedTest::upper_tail(double distance) const {
   if (!possible()) return not_tested;
   const double t = distance / (deviation_ / std::sqrt(static_cast<double>(n_)));
-  return boost::math::cdf(
-      boost::math::complement(boost::math::students_t_distribution<>(degrees_), t));
+  return t_above(t, degrees_);
 }
 
 double PairedTest::p_above(double margin) const {
@@ -128,7 +176,7 @@ double PairedTest::p_equivalent(double margin) const {
 
 double PairedTest::resolvable(double alpha) const {
   if (!possible()) return not_tested;
-  return quantile(1 - alpha / 2, degrees_) * deviation_ / std::sqrt(static_cast<double>(n_));
+  return t_quantile(1 - alpha / 2, degrees_) * deviation_ / std::sqrt(static_cast<double>(n_));
 }
 
 Interval PairedTest::interval(double confidence) const {
@@ -149,7 +197,7 @@ std::size_t PairedTest::seeds_needed(double number, double alpha) const {
     const auto seeds = static_cast<double>(n);
     const double degrees = prior_degrees_ + seeds - 1;
     if (distance * std::sqrt(seeds) / deviation_ >=
-        quantile(1 - alpha / 2, degrees) + quantile(wanted_power, degrees))
+        t_quantile(1 - alpha / 2, degrees) + t_quantile(wanted_power, degrees))
       return n;
   }
   return 0;
@@ -158,13 +206,10 @@ std::size_t PairedTest::seeds_needed(double number, double alpha) const {
 std::vector<PairedTest> tests_of(const std::vector<Differences>& all, std::size_t encodings,
                                  const std::vector<double>& evaluation) {
   std::vector<PairedTest> out;
-  std::vector<Differences> others(all.begin(), all.end());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    others[i].clear();  // says nothing of itself
-    out.emplace_back(all[i], company_of(others, encodings),
+  const std::vector<Scatter> scatters = scatters_of(all);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    out.emplace_back(all[i], company_without(i, scatters, encodings, {}),
                      i < evaluation.size() ? evaluation[i] : 0);
-    others[i] = all[i];
-  }
   return out;
 }
 

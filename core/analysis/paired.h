@@ -33,11 +33,17 @@ struct Company {
   double degrees = 0;   // and how many observations it is worth; 0: nothing is shared
   double floor = 0;     // the variance is taken to be at least this
 };
-// Fitted as limma's squeezeVar does (Smyth 2004), from contrasts other than the tested one. The
-// spread of their log variances beyond what chance makes says how far they are alike; it is
-// enlarged, since contrasts between few encodings are few and not independent. Nothing is shared
-// below four encodings.
-Company company_of(const std::vector<Differences>& others, std::size_t encodings);
+// How far the spread of the others' log variances is believed: it is enlarged by 1 +
+// max((few_encodings / (K - 1))^1.5, few_seeds / n), and the prior is worth at most `most` (K -
+// 1)(n - 1) observations. Contrasts between few encodings are few and not independent; a few seeds
+// say little of tails.
+struct Sharing {
+  double few_encodings = 5, few_seeds = 2, most = 0.5;
+};
+// Fitted as limma's squeezeVar does (Smyth 2004), from contrasts other than the tested one. Below
+// four encodings nothing is shared: one that varies much would make the level of a pair wrong.
+Company company_of(const std::vector<Differences>& others, std::size_t encodings,
+                   const Sharing& = {});
 
 class PairedTest {
  public:
@@ -65,7 +71,6 @@ class PairedTest {
 
  private:
   double upper_tail(double distance) const;
-  double quantile(double share, double degrees) const;
   std::size_t n_ = 0;
   double mean_ = 0, deviation_ = 0, degrees_ = 0, prior_degrees_ = 0;
 };
@@ -73,5 +78,13 @@ class PairedTest {
 // Each contrast in the company of the others. `evaluation`: of each, or empty.
 std::vector<PairedTest> tests_of(const std::vector<Differences>&, std::size_t encodings,
                                  const std::vector<double>& evaluation = {});
+
+// Of differences of one encoding's accuracy, mean `value`, with itself or a number; `there`: that
+// mean where the tested bound is true. Accuracies near 1 are skew, and seeds that all did well hide
+// how much they vary: as in Wilson's interval the variance is that expected there, if that is more.
+// And few seeds may all lie on one of two peaks, which only other encodings tell: it is at least
+// their lower quartile (below 5 seeds their median; below 5 without others nothing is tested).
+PairedTest test_alone(const Differences&, const std::vector<Differences>& others, double value,
+                      double there);
 
 }  // namespace pesuite

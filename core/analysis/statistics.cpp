@@ -6,6 +6,7 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/policies/policy.hpp>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
@@ -24,7 +25,18 @@ double mean_of(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
 }
 
+// In double: what long double adds is never seen, and costs most of the time.
+using StudentsT = boost::math::students_t_distribution<
+    double, boost::math::policies::policy<boost::math::policies::promote_double<false>>>;
+
 }  // namespace
+
+double t_quantile(double share, double degrees) {
+  return boost::math::quantile(StudentsT(degrees), share);
+}
+double t_above(double value, double degrees) {
+  return boost::math::cdf(boost::math::complement(StudentsT(degrees), value));
+}
 
 Interval clopper_pearson(std::size_t k, std::size_t n, double confidence) {
   PES_CHECK(k <= n);
@@ -48,24 +60,64 @@ std::vector<std::size_t> tested_in_order(const std::vector<double>& p) {
   return order;
 }
 
+// How many of the hypotheses that are left can be true after so many were rejected.
+double left_of(std::size_t tested, std::size_t rejected, const Possible& possible) {
+  std::size_t left = tested - rejected;
+  if (possible.empty()) return static_cast<double>(left);
+  std::size_t most = possible.size() - 1 - rejected;  // of all, tested or not
+  while (most > 0 && !possible[most]) --most;
+  return static_cast<double>(std::max<std::size_t>(1, std::min(left, most)));
+}
+
 }  // namespace
 
-std::vector<double> holm(const std::vector<double>& p) {
+Possible possible_equalities(const std::vector<std::size_t>& groups) {
+  const std::size_t largest = groups.empty() ? 0 : *std::max_element(groups.begin(), groups.end());
+  std::vector<Possible> within(largest + 1, Possible{true});  // of one group, by its size
+  for (std::size_t k = 2; k <= largest; ++k) {
+    within[k].assign(k * (k - 1) / 2 + 1, false);
+    for (std::size_t alike = 1; alike <= k; ++alike)  // as the last one
+      for (std::size_t i = 0; i < within[k - alike].size(); ++i)
+        if (within[k - alike][i]) within[k][i + alike * (alike - 1) / 2] = true;
+  }
+  Possible out = {true};
+  for (const std::size_t k : groups) {
+    Possible next(out.size() + within[k].size() - 1, false);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      for (std::size_t j = 0; j < within[k].size() && out[i]; ++j)
+        if (within[k][j]) next[i + j] = true;
+    out = std::move(next);
+  }
+  return out;
+}
+
+std::vector<double> holm(const std::vector<double>& p, const Possible& possible) {
   std::vector<double> out(p.size(), nothing);
   const auto order = tested_in_order(p);
   double largest = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    largest = std::max(largest, static_cast<double>(order.size() - i) * p[order[i]]);
+    largest = std::max(largest, left_of(order.size(), i, possible) * p[order[i]]);
     out[order[i]] = std::min(1.0, largest);
   }
   return out;
 }
 
-double holm_level(const std::vector<double>& p, double alpha) {
-  const auto adjusted = holm(p);
-  std::size_t left = 0;
-  for (const double a : adjusted) left += a >= alpha ? 1 : 0;
-  return alpha / static_cast<double>(std::max<std::size_t>(1, left));
+double holm_level(const std::vector<double>& p, double alpha, const Possible& possible) {
+  std::size_t tested = 0, rejected = 0;
+  for (const double a : holm(p, possible)) tested += a >= 0 ? 1 : 0, rejected += a < alpha ? 1 : 0;
+  return alpha / (rejected < tested ? left_of(tested, rejected, possible) : 1);
+}
+
+std::vector<double> benjamini_hochberg(const std::vector<double>& p) {
+  std::vector<double> out(p.size(), nothing);
+  const auto order = tested_in_order(p);
+  double least = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    least = std::min(least,
+                     p[order[i]] * static_cast<double>(order.size()) / static_cast<double>(i + 1));
+    out[order[i]] = least;
+  }
+  return out;
 }
 
 double sign_test(std::size_t wins, std::size_t losses) {
@@ -161,8 +213,7 @@ Interval interquartile_interval(const std::vector<std::vector<double>>& of_seeds
   for (const double x : partial) squares += (x - mean) * (x - mean);
   const double error = std::sqrt((seeds - 1) / seeds * squares);
   if (!(error > 0)) return {nothing, nothing};
-  const boost::math::students_t_distribution<> t((seeds - 1) / 2);  // the middle half jumps
-  const double half = boost::math::quantile(t, 0.975) * error;
+  const double half = t_quantile(0.975, (seeds - 1) / 2) * error;  // the middle half jumps
   return {centre - half, centre + half};
 }
 

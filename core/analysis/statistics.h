@@ -9,13 +9,27 @@
 
 namespace pesuite {
 
+// Student's t: the value below which a share of it lies, and the share above a value.
+double t_quantile(double share, double degrees);
+double t_above(double value, double degrees);
+
 // Exact 95 % interval of a proportion, k of n (Clopper and Pearson 1934); [0, 1] for n = 0.
 Interval clopper_pearson(std::size_t k, std::size_t n, double confidence = 0.95);
 
-// Adjusted p-values (Holm 1979), in the given order. NaN, "not tested", stays and counts nothing.
-std::vector<double> holm(const std::vector<double>& p);
-// The level that a test which Holm did not reject would have had to reach, the others as they are.
-double holm_level(const std::vector<double>& p, double alpha = 0.05);
+// How many hypotheses of a family can be true at once: true at those counts. Empty: any number.
+using Possible = std::vector<bool>;
+// Of "a equals b" for all pairs within each group of encodings, of the given sizes (Shaffer 1986):
+// where one of three pairs differs, so does a second.
+Possible possible_equalities(const std::vector<std::size_t>& groups);
+// Adjusted p-values (Holm 1979; with `possible` its first step-down of Shaffer 1986), in the given
+// order. NaN, "not tested", stays; without `possible` it counts nothing.
+std::vector<double> holm(const std::vector<double>& p, const Possible& possible = {});
+// The level that a test which was not rejected would have had to reach, the others as they are.
+double holm_level(const std::vector<double>& p, double alpha = 0.05, const Possible& = {});
+
+// Adjusted p-values under which the expected share of false ones among those called is at most
+// their level (Benjamini and Hochberg 1995), in the given order; NaN stays and counts nothing.
+std::vector<double> benjamini_hochberg(const std::vector<double>& p);
 
 // Exact sign test: chance of at least `wins` of wins + losses fair coins; ties are left out.
 double sign_test(std::size_t wins, std::size_t losses);

@@ -233,9 +233,9 @@ Table standing_block(const RunData& run, const TaskData& t, const Contest& c) {
       b.rows.push_back(
           {row_name(run, t, e), g.level(summarize(scores(g, e)).mean), "not learned", "–", "–"});
   b.caption = rich(
-      "A beats B where the paired test over seeds gives p < 0.05 after Holm over all pairs and "
-      "lengths of the task, and the difference is at least {}; else they share ranks. {}: the "
-      "smallest difference that these seeds could have called.",
+      "A beats B where the paired test over seeds gives p < 0.05 after Holm and Shaffer over all "
+      "pairs and lengths of the task, and the difference is at least {}; else they share ranks. {}: "
+      "the smallest difference that these seeds could have called.",
       g.effect(g.matters()), emphasis("resolvable"));
   return b;
 }

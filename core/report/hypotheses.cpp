@@ -20,7 +20,7 @@ std::string value_text(double x) {
   return format_fixed(x, size < 10 ? 4 : size < 1000 ? 2 : 0);
 }
 
-// "0.312 against 1.522: difference -1.210 [-1.5, -0.9], p = 0.002, moderated paired t, 3 seeds"
+// "0.312 against 1.522: difference -1.210 [-1.5, -0.9], p = 0.002, paired t, 3 seeds"
 Text evidence_text(const Evidence& e) {
   if (e.seeds.empty())
     return rich("{}: no seed has both sides{}", code(e.text),

@@ -24,7 +24,6 @@ namespace {
 
 Band band_of(const std::vector<SeedValue>& values, const Transform& f) {
   const Spread s = summarize(values);
-  if (s.of < seeds_for_t) return {f(s.mean)};
   return {f(s.mean), f(s.t_low), f(s.t_high)};
 }
 

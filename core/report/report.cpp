@@ -1,9 +1,12 @@
 #include "report/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "analysis/discoveries.h"
+#include "analysis/paired.h"
 #include "analysis/run_data.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -48,6 +51,7 @@ class Page {
 
  private:
   void answer();
+  void more_seeds();
   void claims(const std::vector<Judged>& judged);
   Depth task_depth() const {
     constexpr std::size_t few = 3;  // tasks that a terminal shows one by one
@@ -59,7 +63,7 @@ class Page {
   void pairs(std::size_t i);
   void across();
   void cost();
-  void trust();
+  void trust(const std::vector<Judged>& judged);
   void tuning();
   void encodings();
   void data();
@@ -111,7 +115,7 @@ void Page::write(const std::vector<Judged>& judged, Brevity brevity) {
   for (std::size_t i = 0; i < run_.tasks.size(); ++i) task(i);
   across();
   cost();
-  trust();
+  trust(judged);
   data();
 }
 
@@ -125,13 +129,29 @@ void Page::answer() {
   else if (!brief(Brevity::most))
     document_.table(brief_answer(run_));
   text(answer_line(run_), Paragraph::Kind::note);
-  if (run_.seeds.size() < seeds_for_t)
-    text(rich("{} decide little; {} adds what is missing.",
-              run_.seeds.size() == 1 ? "One seed can" : fmt::format("{} seeds", run_.seeds.size()),
-              code(fmt::format("pesuite run SUITE --seeds {}", seeds_for_t))));
+  if (!run_.seeds.empty() && run_.seeds.size() < seeds_for_t) more_seeds();
   evidence("Verdicts");
   if (brief(Brevity::encodings)) document_.table(answer_table(run_));
   text(answer_words());
+}
+
+// Seeds may be added to those of which nothing was tested. Where something was, to go on until a
+// difference is called makes false calls more frequent, so that the next seeds stand alone.
+void Page::more_seeds() {
+  const bool tested = run_.seeds.size() >= fewest_seeds;
+  std::set<std::uint64_t> next = run_.seeds;
+  if (tested) next.clear();
+  for (std::uint64_t seed = *run_.seeds.rbegin() + 1; next.size() < seeds_for_t; ++seed)
+    next.insert(seed);
+  const Span command = code(fmt::format("pesuite run SUITE --seeds {}", fmt::join(next, ",")));
+  if (tested)
+    text(
+        rich("{} seeds decide little; {} tests {} fresh ones. Seeds added to these after a look "
+             "would make false calls more frequent.",
+             std::to_string(run_.seeds.size()), command, std::to_string(seeds_for_t)));
+  else
+    text(rich("{}: nothing is tested; {} adds what is missing.",
+              run_.seeds.size() == 1 ? "One seed" : "Two seeds", command));
 }
 
 void Page::claims(const std::vector<Judged>& judged) {
@@ -201,8 +221,8 @@ void Page::pairs(std::size_t i) {
   evidence("Pairs");
   document_.list(findings);
   text(
-      "Differences are paired by seed; p-values are those after Holm over all pairs of encodings "
-      "at a place.");
+      "Differences are paired by seed; p-values are those after Holm and Shaffer over all pairs "
+      "and lengths.");
   tables(std::move(pairs));
 }
 
@@ -248,12 +268,19 @@ void Page::cost() {
   tables(std::move(table));
 }
 
-void Page::trust() {
+void Page::trust(const std::vector<Judged>& judged) {
   TableFile failures = failure_table(run_);
   heading(2, "Trust", failures.blocks.empty() ? Depth::page : Depth::screen);
   text(cells_sentence(run_));
   if (!brief(Brevity::encodings) && !failures.blocks.empty()) document_.table(failures.blocks[0]);
   text(seeds_sentence(run_));
+  if (const Discoveries d = discoveries(run_, contests_, judged); d.tests > 0)
+    text(
+        fmt::format("{} in {} of tests, each at 5 %; of {} called, {} stay by Benjamini and "
+                    "Hochberg over all.",
+                    counted(d.tests, "difference"),
+                    d.families == 1 ? "1 family" : fmt::format("{} families", d.families),
+                    counted(d.called, "difference"), d.kept));
   if (run_.epoch > 0 && run_.epoch != numerics_epoch)
     text(
         fmt::format("Computed in numerics epoch {}; this program computes in epoch {}, where equal "

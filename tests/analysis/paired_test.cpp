@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
+#include "analysis/answer.h"
 #include "analysis/calibrate.h"
 #include "analysis/contest.h"
+#include "analysis/judge.h"
 #include "tests/analysis/run_data.h"
 
 namespace pesuite::testing {
@@ -40,6 +43,7 @@ TEST(PairedTest, RefusesTwoSeedsAndSeedsThatDoNotDiffer) {
 TEST(PairedTest, SharesNothingBelowFourEncodings) {
   const std::vector<Differences> others = {{0, 1, 2, 3, 4}, {0, 1, 3, 2, 4}};
   EXPECT_EQ(company_of(others, 3).degrees, 0);
+  EXPECT_NEAR(company_of(others, 3).floor, 0.75 * 2.5, 1e-12) << "but luck is not believed";
   const Company alike = company_of({others[0], others[1], others[0], others[1], others[0]}, 4);
   EXPECT_NEAR(alike.degrees, 0.5 * 3 * 4, 1e-9) << "at most";
   const Company unlike =
@@ -58,6 +62,21 @@ TEST(PairedTest, DoesNotCountItsOwnVarianceAsCompany) {
 TEST(PairedTest, TakesFewSeedsToVaryAsTheirCompanyDoes) {
   const std::vector<Differences> all = {{1, 1.001, 1.002}, {0, 1, 2}, {2, 1, 0}};
   EXPECT_GT(tests_of(all, 3)[0].p_two_sided(), 0.05) << "three seeds may agree by luck";
+}
+
+// Three of five seeds near 100 % and none far below: where the mean is 5 points lower, they vary
+// more.
+TEST(PairedTest, TakesAnAccuracyAloneToVaryAsItWouldThere) {
+  const Differences losses = {0.01, 0.02, 0.01, 0.02, 0.015};
+  const PairedTest plain(losses), alone = test_alone(losses, {}, 0.985, 0.95);
+  EXPECT_NEAR(alone.deviation() / plain.deviation(), std::sqrt(0.95 * 0.05 / (0.985 * 0.015)),
+              1e-9);
+  EXPECT_NEAR(test_alone(losses, {}, 0.6, 0.95).deviation(), plain.deviation(), 1e-12);
+  EXPECT_NEAR(test_alone(losses, {{0, 0.3, 0.6, 0.1, 0}}, 0.6, 0.95).deviation(),
+              PairedTest({0, 0.3, 0.6, 0.1, 0}).deviation(), 1e-12)
+      << "at least as others";
+  EXPECT_FALSE(test_alone({0.01, 0.02, 0.01}, {}, 0.98, 0.95).possible());
+  EXPECT_STREQ(test_alone({0.01, 0.02, 0.01}, {}, 0.98, 0.95).why_not(), "too few seeds");
 }
 
 TEST(PairedTest, AsksForSeedsThatGiveEightyPercentPower) {
@@ -136,22 +155,58 @@ TEST(AlteredRecords, EncodingsAtHundredPercentMakeNoSmallDifferenceSure) {
     }
 }
 
+TEST(AlteredRecords, EqualSeedsNeverGiveAnIntervalOfWidthNought) {
+  for (const std::size_t seeds : {2u, 3u, 5u}) {
+    const MadeUp m =
+        corpus_of({std::vector<double>(seeds, 0.1), std::vector<double>(seeds, 0.205)});
+    for (const Contest& c : contests(m.run.tasks[0]))
+      for (const Duel& d : c.duels) {
+        EXPECT_EQ(d.verdict, Verdict::untested);
+        EXPECT_TRUE(std::isnan(d.low) && std::isnan(d.high) && std::isnan(d.p));
+      }
+    Hypothesis h;
+    h.comparisons = parse_hypothesis("regret(e, 4x) < 0.2");
+    const Judged j = judge(m.run, {h})[0];
+    EXPECT_EQ(j.judgement, Judgement::untested);
+    EXPECT_TRUE(std::isnan(j.evidence[0].low) && std::isnan(j.evidence[0].bound));
+    EXPECT_TRUE(std::isnan(summarize(scores(far(m).ground, 0)).t_low));
+    for (const LengthAnswer& e : answer_of(m.run.tasks[0]).encodings)
+      EXPECT_EQ(e.verdict, LengthVerdict::untested);
+  }
+}
+
 // -------------------------------------------------------------------------------- error rates
 
-// A few cells of the tables; a slow test runs `pesuite calibrate`, which makes all.
+TEST(MadeUpResults, HaveStreamsOfTheirOwn) {
+  std::set<double> firsts;
+  std::size_t drawn = 0;
+  for (const std::size_t encodings : {1u, 2u, 3u})
+    for (const std::size_t seeds : {3u, 5u, 10u})
+      for (std::uint64_t run = 0; run < 300; ++run, ++drawn)
+        firsts.insert(made_up({0, encodings, seeds}, run)[0][0]);
+  EXPECT_EQ(firsts.size(), drawn) << "no two conditions draw from one stream";
+}
+
+// A few conditions of the tables; a slow test runs `pesuite calibrate`, which makes all.
 TEST(ErrorRates, AreWhatIsPromised) {
-  constexpr int runs = 200;
-  const double limit = 0.05 + 3 * std::sqrt(0.05 * 0.95 / runs);
+  constexpr std::uint64_t runs = 200;
   for (std::size_t shape = 0; shape < calibration_shapes().size(); ++shape) {
-    EXPECT_EQ(pair_rates(shape, 6, 2, 20).alarm, 0) << "two seeds are not tested";
-    for (const auto& [encodings, seeds] : {std::pair{2u, 5u}, {6u, 3u}, {6u, 5u}}) {
-      const Rates r = pair_rates(shape, encodings, seeds, runs);
-      EXPECT_LE(r.alarm, limit) << calibration_shapes()[shape].name << " " << encodings;
-      EXPECT_EQ(r.tiny, 0) << "below ten seeds";
-      EXPECT_GE(r.coverage, 0.91) << calibration_shapes()[shape].name << " " << encodings;
+    for (const double x : rates({shape, 6, 2}, 0, 5).of) EXPECT_EQ(x, 0) << "two are not tested";
+    for (const Conditions& s : {Conditions{shape, 2, 5}, {shape, 6, 3}, {shape, 6, 5}}) {
+      const Rates r = rates(s, 0, runs);
+      for (std::size_t kind = 0; kind < wrongs; ++kind)
+        EXPECT_LE(r.of[kind], 0.02 + wrong_kinds()[kind].limit(runs))
+            << calibration_shapes()[shape].name << ", " << s.encodings << " encodings, "
+            << wrong_kinds()[kind].name;
+      EXPECT_EQ(r.of[tiny], 0) << "below twenty seeds";
     }
   }
-  EXPECT_GE(pair_power(6, 5, 100), 0.7);
+}
+
+// The best rule known that holds its level is within reach.
+TEST(ErrorRates, LeavePower) {
+  EXPECT_GE(power(Rule::ours, {0, 3, 5}, 400), 0.85 * power(Rule::prior, {0, 3, 5}, 400));
+  EXPECT_GE(power(Rule::ours, {0, 6, 5}, 200), 0.85 * power(Rule::limma, {0, 6, 5}, 200));
 }
 
 }  // namespace

@@ -55,6 +55,39 @@ TEST(Holm, AgreesWithAnExampleByHand) {
   EXPECT_NEAR(holm_level({0.01, 0.04, 0.03, 0.005}), 0.025, 1e-12);
 }
 
+TEST(Shaffer, CountsWhatCanBeEqualAtOnce) {  // Shaffer 1986, table 1
+  const auto counts = [](const Possible& p) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < p.size(); ++i)
+      if (p[i]) out.push_back(i);
+    return out;
+  };
+  EXPECT_THAT(counts(possible_equalities({3})), ElementsAre(0, 1, 3));
+  EXPECT_THAT(counts(possible_equalities({4})), ElementsAre(0, 1, 2, 3, 6));
+  EXPECT_THAT(counts(possible_equalities({6})), ElementsAre(0, 1, 2, 3, 4, 6, 7, 10, 15));
+  EXPECT_THAT(counts(possible_equalities({3, 3})), ElementsAre(0, 1, 2, 3, 4, 6)) << "two lengths";
+  EXPECT_THAT(counts(possible_equalities({0, 1, 2})), ElementsAre(0, 1));
+}
+
+TEST(Shaffer, PaysForNoMoreThanCanBeTrue) {
+  const Possible three = possible_equalities({3});
+  EXPECT_THAT(
+      holm({0.01, 0.04, 0.03}, three),  // one differs, so at most one pair is equal
+      ElementsAre(DoubleNear(0.03, 1e-12), DoubleNear(0.04, 1e-12), DoubleNear(0.03, 1e-12)));
+  EXPECT_NEAR(holm_level({0.01, 0.04, 0.2}, 0.05, three), 0.05, 1e-12);
+  EXPECT_NEAR(holm_level({0.02, 0.04, 0.2}, 0.05, three), 0.05 / 3, 1e-12);
+  // One pair is not tested: the other two may both be among the three that are equal.
+  EXPECT_THAT(holm({0.01, 0.04, nan}, three)[0], DoubleNear(0.02, 1e-12));
+}
+
+TEST(BenjaminiHochberg, AgreesWithAnExample) {  // R: p.adjust(c(.01, .04, .03, .005), "BH")
+  EXPECT_THAT(benjamini_hochberg({0.01, 0.04, 0.03, 0.005}),
+              ElementsAre(DoubleNear(0.02, 1e-12), DoubleNear(0.04, 1e-12), DoubleNear(0.04, 1e-12),
+                          DoubleNear(0.02, 1e-12)));
+  EXPECT_TRUE(std::isnan(benjamini_hochberg({nan, 0.2})[0]));
+  EXPECT_EQ(benjamini_hochberg({nan, 0.2})[1], 0.2);
+}
+
 TEST(SignTest, IsTheBinomialTail) {
   EXPECT_NEAR(sign_test(5, 0), 1 / 32.0, 1e-12);
   EXPECT_NEAR(sign_test(4, 1), 6 / 32.0, 1e-12);

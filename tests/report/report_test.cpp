@@ -358,8 +358,14 @@ TEST(ReportNumbers, SummaryLeavesNoSeedOut) {
   EXPECT_EQ(s.n, 3U);
   EXPECT_EQ(s.of, 4U);
   EXPECT_DOUBLE_EQ(s.mean, 2);
-  EXPECT_NEAR(s.t_high - s.mean, 4.3027 / std::sqrt(3), 1e-4);
+  EXPECT_TRUE(std::isnan(s.t_low)) << "three seeds have no interval";
   EXPECT_EQ(spread_text(s, nats_text), "2.0000 [1.0000, 3.0000] (1 of 4 diverged)");
+}
+TEST(ReportNumbers, AMeanHasAnIntervalFromFiveSeedsThatDiffer) {
+  const Spread s = summarize({{1, 1, ""}, {2, 3, ""}, {3, 2, ""}, {4, 2, ""}, {5, 2, ""}});
+  EXPECT_NEAR(s.t_high - s.mean, 2.7764 * std::sqrt(0.5 / 5), 1e-4);
+  const Spread same = summarize({{1, 2, ""}, {2, 2, ""}, {3, 2, ""}, {4, 2, ""}, {5, 2, ""}});
+  EXPECT_TRUE(std::isnan(same.t_low)) << "equal seeds say nothing of how much seeds vary";
 }
 
 // Words with styles become what each renderer makes of them.

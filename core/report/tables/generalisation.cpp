@@ -160,10 +160,9 @@ struct Generalisation {
           if (!std::isnan(v.value)) all.push_back(v.value);
         if (all.empty()) continue;
         const auto rate = [&](double least) {
-          const auto n = static_cast<double>(all.size());
-          const auto k = static_cast<double>(
+          const auto k = static_cast<std::size_t>(
               std::count_if(all.begin(), all.end(), [&](double x) { return x >= least; }));
-          const Interval i = wilson(k / n, n);
+          const Interval i = clopper_pearson(k, all.size());
           return fmt::format("{}/{} [{:.0f}, {:.0f}]", k, all.size(), 100 * i.low, 100 * i.high);
         };
         const auto [low, high] = std::minmax_element(all.begin(), all.end());
@@ -173,7 +172,8 @@ struct Generalisation {
       }
     b.caption =
         "Accuracy over seeds, means over the settings at a length. A seed that diverged counts as "
-        "0. [%]: Wilson interval of the share of seeds. The highest seed is no result by itself.";
+        "0. [%]: exact 95 % interval of the share of seeds. The highest seed is no result by "
+        "itself.";
     if (b.rows.size() > 1) out.blocks.push_back(std::move(b));
   }
 

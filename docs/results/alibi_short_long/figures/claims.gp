@@ -30,7 +30,7 @@ set style line 104 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
 set style line 5 lc rgb "#9C9C9C" pt 7 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
 array claim[13] = ["F1a", "F1b", "", "F1c", "", "", "", "F1d", "", "F1e", "", "", ""]
-array colour[13] = [1, 1, 1, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4]
+array colour[13] = [1, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4]
 left = 537.2
 legend_height = 0
 legend_width = 455.8
@@ -42,7 +42,7 @@ rows = 13
 array rule[4] = [12.5, 10.5, 6.5, 4.5]
 rules = 4
 array upper[13] = ["ppl(sinusoidal, 2x, task=lags) / ppl(…al, 1x, task=lags)", "1.02", "ppl(rope, 2x, task=lags) / ppl(rope, 1x, task=lags)", "ppl(alibi, 2x, task=corpus) / ppl(ali…, 1x, task=corpus)", "ppl(t5, 2x, task=corpus) / ppl(t5, 1x, task=corpus) <= 1", "ppl(alibi, 2x, task=lags) / ppl(alibi, 1x, task=lags)", "ppl(t5, 2x, task=lags) / ppl(t5, 1x, task=lags) <= 1", "nll(alibi, 8x, task=corpus)", "nll(alibi, 8x, task=lags) <= nll(alibi, 1x, task=lags)", "nll(sinusoidal, 8x, task=corpus)", "nll(rope, 8x, task=corpus) > nll(alibi, 8x, task=corpus)", "nll(sinusoidal, 8x, task=lags)", "nll(rope, 8x, task=lags) > nll(alibi, 8x, task=lags)"]
-array verdict[13] = ["reproduced at this size", "reproduced at this size", "", "not applicable", "", "", "", "not applicable", "", "not applicable", "", "", ""]
+array verdict[13] = ["reproduced at this size", "undecided", "", "not applicable", "", "", "", "not applicable", "", "not applicable", "", "", ""]
 verdict_at = 240
 
 # ---- style.gp: the look that all figures share ----

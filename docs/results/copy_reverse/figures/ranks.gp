@@ -34,7 +34,7 @@ legend_height = 0
 legend_width = 30
 panel_height = 182
 panel_width = 680
-array rank[4] = [1.25, 2, 3, 3.75]
+array rank[4] = [1.25, 2.25, 2.5, 4]
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -30,7 +30,7 @@ set style line 104 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
 set style line 5 lc rgb "#9C9C9C" pt 7 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
 array claim[7] = ["F1a", "", "F1b", "", "F1c", "", "F29"]
-array colour[7] = [4, 4, 3, 3, 1, 1, 2]
+array colour[7] = [4, 4, 1, 1, 1, 1, 2]
 left = 528.9
 legend_height = 0
 legend_width = 403
@@ -42,7 +42,7 @@ rows = 7
 array rule[3] = [5.5, 3.5, 1.5]
 rules = 3
 array upper[7] = ["nll(alibi, 8x, task=lags)", "nll(alibi, 8x, task=facts)", "ppl(alibi, 8x, task=lags) / ppl(alibi, 1x, task=lags)", "ppl(alibi, 8x, task=facts) / ppl(alibi, 1x, task=facts)", "nll(t5, 8x, task=lags) < nll(rope, 8x, task=lags)", "nll(alibi, 8x, task=lags) < nll(t5, 8x, task=lags)", "ppl(none, 1x, task=lags) / ppl(learned, 1x, task=lags)"]
-array verdict[7] = ["not applicable", "", "undecided", "", "reproduced at this size", "", "not reproduced at this size"]
+array verdict[7] = ["not applicable", "", "reproduced at this size", "", "reproduced at this size", "", "not reproduced at this size"]
 verdict_at = 187.2
 
 # ---- style.gp: the look that all figures share ----

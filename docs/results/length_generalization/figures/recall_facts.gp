@@ -12,8 +12,8 @@ x_log = 1
 x_ticks = "(\"2\" 2, \"4\" 4, \"8\" 8, \"16\" 16, \"32\" 32, \"64\" 64, \"128\" 128, \"256\" 256)"
 x_lines = 1
 y_label = "regret (nats per token)"
-y_low = 0.01612457561
-y_high = 9.332895903
+y_low = 0.01636646722
+y_high = 8.346733212
 y_log = 1
 y_ticks = "(\"0.03\" 0.03, \"0.1\" 0.1, \"0.3\" 0.3, \"1\" 1, \"3\" 3)"
 y_lines = 1
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 1
-array end[6] = [0.5585159211, 0.4873410413, 0.5540518246, 0.5539534324, 0.504384235, 0]
-fall_from = 0.02608669088
-fall_to = 0.01700994131
+array end[6] = [0.5674660542, 0.4948462444, 0.5629113315, 0.5628109419, 0.5122354341, 0]
+fall_from = 0.02622578584
+fall_to = 0.01724676173
 infinite = 0
-array label_at[6] = [0.6345064337, 0.428792148, 0.5830778623, 0.5316492909, 0.4802207195, 0]
+array label_at[6] = [0.6429111441, 0.4371968584, 0.5914825727, 0.5400540012, 0.4886254298, 0]
 mark = 64
 optimum = 0
 panel_height = 350
-rise_from = 9.845345106
-rise_to = 15.92801451
+rise_from = 8.795674532
+rise_to = 14.09427419
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8
