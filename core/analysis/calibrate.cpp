@@ -169,9 +169,9 @@ std::vector<Hypothesis> hypotheses_about(const std::vector<std::string>& texts) 
 
 // All questions under one set of conditions, run by run. Whether an effect matters is left out
 // where that would make a false call rarer.
-class Trial {
+class Simulation {
  public:
-  explicit Trial(const Conditions& s)
+  explicit Simulation(const Conditions& s)
       : s_(s),
         shape_(calibration_shapes()[s.shape]),
         share_(s.shape >= accuracies),
@@ -263,8 +263,8 @@ class Trial {
 Rates rates(const Conditions& s, std::uint64_t first, std::uint64_t runs) {
   Rates out;
   out.runs = runs;
-  Trial trial(s);
-  for (std::uint64_t i = first; i < first + runs; ++i) trial.run(i, out);
+  Simulation simulation(s);
+  for (std::uint64_t i = first; i < first + runs; ++i) simulation.run(i, out);
   for (double& x : out.of) x /= static_cast<double>(runs);
   return out;
 }

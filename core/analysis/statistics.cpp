@@ -11,6 +11,7 @@
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -127,6 +128,50 @@ double sign_test(std::size_t wins, std::size_t losses) {
 }
 
 // --------------------------------------------------------------------------- over many tasks
+
+namespace {
+
+// Ways in which n and m different values give each U from 0 to n m: of all ways that many, by
+// whether the largest value belongs to the first sample.
+std::vector<double> ways_of_u(std::size_t n, std::size_t m) {
+  std::vector<std::vector<double>> of(m + 1, std::vector<double>(n * m + 1, 0));  // of n - 1, j
+  for (auto& row : of) row[0] = 1;
+  for (std::size_t i = 1; i <= n; ++i)
+    for (std::size_t j = 1; j <= m; ++j) {
+      std::vector<double> with(n * m + 1, 0);
+      for (std::size_t u = 0; u <= i * j; ++u) with[u] = (u >= j ? of[j][u - j] : 0) + of[j - 1][u];
+      of[j] = std::move(with);
+    }
+  return of[m];
+}
+
+}  // namespace
+
+double mann_whitney(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.empty() || b.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  const std::vector<double> ranks = mean_ranks(all);
+  const auto n = static_cast<double>(a.size()), m = static_cast<double>(b.size());
+  const double sum = std::accumulate(ranks.begin(), ranks.begin() + a.size(), 0.0);
+  const double u = sum - n * (n + 1) / 2, least = std::min(u, n * m - u);
+  std::map<double, double> same;
+  for (const double x : all) ++same[x];
+  double ties = 0;
+  for (const auto& [x, count] : same) ties += count * count * count - count;
+  constexpr double most_exact = 2500;  // pairs
+  if (ties == 0 && n * m <= most_exact) {
+    const std::vector<double> ways = ways_of_u(a.size(), b.size());
+    const double below =
+        std::accumulate(ways.begin(), ways.begin() + static_cast<std::ptrdiff_t>(least) + 1, 0.0);
+    return std::min(1.0, 2 * below / std::accumulate(ways.begin(), ways.end(), 0.0));
+  }
+  const double total = n + m;
+  const double variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)));
+  if (!(variance > 0)) return 1;
+  const double z = std::max(0.0, n * m / 2 - least - 0.5) / std::sqrt(variance);
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::normal_distribution<>(), z));
+}
 
 std::vector<double> mean_ranks(const std::vector<double>& values) {
   std::vector<double> ranks;

@@ -34,6 +34,11 @@ std::vector<double> benjamini_hochberg(const std::vector<double>& p);
 // Exact sign test: chance of at least `wins` of wins + losses fair coins; ties are left out.
 double sign_test(std::size_t wins, std::size_t losses);
 
+// Two-sided p of the rank-sum test of two samples (Mann and Whitney 1947): exact where no values
+// are equal, else by the normal approximation, corrected for ties and continuity. NaN where one is
+// empty.
+double mann_whitney(const std::vector<double>& a, const std::vector<double>& b);
+
 // --------------------------------------------------------------------------- over many tasks
 
 // Ranks 1.. of values, the smallest first; equal values share their mean rank.

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/bench_against.h"
 #include "cli/catalog.h"
 #include "cli/steps.h"
 #include "report/gnuplot.h"
@@ -177,11 +178,13 @@ int bench_verb(const std::vector<std::string>& words) {
   for (const Kind& k : bench_kinds()) kinds.emplace_back(k.name);
   Arguments a(fmt::format("bench {} [flags]", join(kinds, "|")), about());
   add_flags_of_bench(a);
+  add_flags_of_comparison(a);
   if (!a.parse(words)) return 0;
   a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
   const Kind kind = kind_of(a.text("kind"));
   if (a.has("figures") && kind.name != std::string_view("overhead"))
     fail(Exit::usage, "--figures draws what each encoding adds; it goes with 'bench overhead'");
+  if (a.has("against")) return bench_against(a);
   const Catalog catalog = catalog_of(a);
   bench::Settings s = settings_of(a, kind, catalog);
   std::optional<Steps> steps(std::in_place, fmt::format("bench {}: preparing", kind.name));

@@ -94,6 +94,18 @@ TEST(SignTest, IsTheBinomialTail) {
   EXPECT_EQ(sign_test(0, 5), 1);
 }
 
+// R: wilcox.test of Hollander and Wolfe's permeability data, W = 35, and of tied values.
+TEST(MannWhitney, AgreesWithThePublishedExample) {
+  const std::vector<double> x = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46},
+                            y = {1.15, 0.88, 0.90, 0.74, 1.21};
+  EXPECT_NEAR(mann_whitney(x, y), 2 * 0.1272061, 1e-6);
+  EXPECT_NEAR(mann_whitney(y, x), 2 * 0.1272061, 1e-6);
+  EXPECT_NEAR(mann_whitney({1, 2, 3}, {4, 5, 6}), 0.1, 1e-12);
+  EXPECT_NEAR(mann_whitney({1, 1, 2, 3}, {1, 4, 5, 5}), 0.1804, 5e-4);
+  EXPECT_EQ(mann_whitney({1, 1}, {1, 1}), 1);
+  EXPECT_TRUE(std::isnan(mann_whitney({}, {1})));
+}
+
 TEST(Friedman, AgreesWithAClosedFormAndCorrectsForTies) {
   // Without ties: 12 / (n k (k+1)) sum R^2 - 3 n (k+1), R the rank sums.
   const std::vector<std::vector<double>> ranks = {{1, 2, 3}, {1, 3, 2}, {1, 2, 3}, {2, 1, 3}};

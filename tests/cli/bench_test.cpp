@@ -6,7 +6,9 @@
 #include <set>
 #include <thread>
 
+#include "analysis/against.h"
 #include "backend/backend.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "bench/timing.h"
@@ -85,6 +87,54 @@ TEST_F(Bench, MistakesAreSentences) {
   EXPECT_NE(
       bench({"train", "--encoding", "rope => yarn(scale=4)"}).err.find("such as 'yarn(scale=4)'"),
       std::string::npos);
+}
+
+TEST_F(Bench, AnotherBuildIsTimedInTurn) {
+  const std::vector<std::string> words = {
+      "train", "--config", "micro(width=32, batch=2)", "--against", PESUITE_TEST_PROGRAM, "--json"};
+  const Ended e = bench(words);
+  EXPECT_EQ(e.code, 0) << e.err;
+  const Json j = Json::parse(e.out);
+  ASSERT_EQ(j["benchmarks"].size(), 1u);
+  EXPECT_EQ(j["benchmarks"][0]["name"], "train/micro(width=32, batch=2)/none");
+  EXPECT_TRUE(j["benchmarks"][0]["low"].is_null()) << "two windows have no interval";
+  EXPECT_NEAR(j["memory"].get<double>(), 1, 0.2);
+  EXPECT_NE(bench({"train", "--against", "/etc/passwd"}).err.find("is no program"),
+            std::string::npos);
+  EXPECT_NE(bench({"train", "--config", "micro(width=32, batch=2)", "--against", "/bin/false"})
+                .err.find("ended with exit code 1"),
+            std::string::npos);
+  EXPECT_EQ(bench({"train", "--config", "micro(width=32, batch=2)", "--against", "/bin/true"}).code,
+            5)
+      << "prints no JSON";
+}
+Windows windows_of(double factor, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::lognormal_distribution<double> noise(0, 0.02);
+  Windows w;
+  for (int i = 0; i < 9; ++i) {
+    w.seconds["a"].push_back(factor * noise(random));
+    w.memory.push_back(1);
+  }
+  return w;
+}
+TEST(AgainstOld, TellsWhatIsSlowerByMoreThanTheMargin) {
+  const auto verdict = [](double factor, std::uint64_t seed) {
+    return against_old(windows_of(factor, seed), windows_of(1, seed + 1000), 0.05).at(0).verdict;
+  };
+  EXPECT_EQ(verdict(1.2, 1), Speed::slower);
+  EXPECT_EQ(verdict(0.8, 1), Speed::faster);
+  int alarms = 0, alike = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    alarms += verdict(1.05, seed) == Speed::slower ? 1 : 0;
+    alike += verdict(1, seed) == Speed::alike ? 1 : 0;
+  }
+  EXPECT_LE(alarms, 20) << "at the margin itself, of 400";
+  EXPECT_GE(alike, 320);
+}
+TEST(AgainstOld, ReadsOnlyWhatItsKindPrints) {
+  Windows w;
+  EXPECT_THROW(w.add(Json::parse("{}"), "old"), Error);
 }
 
 TEST(Timing, QuartilesInterpolate) {
