@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "backend/group.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/record.h"
 #include "cli/arguments.h"
 #include "cli/suite_flags.h"
 #include "report/report.h"
@@ -100,12 +102,12 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
         "encoding, with seeds of their own",
         counted(attempts.size(), "learning rate"), counted(most_knobs(suite), "attempt")));
   for (const Suite& s : json ? std::vector<Suite>() : attempts)
-    fmt::print("{}\n\n{}\n", s.name, plan_table(make_plan(s, options.plugin_path, store), jobs));
+    fmt::print("{}\n\n{}\n", s.name, plan_table(make_plan(s, options.plugin_path, store), s, jobs));
   if (json)
     fmt::print("{}\n", to_json(plan, suite).dump(1));
   else
-    fmt::print("{}", plan_table(plan, jobs));
-  for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", p);
+    fmt::print("{}", plan_table(plan, suite, jobs));
+  for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", printable(p));
 }
 
 // Error with every problem of the file.
@@ -191,7 +193,7 @@ void print_result(const RunResult& r) {
              r.failed > 0 ? fmt::format(", {} failed", r.failed) : "",
              complete ? "" : fmt::format(", {} left", r.left),
              r.skipped > 0 ? fmt::format(" ({} before)", r.skipped) : "", r.folder.string());
-  for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
+  for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
   if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
   if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
   if (report_exists(r.folder))
@@ -205,11 +207,18 @@ void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
                     bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   const Json tuning = chosen.empty() ? suite.tuning : to_json(suite, chosen);
   if (!tuning.is_null()) write_file_atomic(folder / "tuning.json", tuning.dump(1) + "\n");
+  seal_run(folder);
+}
+
+// Until the run listens itself there is nothing to save: then who is asked to stop has stopped.
+void leave_when_asked() {
+  ::signal(SIGUSR1, [](int) { ::_exit(static_cast<int>(Exit::preempted)); });
 }
 
 }  // namespace
 
 int run_verb(const std::vector<std::string>& words) {
+  leave_when_asked();
   Arguments a("run SUITE [flags]",
               "Trains and evaluates every cell of a suite that is not done yet, several at a time, "
               "each in\n"
@@ -241,7 +250,7 @@ int run_verb(const std::vector<std::string>& words) {
   if (!is_quiet(options))
     print_result(r);
   else if (options.progress == ProgressMode::none)  // a failure is told all the same
-    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
+    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
   if (a.flag("verify-determinism"))
     if (const int code = verify(suite, options); code != 0) return code;

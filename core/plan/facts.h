@@ -72,6 +72,8 @@ class Facts {
   template <class T>
   const T* once(std::map<std::string, std::optional<T>>& known, const std::string& key,
                 const std::string& where, const std::function<void(T&)>& question);
+  // Asks in a process of its own. Who had to wait once in vain does not wait long again.
+  Json ask(double seconds, const std::function<Json()>& question) const;
   std::string text_of(const Expression& task) const;
   double parameters_of(const EncodingExpression&, const std::vector<const Sum*>&, const ModelShape&,
                        QkNorm at_first) const;
@@ -81,6 +83,7 @@ class Facts {
 
   const Catalog& catalog_;
   Problems& problems_;
+  mutable bool waited_in_vain_ = false;
   std::map<std::string, std::optional<TaskFacts>> tasks_;
   std::map<std::string, std::optional<EncodingFacts>> encodings_;
   struct Number {

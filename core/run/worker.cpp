@@ -28,7 +28,7 @@ Json to_json(const WorkerOrder& o) {
           {"reach", o.work.reach},        {"longest", o.work.longest},
           {"threads", o.work.threads},    {"store", o.store.string()},
           {"plugin_path", o.plugin_path}, {"divergence_fails", o.divergence_fails},
-          {"ordinal", o.ordinal}};
+          {"ordinal", o.ordinal},         {"nonce", o.nonce}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
@@ -41,7 +41,7 @@ WorkerOrder order_from_json(const Json& j) {
   o.store = j.at("store").get<std::string>();
   o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
   o.divergence_fails = j.at("divergence_fails");
-  o.ordinal = j.at("ordinal");
+  o.ordinal = j.at("ordinal"), o.nonce = j.at("nonce");
   return o;
 }
 
@@ -53,13 +53,15 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler")
 // Where the runner listens: what was stdout when the worker started. What plugins print goes to the
 // log, so that they do not speak for the worker.
 int runner_listens = -1;
+std::string nonce;
 void take_stdout_from_plugins() {
   runner_listens = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
   if (runner_listens < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     fail(Exit::internal, "cannot set its output apart: {}", std::strerror(errno));
 }
 
-void send(const Json& j) {
+void send(Json j) {
+  j["nonce"] = nonce;
   const std::string line = j.dump() + "\n";
   for (std::size_t at = 0; at < line.size();) {
     const ssize_t n = ::write(runner_listens, line.data() + at, line.size() - at);
@@ -69,7 +71,8 @@ void send(const Json& j) {
   }
 }
 
-int failed(const char* kind, const std::string& reason, Exit code) {
+int failed(const char* kind, const std::string& said, Exit code) {
+  const std::string reason = printable(said);  // by a plugin, perhaps
   send({{"event", "failed"}, {"kind", kind}, {"reason", reason}});
   spdlog::error("{}: {}", kind, reason);
   return static_cast<int>(code);
@@ -77,6 +80,7 @@ int failed(const char* kind, const std::string& reason, Exit code) {
 
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
+  nonce = order.nonce;
   const std::unique_ptr<Group> group = join_group(order.work.cell.backend, order.ordinal);
   CellWatch watch;
   watch.stop = &stop_asked;
@@ -111,10 +115,14 @@ int work(const fs::path& file) {
     if (!group->leads()) break;
     if (node != id && store.trained(node)) continue;  // it is only read
     locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
-    if (locks.back()->try_take()) continue;
-    spdlog::info("waiting for another process that runs cell {}", node);
-    locks.back()->take();
+    if (!locks.back()->try_take()) {
+      spdlog::info("waiting for another process that runs cell {}", node);
+      locks.back()->take();
+    }
     if (stop_asked) break;
+    store.adopt(node);
+    for (const fs::path& folder : {store.cell(node), store.checkpoints(node)})
+      sweep_temporaries(folder);
   }
   double stopped = stop_asked ? 1 : 0;
   group->sum(std::span(&stopped, 1));  // also waits for who takes the locks
@@ -124,11 +132,7 @@ int work(const fs::path& file) {
   // the launcher takes what one of them returns for the whole
   if (!group->leads()) return 0;
   if (outcome == CellOutcome::stopped) return static_cast<int>(Exit::preempted);
-  write_file_atomic(store.status(id),
-                    Json{{"state", outcome == CellOutcome::diverged ? "diverged" : "done"},
-                         {"ts", utc_timestamp()}}
-                            .dump(1) +
-                        "\n");
+  store.write_status(id, {{"state", outcome == CellOutcome::diverged ? "diverged" : "done"}});
   if (outcome == CellOutcome::diverged && order.divergence_fails)
     return failed("diverged", divergence_failed, Exit::cells_failed);
   return 0;
