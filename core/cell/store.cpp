@@ -30,6 +30,12 @@ std::string read_unsealed(const fs::path& file) {
   return text;
 }
 
+// Those of an old cell have no checksums; others that have none have lost them.
+bool are_sound_maps(const fs::path& file) {
+  return is_sound_safetensors(file) &&
+         (lies_in_old_cell(file) || SafetensorsReader(file).has_checksums());
+}
+
 }  // namespace
 
 std::string read_kept(const fs::path& file) {
@@ -75,7 +81,7 @@ bool Store::has_training(const std::string& id) const {
 bool Store::has_evaluation(const std::string& id, const CellEval& e, bool diverged) const {
   const std::string part = part_id(e);
   const bool maps_too = e.probe && e.probe->kind == ProbeKind::maps && !diverged;
-  return is_kept(evaluation(id, part)) && (!maps_too || is_sound_safetensors(maps(id, part)));
+  return is_kept(evaluation(id, part)) && (!maps_too || are_sound_maps(maps(id, part)));
 }
 
 bool Store::has_branch(const std::string& id, std::int64_t step) const {

@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/suite_flags.h"
 #include "report/report.h"
+#include "run/sandbox.h"
 #include "run/tune.h"
 #include "run/verify.h"
 #include "suite/keys.h"
@@ -133,6 +134,11 @@ void add_flags_of_run(Arguments& a) {
       "launch", po::value<std::string>(),
       "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'; needs MPI "
       "(Debian: openmpi-bin and libopenmpi-dev before the build, which ./pesuite installs for it)")(
+      "sandbox", po::bool_switch(),
+      "for libraries that nobody vouches for: the run reaches no network and writes nothing "
+      "outside --out; a cell that writes outside its own folder, opens a socket or starts a "
+      "program "
+      "fails; exit 11 where the system does not allow this")(
       "verify-determinism", po::bool_switch(),
       "then train these cells once more, elsewhere, and compare all numbers and weights bit by "
       "bit; "
@@ -157,6 +163,9 @@ RunOptions options_of(const Arguments& a, const std::vector<std::string>& words)
   options.progress = parse_progress(a.text("progress"));
   options.plugin_path = a.plugin_path();
   options.launch = po::split_unix(a.text("launch"));
+  options.sandbox = a.flag("sandbox");
+  if (options.sandbox && !options.launch.empty())
+    fail(Exit::usage, "--sandbox: not with --launch, whose processes speak over sockets");
   if (const int n = launched_processes(); n > 1)
     fail(
         Exit::usage,
@@ -236,6 +245,7 @@ int run_verb(const std::vector<std::string>& words) {
     return 0;
   }
   a.folder("out");
+  if (options.sandbox) enter_sandbox(options.out);
   std::vector<Chosen> chosen;
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);

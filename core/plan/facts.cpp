@@ -111,7 +111,9 @@ Json Facts::ask(double seconds, const std::function<Json()>& question) const {
     const auto text = [&] {
       return question().dump(-1, ' ', false, Json::error_handler_t::replace);
     };
-    return run_isolated(text, waited_in_vain_ ? impatient_seconds : seconds);
+    const double patience = waited_in_vain_ ? impatient_seconds : seconds;
+    constexpr double least = 2;
+    return run_isolated(text, limit_ > 0 ? std::min(std::max(limit_, least), patience) : patience);
   };
   Isolated r = answer();
   // No plugin kills itself so: somebody did, and perhaps another process took the memory.

@@ -1,6 +1,8 @@
 #include "plugin/library.h"
 
 #define BOOST_DLL_USE_STD_FS
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <boost/dll/shared_library.hpp>
 #include <cstdlib>
@@ -114,8 +116,10 @@ Library Library::open(const fs::path& file) {
   expect_whole(file);
   auto handle = std::make_unique<Handle>();
   boost::dll::fs::error_code error;
+  // It stays in memory until the process ends: a thread that it has started may still run in it.
+  constexpr auto stays = static_cast<boost::dll::load_mode::type>(RTLD_NODELETE);
   handle->library.load(fs::absolute(file), error,
-                       boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+                       boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local | stays);
   if (error)
     fail(Exit::plugin, "{}: cannot be loaded as a shared library: {}", file.string(),
          error.message());

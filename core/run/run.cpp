@@ -334,6 +334,7 @@ class Runner {
     order.divergence_fails = suite_.divergence_fails;
     order.ordinal = started_++;
     order.nonce = random_text();
+    order.sandbox = options_.sandbox;
     return order;
   }
 
@@ -408,7 +409,8 @@ class Runner {
         p.timed_out = true;
         ask_to_stop(p);  // time for a checkpoint
       }
-      if (spent > p.time_limit + 10) end_group(p.pid);
+      constexpr double grace = 10;
+      if (spent > p.time_limit + std::min(grace, p.time_limit)) end_group(p.pid);
     }
   }
 
@@ -452,6 +454,12 @@ class Runner {
     } else if (code == static_cast<int>(Exit::preempted) ||
                (stopping && (p.killed || asked || (launched() && p.kind.empty() && code != 0)))) {
       return false;
+    } else if (options_.sandbox && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
+      p.kind = "error";  // with its signals blocked, so that the worker could not say what it was
+      p.reason = fmt::format(
+          "a library tried to start a program{}, or made another system call that --sandbox "
+          "forbids",
+          where(p));
     } else if (WIFSIGNALED(status)) {
       // nobody of ours sends SIGKILL here: it is how the kernel ends what is out of memory
       p.kind = WTERMSIG(status) == SIGKILL ? "oom" : "crash";

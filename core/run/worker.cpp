@@ -5,6 +5,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "run/sandbox.h"
 
 namespace pesuite {
 
@@ -28,7 +30,8 @@ Json to_json(const WorkerOrder& o) {
           {"reach", o.work.reach},        {"longest", o.work.longest},
           {"threads", o.work.threads},    {"store", o.store.string()},
           {"plugin_path", o.plugin_path}, {"divergence_fails", o.divergence_fails},
-          {"ordinal", o.ordinal},         {"nonce", o.nonce}};
+          {"ordinal", o.ordinal},         {"nonce", o.nonce},
+          {"sandbox", o.sandbox}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
@@ -42,6 +45,7 @@ WorkerOrder order_from_json(const Json& j) {
   o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
   o.divergence_fails = j.at("divergence_fails");
   o.ordinal = j.at("ordinal"), o.nonce = j.at("nonce");
+  o.sandbox = j.at("sandbox");
   return o;
 }
 
@@ -54,13 +58,24 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler")
 // log, so that they do not speak for the worker.
 int runner_listens = -1;
 std::string nonce;
+struct stat listener;  // which file that is
 void take_stdout_from_plugins() {
   runner_listens = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+  ::fstat(STDOUT_FILENO, &listener);
   if (runner_listens < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     fail(Exit::internal, "cannot set its output apart: {}", std::strerror(errno));
 }
 
+// Whether it is still that file. Who closes the descriptors of others closes files of the store
+// too, and what is opened next gets their numbers.
+bool is_heard() {
+  struct stat now;
+  return ::fstat(runner_listens, &now) == 0 && now.st_ino == listener.st_ino &&
+         now.st_dev == listener.st_dev;
+}
+
 void send(Json j) {
+  if (!is_heard()) return;
   j["nonce"] = nonce;
   const std::string line = j.dump() + "\n";
   for (std::size_t at = 0; at < line.size();) {
@@ -78,9 +93,23 @@ int failed(const char* kind, const std::string& said, Exit code) {
   return static_cast<int>(code);
 }
 
+// Ends a cell whose library tried what it may not.
+void end_cell(const std::string& why) {
+  ::_exit(failed("error", why, Exit::plugin));
+}
+
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
   nonce = order.nonce;
+  if (order.sandbox) {
+    const Store store(order.store);
+    std::vector<fs::path> own;
+    for (const CellConfig& c : {order.work.cell, training_of(order.work.cell)}) {
+      fs::create_directories(store.cell(cell_id(c)));
+      own.push_back(fs::canonical(store.cell(cell_id(c))));
+    }
+    watch_sandbox(own, end_cell);
+  }
   const std::unique_ptr<Group> group = join_group(order.work.cell.backend, order.ordinal);
   CellWatch watch;
   watch.stop = &stop_asked;
@@ -95,6 +124,9 @@ int work(const fs::path& file) {
   };
   auto last = std::chrono::steady_clock::time_point();
   watch.progress = [&](const CellProgress& p) {
+    if (!is_heard())
+      fail(Exit::plugin,
+           "a plugin has closed descriptors that are not its own; the cell ends here");
     const auto now = std::chrono::steady_clock::now();
     if (!group->leads() || now - last < std::chrono::milliseconds(200)) return;
     last = now;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/seal.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -85,8 +86,7 @@ TEST_F(Damage, OfABranchTrainsItsTrunkAgain) {
   EXPECT_EQ(numbers(records()), sound);
 }
 
-// Those of before there were checksums, too.
-TEST_F(Damage, ResultsWithoutASealAreComputedAgain) {
+TEST_F(Damage, ResultsThatLostTheirSealAreComputedAgain) {
   const fs::path s = suite({"rope"}, 10, "", "determinism = \"run\"");
   run(s);
   const auto sound = numbers(records());
@@ -97,6 +97,31 @@ TEST_F(Damage, ResultsWithoutASealAreComputedAgain) {
   run(s);
   EXPECT_EQ(numbers(records()), sound);
   EXPECT_EQ(steps_taken(), steps) << "weights are still good";
+}
+
+// A store as it was written before there were checksums.
+TEST_F(Damage, OldStoresAreReadAndSealedByWhoAddsToThem) {
+  const fs::path s = suite({"rope"}, 10);
+  run(s);
+  const auto sound = numbers(records());
+  for (const char* name : {"eval-", "train", "determinism", "status"})
+    for (const fs::path& file : files(name))
+      change(file, [](std::string& t) { t.erase(0, t.find('\n') + 1); });
+  for (const fs::path& file : files("status")) fs::rename(file, file.parent_path() / "status.json");
+  fs::remove_all(folder_ / "results" / "runs");
+  const auto trained = fs::last_write_time(files("train")[0]);
+  run(s);
+  EXPECT_EQ(numbers(records()), sound);
+  EXPECT_EQ(fs::last_write_time(files("train")[0]), trained) << "nothing is computed again";
+
+  fs::remove_all(folder_ / "results" / "runs");
+  run(suite({"rope"}, 10, "[[eval]]\nlengths = [64]\nexamples = 4\n"));
+  EXPECT_FALSE(fs::exists(files("train")[0].parent_path() / "status.json"));
+  for (const char* name : {"eval-", "train", "determinism", "status"})
+    for (const fs::path& file : files(name)) EXPECT_TRUE(is_sealed(file)) << file;
+  fs::remove_all(folder_ / "results" / "runs");
+  run(suite({"rope"}, 10));
+  EXPECT_EQ(numbers(records()), sound);
 }
 
 TEST_F(Damage, OfRecordsIsNamedByReportsAndMendedByRuns) {
