@@ -158,13 +158,16 @@ const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& 
   return once<EncodingFacts>(encodings_, key, e.where, [&](EncodingFacts& f) {
     f.text = f.written = f.first = e.expression;  // until it is read
     const EncodingExpression x = parse_encoding(e.expression);
+    // as far as it is written, until a library that may not even load has told the rest
+    f.first = to_text(x.first), f.evaluation = to_text(x.evaluation);
+    for (const Switch& s : x.switches) f.switches.push_back(to_text(s.to));
     const TermText full = full_terms(catalog_, e.expression);
     f.text = to_text(x, full), f.written = to_text(x);
     f.first = to_text(x.first, full), f.evaluation = to_text(x.evaluation, full);
     std::vector<const Sum*> sums = {&x.first};
-    for (const Switch& s : x.switches) {
-      f.switches.push_back(to_text(s.to, full));
-      sums.push_back(&s.to);
+    for (std::size_t i = 0; i < x.switches.size(); ++i) {
+      f.switches[i] = to_text(x.switches[i].to, full);
+      sums.push_back(&x.switches[i].to);
     }
     if (!x.evaluation.empty()) sums.push_back(&x.evaluation);
     for (const Sum* sum : sums) {

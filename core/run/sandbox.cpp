@@ -19,6 +19,7 @@
 #include <cstring>
 #include <random>
 #include <span>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -206,7 +207,8 @@ fs::path path_of_call(const greg_t* argument, int descriptor, int path) {
 
 bool is_in_cell(const fs::path& file) {
   const std::string& text = file.native();
-  if (text.starts_with("/dev/") || text.starts_with("/proc/")) return true;  // mounts decide
+  for (const std::string_view place : {"/dev/", "/proc/"})  // mounts decide
+    if (text.starts_with(place) && !text.starts_with("/dev/shm/")) return true;
   for (const fs::path& folder : the_watch().folders)
     if (text == folder.native() || text.starts_with(folder.native() + "/")) return true;
   return false;

@@ -98,18 +98,41 @@ void end_cell(const std::string& why) {
   ::_exit(failed("error", why, Exit::plugin));
 }
 
+void watch_writes(const WorkerOrder& order) {
+  const Store store(order.store);
+  std::vector<fs::path> own;
+  for (const CellConfig& c : {order.work.cell, training_of(order.work.cell)}) {
+    fs::create_directories(store.cell(cell_id(c)));
+    own.push_back(fs::canonical(store.cell(cell_id(c))));
+  }
+  watch_sandbox(own, end_cell);
+}
+
+using Locks = std::vector<std::unique_ptr<FileLock>>;
+
+// Another suite may have the same cell: afterwards there is nothing left to do.
+Locks lock_cells(const Store& store, const CellConfig& cell) {
+  const std::string id = cell_id(cell), training = cell_id(training_of(cell));
+  Locks locks;
+  for (const std::string& node : std::set<std::string>{id, training}) {
+    if (node != id && store.trained(node)) continue;  // it is only read
+    locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
+    if (!locks.back()->try_take()) {
+      spdlog::info("waiting for another process that runs cell {}", node);
+      locks.back()->take();
+    }
+    if (stop_asked) break;
+    store.adopt(node);
+    for (const fs::path& folder : {store.cell(node), store.checkpoints(node)})
+      sweep_temporaries(folder);
+  }
+  return locks;
+}
+
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
   nonce = order.nonce;
-  if (order.sandbox) {
-    const Store store(order.store);
-    std::vector<fs::path> own;
-    for (const CellConfig& c : {order.work.cell, training_of(order.work.cell)}) {
-      fs::create_directories(store.cell(cell_id(c)));
-      own.push_back(fs::canonical(store.cell(cell_id(c))));
-    }
-    watch_sandbox(own, end_cell);
-  }
+  if (order.sandbox) watch_writes(order);
   const std::unique_ptr<Group> group = join_group(order.work.cell.backend, order.ordinal);
   CellWatch watch;
   watch.stop = &stop_asked;
@@ -140,22 +163,7 @@ int work(const fs::path& file) {
   };
   const Store store(order.store);
   const std::string id = cell_id(order.work.cell);
-  const std::string training = cell_id(training_of(order.work.cell));
-  // another suite may have the same cell: afterwards there is nothing left to do
-  std::vector<std::unique_ptr<FileLock>> locks;
-  for (const std::string& node : std::set<std::string>{id, training}) {
-    if (!group->leads()) break;
-    if (node != id && store.trained(node)) continue;  // it is only read
-    locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
-    if (!locks.back()->try_take()) {
-      spdlog::info("waiting for another process that runs cell {}", node);
-      locks.back()->take();
-    }
-    if (stop_asked) break;
-    store.adopt(node);
-    for (const fs::path& folder : {store.cell(node), store.checkpoints(node)})
-      sweep_temporaries(folder);
-  }
+  const Locks locks = group->leads() ? lock_cells(store, order.work.cell) : Locks();
   double stopped = stop_asked ? 1 : 0;
   group->sum(std::span(&stopped, 1));  // also waits for who takes the locks
   const CellOutcome outcome = stopped > 0

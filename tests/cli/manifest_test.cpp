@@ -92,6 +92,17 @@ TEST_F(Manifests, AreNoWordForALibraryThatIsDamaged) {
   }
 }
 
+// Whatever stands around it in an expression.
+TEST_F(Manifests, OfWhatCannotBeLoadedArePlannedToFail) {
+  write_manifest();
+  for (const std::string e :
+       {"none -> fragile @ 50%", "fragile -> none @ 50%", "none => fragile"}) {
+    const Ended plan = ask({"plan", suite({e}, 10)});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_THAT(plan.out, HasSubstr("its cells will fail")) << e;
+  }
+}
+
 TEST_F(Manifests, AreMissedInASentence) {
   const Ended list = ask({"list", "encoding"});
   EXPECT_EQ(list.code, 0);
