@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
 #include "base/error.h"
 
@@ -25,7 +27,8 @@ std::string signal_name(int signal) {
 
 namespace {
 
-// The child: writes "R..." or "E<code> ..." and leaves without running destructors.
+// The child: writes "R...", "E<code> ..." or "M", for want of memory, and leaves without running
+// destructors.
 [[noreturn]] void run_child(int fd, const std::function<std::string()>& body) {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -34,6 +37,10 @@ namespace {
     out = "R" + body();
   } catch (const Error& e) {
     out = fmt::format("E{} {}", static_cast<int>(e.code()), e.what());
+  } catch (const std::bad_alloc&) {
+    out = "M";
+  } catch (const std::length_error&) {  // of who asks for more than any machine has
+    out = "M";
   } catch (const std::exception& e) {
     out = fmt::format("E{} {}", static_cast<int>(Exit::internal), e.what());
   }
@@ -109,6 +116,9 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds) 
   } else if (result.text.empty() || WEXITSTATUS(status) != 0) {
     result.end = Isolated::End::crashed;
     result.text = "left its process without an answer";
+  } else if (result.text[0] == 'M') {
+    result.end = Isolated::End::crashed;
+    result.text = "asked for more memory than there is";
   } else if (result.text[0] == 'E') {
     result.end = Isolated::End::threw;
     const std::size_t space = result.text.find(' ');

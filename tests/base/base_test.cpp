@@ -273,6 +273,9 @@ TEST(Isolate, TellsHowItEnded) {
       },
       0.2);
   EXPECT_EQ(slow.end, Isolated::End::timed_out);
+  const Isolated greedy = run_isolated([]() -> std::string { throw std::bad_alloc(); }, 10);
+  EXPECT_EQ(greedy.end, Isolated::End::crashed) << "no bug of ours";
+  EXPECT_EQ(greedy.text, "asked for more memory than there is");
 }
 
 TEST(ToToml, ReadsBackAndWritesNumbersShort) {
