@@ -426,6 +426,11 @@ RunData read_run(const fs::path& folder) {
   run.folder = fs::weakly_canonical(folder).filename().string();  // also of "." and "runs/x/"
   const fs::path file = folder / "records.jsonl";
   if (!fs::exists(file)) fail(Exit::data, "{} is not there: nothing to report", file.string());
+  if (const std::vector<std::string> damaged = damaged_files(folder); !damaged.empty())
+    fail(Exit::data,
+         "{}: {} not what the run wrote; 'pesuite run' of the suite writes it anew from the store, "
+         "and if it was changed on purpose, remove digests.json there",
+         folder.string(), join(damaged, ", ") + (damaged.size() > 1 ? " are" : " is"));
   const Records records = read_records(file);
   run.notes = records.notes;
   const Json suite = read_suite(folder / "suite.resolved.toml", run);

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <sys/file.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -61,7 +63,10 @@ fs::path with_parent(const fs::path& path) {
 }  // namespace
 
 std::string read_file(const fs::path& path) {
-  const Descriptor file(path, O_RDONLY);
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a pipe is to be refused, not waited for
+  struct stat of {};
+  if (::fstat(file.get(), &of) == 0 && (S_ISFIFO(of.st_mode) || S_ISCHR(of.st_mode)))
+    fail(Exit::data, "cannot read {}: it is no regular file", path.string());
   std::string out;
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -93,6 +98,15 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::write(std::string_view bytes) {
   write_all(descriptor_, bytes, temporary_);
 }
+void AtomicFile::overwrite(std::uint64_t at, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse("write", temporary_);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    at += static_cast<std::uint64_t>(n);
+  }
+}
 void AtomicFile::commit() {
   sync(descriptor_, temporary_);
   ::close(std::exchange(descriptor_, -1));
@@ -111,6 +125,23 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
   file.commit();
 }
 
+void sweep_temporaries(const fs::path& folder) {
+  static constexpr std::string_view ending = ".tmp";
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator(folder, error)) {
+    const std::string name = item.path().filename().string();
+    if (!name.ends_with(ending)) continue;
+    const std::string_view rest(name.data(), name.size() - ending.size());
+    const std::size_t dot = rest.rfind('.');
+    if (dot == std::string_view::npos) continue;
+    pid_t writer = 0;
+    const auto [end, wrong] =
+        std::from_chars(rest.data() + dot + 1, rest.data() + rest.size(), writer);
+    if (wrong != std::errc() || end != rest.data() + rest.size() || writer <= 0) continue;
+    if (::kill(writer, 0) != 0 && errno == ESRCH) fs::remove(item.path(), error);
+  }
+}
+
 void append_file(const fs::path& path, std::string_view content) {
   const Descriptor file(with_parent(path), O_WRONLY | O_CREAT | O_APPEND);
   write_all(file.get(), content, path);
@@ -125,11 +156,24 @@ FileLock::FileLock(const fs::path& path) {
 FileLock::~FileLock() {
   ::close(descriptor_);
 }
+namespace {
+
+// Of the process, not of the descriptor as flock() has it: a child that a plugin has forked does
+// not keep it.
+bool lock_whole(int descriptor, int how) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(descriptor, how, &whole) == 0;
+}
+
+}  // namespace
+
 bool FileLock::try_take() {
-  return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  return lock_whole(descriptor_, F_SETLK);
 }
 void FileLock::take() {
-  ::flock(descriptor_, LOCK_EX);
+  lock_whole(descriptor_, F_SETLKW);
 }
 
 fs::path program_folder() {

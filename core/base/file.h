@@ -1,6 +1,7 @@
 // Files that survive a crash: written to a temporary name, fsynced, renamed.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -9,7 +10,8 @@ namespace pesuite {
 
 namespace fs = std::filesystem;
 
-// Whole file as bytes. Error (data) with the reason when it cannot be read.
+// Whole file as bytes. Error (data) with the reason when it cannot be read, or is a pipe or the
+// like, whose end may never come.
 std::string read_file(const fs::path& path);
 
 // A file that appears whole under its name or not at all: written to a temporary name beside it,
@@ -22,6 +24,7 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   void write(std::string_view bytes);
+  void overwrite(std::uint64_t at, std::string_view bytes);  // of what is written already
   void commit();
 
  private:
@@ -33,11 +36,14 @@ class AtomicFile {
 // a crash.
 void write_file_atomic(const fs::path& path, std::string_view content);
 
+// Removes what AtomicFiles of processes that are gone have left in a folder, not below it.
+void sweep_temporaries(const fs::path& folder);
+
 // Appends and flushes to the disk. One call, one write: lines of two processes never mix.
 void append_file(const fs::path& path, std::string_view content);
 
 // A lock between processes, on a file that is created if missing. Held until destroyed, or until
-// the process ends.
+// the process ends, whatever other processes it has started.
 class FileLock {
  public:
   explicit FileLock(const fs::path& path);  // Error (data) with the reason

@@ -1,7 +1,9 @@
 #include "base/isolate.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
 #include "base/error.h"
 
@@ -23,7 +27,8 @@ std::string signal_name(int signal) {
 
 namespace {
 
-// The child: writes "R..." or "E<code> ..." and leaves without running destructors.
+// The child: writes "R...", "E<code> ..." or "M", for want of memory, and leaves without running
+// destructors.
 [[noreturn]] void run_child(int fd, const std::function<std::string()>& body) {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -32,6 +37,10 @@ namespace {
     out = "R" + body();
   } catch (const Error& e) {
     out = fmt::format("E{} {}", static_cast<int>(e.code()), e.what());
+  } catch (const std::bad_alloc&) {
+    out = "M";
+  } catch (const std::length_error&) {  // of who asks for more than any machine has
+    out = "M";
   } catch (const std::exception& e) {
     out = fmt::format("E{} {}", static_cast<int>(Exit::internal), e.what());
   }
@@ -44,40 +53,61 @@ namespace {
   ::_exit(0);
 }
 
+// Reads what the child writes until it has ended, whatever children of its own hold the pipe, which
+// end with it. False where that takes longer.
+bool hear(pid_t child, int fd, double seconds, std::string& text, int& status) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  for (bool open = true;;) {
+    constexpr int silent = 20, over = 1;  // ms
+    pollfd p{fd, POLLIN, 0};
+    ::poll(&p, open ? 1 : 0, open ? silent : over);
+    siginfo_t end{};  // not reaped before its group has gone: its number stays its own
+    const bool ended =
+        ::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        end.si_pid == child;
+    if (ended) {
+      ::kill(-child, SIGKILL);
+      ::waitpid(child, &status, 0);
+    }
+    char buffer[65536];
+    ssize_t n = 0;
+    do {
+      n = open ? ::read(fd, buffer, sizeof buffer) : 0;
+      if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+      if (n == 0) open = false;
+    } while (n > 0 && ended);
+    if (ended) return true;
+    if (std::chrono::steady_clock::now() < deadline) continue;
+    ::kill(-child, SIGKILL);
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return false;
+  }
+}
+
 }  // namespace
 
 Isolated run_isolated(const std::function<std::string()>& body, double seconds) {
   int ends[2];
   if (::pipe(ends) != 0) fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
-  const pid_t child = ::fork();
+  const pid_t parent = ::getpid(), child = ::fork();
   if (child < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
   if (child == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
     ::close(ends[0]);
     run_child(ends[1], body);
   }
+  ::setpgid(child, child);  // whoever is first
   ::close(ends[1]);
   Isolated result;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  for (char buffer[4096];;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    pollfd p{ends[0], POLLIN, 0};
-    const int ready = ::poll(&p, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) {
-      ::kill(child, SIGKILL);
-      result.end = Isolated::End::timed_out;
-      break;
-    }
-    const ssize_t n = ::read(ends[0], buffer, sizeof buffer);
-    if (n <= 0) break;
-    result.text.append(buffer, static_cast<std::size_t>(n));
-  }
-  ::close(ends[0]);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (result.end == Isolated::End::timed_out) {
+  const bool in_time = hear(child, ends[0], seconds, result.text, status);
+  ::close(ends[0]);
+  if (!in_time) {
+    result.end = Isolated::End::timed_out;
     result.text = fmt::format("did not come back within {} s", seconds);
   } else if (WIFSIGNALED(status)) {
     result.end = Isolated::End::crashed;
@@ -86,6 +116,9 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds) 
   } else if (result.text.empty() || WEXITSTATUS(status) != 0) {
     result.end = Isolated::End::crashed;
     result.text = "left its process without an answer";
+  } else if (result.text[0] == 'M') {
+    result.end = Isolated::End::crashed;
+    result.text = "asked for more memory than there is";
   } else if (result.text[0] == 'E') {
     result.end = Isolated::End::threw;
     const std::size_t space = result.text.find(' ');

@@ -50,6 +50,75 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 namespace {
 
+// The first character of a text; `size` 0 where it is no UTF-8.
+struct Character {
+  char32_t code = 0;
+  std::size_t size = 0;
+};
+Character first_character(std::string_view s) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  if (byte(0) < 0x80) return {byte(0), 1};
+  const std::size_t size = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : byte(0) >= 0xc2 ? 2 : 0;
+  if (size == 0 || size > s.size() || byte(0) > 0xf4) return {};
+  char32_t code = byte(0) & (0x7fU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = (code << 6) | (byte(i) & 0x3fU);
+  }
+  constexpr std::array<char32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  return code < least[size] || code > 0x10ffff || surrogate ? Character{} : Character{code, size};
+}
+
+// Controls, marks that turn the direction of writing, separators of lines and what is invisible.
+bool is_sign_of_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || (c >= 0x200b && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+         (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c < 0xe0080);
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, bool lines) {
+  std::string out;
+  while (!text.empty()) {
+    const Character c = first_character(text);
+    const bool space = c.code == '\n' || c.code == '\t' || c.code == '\r';
+    if (c.size == 0)
+      out += "\ufffd";
+    else if (space)
+      out += lines && c.code != '\r' ? text[0] : ' ';
+    else if (is_sign_of_control(c.code))
+      out += fmt::format("\\u{{{:x}}}", static_cast<std::uint32_t>(c.code));
+    else
+      out += text.substr(0, c.size);
+    text.remove_prefix(std::max<std::size_t>(1, c.size));
+  }
+  return out;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = first_character(text).size;
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+std::string why_no_name(std::string_view text, std::size_t longest) {
+  if (trim(text).empty()) return "is empty";
+  if (trim(text).size() != text.size()) return "begins or ends with a space";
+  if (printable(text) != text)
+    return "holds a control character, a mark that turns the direction of writing, or no UTF-8";
+  if (text.size() > longest)
+    return fmt::format("is {} bytes long, at most {} are shown and name files", text.size(),
+                       longest);
+  return "";
+}
+
+namespace {
+
 // Damerau-Levenshtein with adjacent swaps: "lenght" is one step from "length".
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -148,11 +217,13 @@ std::size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string plain_table(const std::vector<std::vector<std::string>>& rows) {
+std::string plain_table(const std::vector<std::vector<std::string>>& given) {
+  std::vector<std::vector<std::string>> rows = given;
   std::vector<std::size_t> widths;
-  for (const auto& row : rows)
+  for (auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i == widths.size()) widths.push_back(0);
+      row[i] = printable(row[i]);
       widths[i] = std::max(widths[i], display_width(row[i]));
     }
   std::string out;
@@ -167,17 +238,33 @@ std::string plain_table(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
+namespace {
+
+// What a spreadsheet takes for a formula. Numbers may have a sign.
+bool is_formula(std::string_view cell) {
+  if (cell.empty() || std::string_view("=+-@").find(cell[0]) == std::string_view::npos)
+    return false;
+  const std::string_view digits = cell.substr(cell[0] == '+' ? 1 : 0);
+  double x = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), x);
+  const bool number = error == std::errc() && end == digits.data() + digits.size();
+  return !number && cell.size() > 1;
+}
+
+}  // namespace
+
 std::string csv_table(const std::vector<std::vector<std::string>>& rows) {
   std::string out;
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) out += ',';
-      if (row[i].find_first_of(",\"\n") == std::string::npos) {
-        out += row[i];
+      const std::string cell = (is_formula(row[i]) ? "'" : "") + printable(row[i]);
+      if (cell.find_first_of(",\"") == std::string::npos) {
+        out += cell;
         continue;
       }
       out += '"';
-      for (const char c : row[i]) {
+      for (const char c : cell) {
         if (c == '"') out += '"';
         out += c;
       }

@@ -14,6 +14,14 @@ std::string trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?'
 
+// For people's eyes: what a terminal would act on or show in another order, and bytes that are no
+// UTF-8, become visible signs, e.g. "\u{1b}". Line breaks and tabs become spaces, or stay where
+// `lines`.
+std::string printable(std::string_view text, bool lines = false);
+bool is_utf8(std::string_view text);
+// Why `text` cannot name something, as the end of a sentence; "" where it can.
+std::string why_no_name(std::string_view text, std::size_t longest);
+
 // The candidate with the smallest edit distance to `name`, "" if none is near. For "did you mean".
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
@@ -30,6 +38,7 @@ std::string format_fixed(double x, int digits);            // "∞" and "nan" wh
 
 // Columns aligned with spaces for a terminal, the first row being the heading.
 std::string plain_table(const std::vector<std::vector<std::string>>& rows);
+// Cells that a spreadsheet would compute, such as "=A1", get a leading apostrophe.
 std::string csv_table(const std::vector<std::vector<std::string>>& rows);
 
 // Number of terminal columns that UTF-8 text takes (one a code point).

@@ -108,7 +108,10 @@ double train_flops(const CellConfig&);  // of all its training, that of its trun
 // The encodings of a sum or pattern, for the cell's model.
 Composition make_encoding(const Catalog&, const std::string& sum, const CellConfig&);
 
-// Where the results of cells lie: a folder each, named by the id, the same for every suite.
+// Where the results of cells lie: a folder each, named by the id, the same for every suite. Each
+// file carries checksums, in its first line or, of tensors, in its metadata; what is damaged counts
+// as not there, so that it is computed again. Cells from before there were checksums are read
+// without.
 class Store {
  public:
   explicit Store(fs::path root) : root_(std::move(root)) {}
@@ -121,22 +124,37 @@ class Store {
   fs::path maps(const std::string& id, const std::string& part) const {  // of attention
     return cell(id) / ("maps-" + part + ".safetensors");
   }
-  fs::path checkpoint(const std::string& id) const {
-    return cell(id) / "ckpt" / "last.safetensors";
-  }
+  fs::path checkpoints(const std::string& id) const { return cell(id) / "ckpt"; }
+  fs::path checkpoint(const std::string& id) const { return checkpoints(id) / "last.safetensors"; }
   fs::path branch(const std::string& id, std::int64_t step) const {
-    return cell(id) / "ckpt" / fmt::format("branch_{}.safetensors", step);
+    return checkpoints(id) / fmt::format("branch_{}.safetensors", step);
   }
-  // Without its weights a finished training is of no use.
-  bool trained(const std::string& id) const {
-    return fs::exists(training(id)) && fs::exists(checkpoint(id));
+  fs::path periodic(const std::string& id, std::int64_t step) const {
+    return checkpoints(id) / fmt::format("step_{}.safetensors", step);
   }
-  fs::path best(const std::string& id) const { return cell(id) / "ckpt" / "best.safetensors"; }
-  fs::path status(const std::string& id) const { return cell(id) / "status.json"; }
+  fs::path best(const std::string& id) const { return checkpoints(id) / "best.safetensors"; }
+  fs::path status(const std::string& id) const { return cell(id) / "status.jsonl"; }
   fs::path log(const std::string& id) const { return cell(id) / "log.txt"; }
+
+  bool has_training(const std::string& id) const;
+  // A training that diverged leaves no maps.
+  bool has_evaluation(const std::string& id, const CellEval&, bool diverged) const;
+  bool has_branch(const std::string& id, std::int64_t step) const;
+  // Without its weights a finished training is of no use.
+  bool trained(const std::string& id) const;
+  // {"state", "ts"} and of a failure "kind" and "reason"; null where there is none.
+  Json read_status(const std::string& id) const;
+  void write_status(const std::string& id, Json status) const;  // adds the time
+  // Whether a cell is from before there were checksums, and giving it those of what it holds.
+  bool is_old(const std::string& id) const;
+  void adopt(const std::string& id) const;
 
  private:
   fs::path root_;
 };
+// A text of the store. Error (data) when it is damaged.
+std::string read_kept(const fs::path&);
+bool is_kept(const fs::path&);
+std::vector<Json> read_observations(const fs::path&);
 
 }  // namespace pesuite

@@ -17,7 +17,8 @@ Identity identity_of_encoding(const Catalog&, const Sum&, const std::string& nam
 Identity identity_of_task(const Catalog&, const Expression&, bool files);
 
 // Error (data) when something is not what it was when the cell was planned: the numbers of the new
-// would be filed under the old. To be called when what is read has been read.
+// would be filed under the old. To be called when what is read has been read, and again before what
+// was computed is written.
 void check_unchanged(const Catalog&, const CellConfig&, const std::string& encoding);
 void check_unchanged(const Catalog&, const Task&, const std::string& text, const Identity& planned);
 

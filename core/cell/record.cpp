@@ -1,9 +1,11 @@
 #include "cell/record.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/seal.h"
 #include "base/text.h"
 
 namespace pesuite {
@@ -74,6 +76,18 @@ std::string key_of(const std::string& cell, const std::string& part) {
   return cell + "/" + part;
 }
 
+std::map<std::string, std::string> checksums_of(const std::vector<Json>& records) {
+  std::map<std::string, std::string> out;
+  for (const Json& j : records)
+    out[key_of(j.value("cell", std::string()), j.value("part", std::string()))] += j.dump() + "\n";
+  for (auto& [key, lines] : out) lines = checksum(lines);
+  return out;
+}
+
+constexpr const char *digests = "digests.json", *failure_part = "failure";
+constexpr const char* sealed_files[] = {"records.jsonl", "plan.json", "suite.resolved.toml",
+                                        "env.json", "tuning.json"};
+
 }  // namespace
 
 Json make_record(const CellContext& c, const std::string& part, const Json& observation) {
@@ -108,6 +122,8 @@ std::string maps_name(const std::string& encoding, const std::string& task,
   for (char& c : out)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.')
       c = '-';
+  constexpr std::size_t longest = 200;  // a file's name has at most 255 bytes
+  if (out.size() > longest) out = out.substr(0, longest - 17) + "-" + checksum(out);
   return out + ".safetensors";
 }
 
@@ -120,47 +136,62 @@ RecordFile::RecordFile(fs::path path, std::vector<std::string>& notes) : path_(s
     notes.push_back(fmt::format("{}: the last line was torn by a crash ({} bytes) and is dropped",
                                 path_.string(), text.size() - whole));
     fs::resize_file(path_, whole);
-    text.resize(whole);
   }
-  for (const Json& j : read_lines(path_).all)
-    ++lines_[key_of(j.value("cell", std::string()), j.value("part", std::string()))];
+  const Records lines = read_lines(path_);
+  notes.insert(notes.end(), lines.notes.begin(), lines.notes.end());
+  known_ = checksums_of(lines.all);
+  if (!lines.notes.empty()) rewrite([](const auto&, const auto&) { return true; });
 }
 
-void RecordFile::add(const std::string& cell, const std::string& part,
-                     const std::vector<Json>& records) {
-  const std::size_t known = lines_[key_of(cell, part)];
-  if (known == records.size()) return;
-  if (known > 0) rewrite_without(cell, part);  // only a part of it is there
-  append(cell, part, records);
+void RecordFile::add(const std::vector<Part>& parts) {
+  std::map<std::string, std::string> replaced, sums;
+  std::string lines;
+  for (const Part& p : parts) {
+    const std::string key = key_of(p.cell, p.part);
+    std::string own;
+    for (const Json& j : p.records) own += j.dump() + "\n";
+    const std::string now = own.empty() ? "" : checksum(own);
+    const auto known = known_.find(key);
+    if (now == (known == known_.end() ? "" : known->second)) continue;
+    // in the place of the old, since a failure counts by its place; a new failure stands last
+    const bool in_place = known != known_.end() && p.part != failure_part;
+    if (known != known_.end()) replaced[key] = in_place ? own : "";
+    if (!in_place) lines += own, sums[key] = now;
+  }
+  if (!replaced.empty()) rewrite([](const auto&, const auto&) { return true; }, replaced);
+  if (lines.empty()) return;
+  append_file(path_, lines);
+  known_.insert(sums.begin(), sums.end());
+  changed_ = true;
 }
 
 void RecordFile::forget(const std::string& cell, const std::string& part) {
-  const bool known = std::any_of(lines_.begin(), lines_.end(), [&](const auto& l) {
-    return part.empty() ? l.first.starts_with(cell + "/") : l.first == key_of(cell, part);
-  });
-  if (known) rewrite_without(cell, part);
+  const auto first = known_.lower_bound(key_of(cell, part));
+  if (first != known_.end() &&
+      (part.empty() ? first->first.starts_with(cell + "/") : first->first == key_of(cell, part)))
+    rewrite(
+        [&](const auto& c, const auto& p) { return c != cell || (!part.empty() && p != part); });
 }
 
-void RecordFile::rewrite_without(const std::string& cell, const std::string& part) {
-  std::string rest;
-  lines_.clear();
-  for (const Json& j : read_lines(path_).all) {
-    const std::string c = j.value("cell", std::string()), p = j.value("part", std::string());
-    if (c == cell && (part.empty() || p == part)) continue;
-    rest += j.dump() + "\n";
-    ++lines_[key_of(c, p)];
-  }
-  write_file_atomic(path_, rest);
-  changed_ = true;
+void RecordFile::keep_results_of(const std::set<std::string>& cells) {
+  rewrite([&](const auto& c, const auto& p) { return cells.contains(c) && p != failure_part; });
 }
 
-void RecordFile::append(const std::string& cell, const std::string& part,
-                        const std::vector<Json>& records) {
-  std::string lines;
-  for (const Json& j : records) lines += j.dump() + "\n";
-  append_file(path_, lines);
+void RecordFile::rewrite(
+    const std::function<bool(const std::string& cell, const std::string& part)>& keep,
+    std::map<std::string, std::string> replaced) {
+  std::string text;
+  if (fs::exists(path_))
+    for (const Json& j : read_lines(path_).all) {
+      const std::string cell = j.value("cell", std::string()),
+                        part = j.value("part", std::string());
+      if (!keep(cell, part)) continue;
+      const auto at = replaced.find(key_of(cell, part));
+      text += at == replaced.end() ? j.dump() + "\n" : std::exchange(at->second, "");
+    }
+  write_file_atomic(path_, text);
+  known_ = checksums_of(read_lines(path_).all);
   changed_ = true;
-  lines_[key_of(cell, part)] += records.size();
 }
 
 Records read_records(const fs::path& path) {
@@ -172,10 +203,35 @@ Records read_records(const fs::path& path) {
   std::size_t i = 0;
   std::erase_if(out.all, [&](const Json& j) {
     const std::size_t at = i++;
-    if (j.value("part", std::string()) != "failure") return false;
+    if (j.value("part", std::string()) != failure_part) return false;
     const auto it = trained.find(j["cell"].get<std::string>());
     return it != trained.end() && it->second > at;
   });
+  return out;
+}
+
+void seal_run(const fs::path& run) {
+  Json files = Json::object();
+  for (const char* name : sealed_files)
+    if (fs::exists(run / name)) files[name] = "xxh3:" + checksum(read_file(run / name));
+  write_file_atomic(
+      run / digests,
+      Json{{"schema", "pesuite.digests/1"}, {"files", std::move(files)}}.dump(1) + "\n");
+}
+
+void unseal_run(const fs::path& run) {
+  std::error_code ignored;
+  fs::remove(run / digests, ignored);
+}
+
+std::vector<std::string> damaged_files(const fs::path& run) {
+  if (!fs::exists(run / digests)) return {};
+  const Json all = Json::parse(read_file(run / digests), nullptr, false);
+  if (!all.is_object() || !all.contains("files") || !all["files"].is_object()) return {digests};
+  std::vector<std::string> out;
+  for (const auto& [name, sum] : all["files"].items())
+    if (!fs::is_regular_file(run / name) || sum != "xxh3:" + checksum(read_file(run / name)))
+      out.push_back(name);
   return out;
 }
 

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,22 +37,33 @@ std::string maps_name(const std::string& encoding, const std::string& task,
 // The records of a run: an append-only file.
 class RecordFile {
  public:
-  // Opens `path`, which need not exist. A torn last line, left by a crash, is cut off and reported
-  // in `notes`.
+  // Opens `path`, which need not exist. A torn last line, left by a crash, and lines that are no
+  // records are taken out and reported in `notes`.
   RecordFile(fs::path path, std::vector<std::string>& notes);
 
-  // Appends the lines of one part in one write. Does nothing when the part is there in full;
-  // replaces it when a crash has left only some of its lines.
-  void add(const std::string& cell, const std::string& part, const std::vector<Json>& records);
+  struct Part {
+    std::string cell, part;
+    std::vector<Json> records;
+  };
+  // Appends the lines of each part in one write. Does nothing when they are there, and replaces
+  // those that are others: a crash left only some, or they were computed again, or damaged.
+  void add(const std::vector<Part>&);
+  void add(const std::string& cell, const std::string& part, const std::vector<Json>& records) {
+    add({{cell, part, records}});
+  }
   // Takes out what is recorded of a cell that is to run again, or one part of it.
   void forget(const std::string& cell, const std::string& part = "");
+  // Takes out what is of no such cell, and all failures.
+  void keep_results_of(const std::set<std::string>& cells);
   bool changed() const { return changed_; }  // since it was opened
-  void append(const std::string& cell, const std::string& part, const std::vector<Json>& records);
 
  private:
-  void rewrite_without(const std::string& cell, const std::string& part);  // "": all its parts
+  // `replaced`: lines for those of a cell and part.
+  void rewrite(const std::function<bool(const std::string& cell, const std::string& part)>& keep,
+               std::map<std::string, std::string> replaced = {});
+
   fs::path path_;
-  std::map<std::string, std::size_t> lines_;  // of each cell and part
+  std::map<std::string, std::string> known_;  // checksum of the lines of each cell and part
   bool changed_ = false;
 };
 
@@ -60,5 +74,13 @@ struct Records {
 // All records of a run; damaged lines are skipped and reported. A failure counts until the cell is
 // trained after it: it is dropped where a training of the cell stands behind it in the file.
 Records read_records(const fs::path& path);
+
+// What a report reads in a run's folder has checksums in digests.json, which stand there while no
+// run is at work: seal_run() writes them, unseal_run() takes them away.
+void seal_run(const fs::path& run);
+void unseal_run(const fs::path& run);
+// Names of the files that are not what the run wrote. None where there are no checksums: a run was
+// killed, is of before there were any, or was copied without them.
+std::vector<std::string> damaged_files(const fs::path& run);
 
 }  // namespace pesuite

@@ -121,6 +121,9 @@ std::string Arguments::folder(const std::string& name) const {
   if (std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error))
     fail(Exit::usage, "--{} {}: this is a file; give a folder", name, path);
   error.clear();
+  if (!is_utf8(std::filesystem::absolute(path, error).string()))  // as orders of cells name it
+    fail(Exit::usage, "--{} {}: it lies in a folder whose name is no UTF-8; give another", name,
+         path);
   std::filesystem::create_directories(path, error);
   if (!error && ::access(path.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
   if (error)

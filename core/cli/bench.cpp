@@ -168,7 +168,7 @@ void draw_overheads(const std::vector<bench::Slowdown>& all, const fs::path& fol
   fs::create_directories(folder);
   const Drawn drawn = draw({&f}, folder, plots_folder());
   for (const fs::path& file : drawn.files) fmt::print(stderr, "wrote {}\n", file.string());
-  for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", printable(note));
 }
 
 }  // namespace

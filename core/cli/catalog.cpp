@@ -12,7 +12,7 @@ namespace pesuite::cli {
 
 Catalog catalog_of(const Arguments& a) {
   Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
-  for (const std::string& p : catalog.problems) fmt::print(stderr, "note: {}\n", p);
+  for (const std::string& p : catalog.problems) fmt::print(stderr, "note: {}\n", printable(p));
   return catalog;
 }
 

@@ -159,7 +159,7 @@ void draw_maps(Model& model, const Task& task, const EvalConfig& config, const P
   const Figure figure = attention_figure(file, name, title);
   const Drawn drawn = draw({&figure}, folder, plots_folder());
   for (const fs::path& f : drawn.files) fmt::print(stderr, "wrote {}\n", f.string());
-  for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : drawn.notes) fmt::print(stderr, "note: {}\n", printable(note));
 }
 
 void add_flags_of_eval(Arguments& a) {

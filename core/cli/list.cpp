@@ -64,7 +64,7 @@ void print_json(const Json& j) {
 
 void report_problems(const Catalog& c) {
   for (const auto* list : {&c.problems, &c.notes})
-    for (const std::string& p : *list) fmt::print(stderr, "note: {}\n", p);
+    for (const std::string& p : *list) fmt::print(stderr, "note: {}\n", printable(p));
 }
 
 // Names that suites give: "task lags: toylag(document=512), in length_generalization".

@@ -1,5 +1,6 @@
 // pesuite: parse, load, plan, run, report.
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -74,7 +75,15 @@ constexpr cli::Verbs all_verbs = {
     "evaluates them over length, and writes records, figures and tables.",
     "To start: pesuite run suites/length_generalization.toml", verbs};
 
+// Records, plans and orders are JSON, which holds nothing else.
+void check_encoding(std::string_view what, const std::string& text) {
+  if (!is_utf8(text))
+    fail(Exit::usage, "{} '{}' is no UTF-8; rename what it names, or give another", what,
+         printable(text));
+}
+
 int dispatch(std::vector<std::string> words) {
+  for (const std::string& word : words) check_encoding("the argument", word);
   if (words.size() > 1 && words[0] == "help")
     words = {words[1], "--help"};
   else if (!words.empty() && words[0] == "help")
@@ -95,10 +104,11 @@ void wait_passively(char** argv) {
   ::execv("/proc/self/exe", argv);  // comes back where that cannot be: then they spin
 }
 
-int complain(const char* message, Exit code) {
+int complain(std::string_view message, Exit code) {
   const bool color = use_color(stderr);
   const std::string head = color ? "\x1b[1;31merror:\x1b[0m " : "error: ";
-  for (const std::string& line : split(message, '\n')) fmt::print(stderr, "{}{}\n", head, line);
+  for (const std::string& line : split(message, '\n'))
+    fmt::print(stderr, "{}{}\n", head, printable(line));
   return static_cast<int>(code);
 }
 
@@ -110,6 +120,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && (argv[1] == std::string_view("train") || argv[1] == std::string_view("eval") ||
                    argv[1] == std::string_view("bench")))
     wait_passively(argv);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that grew too large is then an error with a name
   try {
     return dispatch(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const Error& e) {
@@ -122,16 +133,14 @@ int main(int argc, char** argv) {
             .c_str(),
         Exit::internal);
   } catch (const std::filesystem::filesystem_error& e) {
-    return complain(
-        fmt::format("cannot use {}: {}", e.path1().string(), e.code().message()).c_str(),
-        Exit::data);
+    return complain(fmt::format("cannot use {}: {}", e.path1().string(), e.code().message()),
+                    Exit::data);
   } catch (const std::bad_alloc&) {
     return complain("out of memory", Exit::internal);
   } catch (const std::exception& e) {
     return complain(fmt::format("{}\nthis should have been a clearer message; please report it "
                                 "with the command that led to it",
-                                e.what())
-                        .c_str(),
+                                e.what()),
                     Exit::internal);
   }
 }

@@ -60,7 +60,7 @@ int report_verb(const std::vector<std::string>& words) {
   std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
   const ReportResult r = write_report(run, options);
   steps.reset();
-  for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
+  for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", printable(n));
   if (a.flag("json")) {
     fmt::print("{}\n", r.verdicts.dump(1));
     return 0;

@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +10,11 @@
 #include "backend/group.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/record.h"
 #include "cli/arguments.h"
 #include "cli/suite_flags.h"
 #include "report/report.h"
+#include "run/sandbox.h"
 #include "run/tune.h"
 #include "run/verify.h"
 #include "suite/keys.h"
@@ -100,12 +103,12 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
         "encoding, with seeds of their own",
         counted(attempts.size(), "learning rate"), counted(most_knobs(suite), "attempt")));
   for (const Suite& s : json ? std::vector<Suite>() : attempts)
-    fmt::print("{}\n\n{}\n", s.name, plan_table(make_plan(s, options.plugin_path, store), jobs));
+    fmt::print("{}\n\n{}\n", s.name, plan_table(make_plan(s, options.plugin_path, store), s, jobs));
   if (json)
     fmt::print("{}\n", to_json(plan, suite).dump(1));
   else
-    fmt::print("{}", plan_table(plan, jobs));
-  for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", p);
+    fmt::print("{}", plan_table(plan, suite, jobs));
+  for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", printable(p));
 }
 
 // Error with every problem of the file.
@@ -131,6 +134,11 @@ void add_flags_of_run(Arguments& a) {
       "launch", po::value<std::string>(),
       "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'; needs MPI "
       "(Debian: openmpi-bin and libopenmpi-dev before the build, which ./pesuite installs for it)")(
+      "sandbox", po::bool_switch(),
+      "for libraries that nobody vouches for: the run reaches no network and writes nothing "
+      "outside --out; a cell that writes outside its own folder, opens a socket or starts a "
+      "program "
+      "fails; exit 11 where the system does not allow this")(
       "verify-determinism", po::bool_switch(),
       "then train these cells once more, elsewhere, and compare all numbers and weights bit by "
       "bit; "
@@ -155,6 +163,9 @@ RunOptions options_of(const Arguments& a, const std::vector<std::string>& words)
   options.progress = parse_progress(a.text("progress"));
   options.plugin_path = a.plugin_path();
   options.launch = po::split_unix(a.text("launch"));
+  options.sandbox = a.flag("sandbox");
+  if (options.sandbox && !options.launch.empty())
+    fail(Exit::usage, "--sandbox: not with --launch, whose processes speak over sockets");
   if (const int n = launched_processes(); n > 1)
     fail(
         Exit::usage,
@@ -191,7 +202,7 @@ void print_result(const RunResult& r) {
              r.failed > 0 ? fmt::format(", {} failed", r.failed) : "",
              complete ? "" : fmt::format(", {} left", r.left),
              r.skipped > 0 ? fmt::format(" ({} before)", r.skipped) : "", r.folder.string());
-  for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
+  for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
   if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
   if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
   if (report_exists(r.folder))
@@ -205,11 +216,18 @@ void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
                     bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   const Json tuning = chosen.empty() ? suite.tuning : to_json(suite, chosen);
   if (!tuning.is_null()) write_file_atomic(folder / "tuning.json", tuning.dump(1) + "\n");
+  seal_run(folder);
+}
+
+// Until the run listens itself there is nothing to save: then who is asked to stop has stopped.
+void leave_when_asked() {
+  ::signal(SIGUSR1, [](int) { ::_exit(static_cast<int>(Exit::preempted)); });
 }
 
 }  // namespace
 
 int run_verb(const std::vector<std::string>& words) {
+  leave_when_asked();
   Arguments a("run SUITE [flags]",
               "Trains and evaluates every cell of a suite that is not done yet, several at a time, "
               "each in\n"
@@ -227,6 +245,7 @@ int run_verb(const std::vector<std::string>& words) {
     return 0;
   }
   a.folder("out");
+  if (options.sandbox) enter_sandbox(options.out);
   std::vector<Chosen> chosen;
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
@@ -241,7 +260,7 @@ int run_verb(const std::vector<std::string>& words) {
   if (!is_quiet(options))
     print_result(r);
   else if (options.progress == ProgressMode::none)  // a failure is told all the same
-    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
+    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
   if (a.flag("verify-determinism"))
     if (const int code = verify(suite, options); code != 0) return code;

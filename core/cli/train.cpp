@@ -207,7 +207,7 @@ int train_verb(const std::vector<std::string>& words) {
   o.threads = a.threads();
   if (o.threads == 0) o.threads = launched_processes() > 1 ? 1 : default_jobs(1);
   for (const auto* list : {&plan.problems, &plan.notes})
-    for (const std::string& n : *list) fmt::print(stderr, "note: {}\n", n);
+    for (const std::string& n : *list) fmt::print(stderr, "note: {}\n", printable(n));
   return train_one(o);
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/seal.h"
 
 static_assert(std::endian::native == std::endian::little, "safetensors is little-endian");
 
@@ -17,6 +18,9 @@ namespace pesuite {
 namespace {
 
 constexpr std::uint64_t largest_header = 100'000'000;  // as the format's own library has it
+
+constexpr std::string_view checksums_start = "\"xxh3\":\"";  // in the header, as it is written
+constexpr std::size_t digits = 16;
 
 std::uint64_t count_of(const std::vector<std::int64_t>& shape) {
   std::uint64_t n = 1;
@@ -93,12 +97,52 @@ SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
   } catch (const std::invalid_argument& e) {
     refuse(e.what());
   }
-  std::vector<const TensorEntry*> order;
-  for (const auto& [name, e] : tensors_) order.push_back(&e);
-  std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->begin < b->begin; });
+  const std::vector<TensorEntry*> order = in_order();
   for (std::size_t i = 1; i < order.size(); ++i)
     if (order[i]->begin < order[i - 1]->end)
       refuse(fmt::format("tensors '{}' and '{}' overlap", order[i - 1]->name, order[i]->name));
+  if (has_checksums()) take_checksums(std::move(header));
+}
+
+// As they lie in the file; what is empty stands before what begins where it does.
+std::vector<TensorEntry*> SafetensorsReader::in_order() {
+  std::vector<TensorEntry*> order;
+  for (auto& [name, e] : tensors_) order.push_back(&e);
+  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
+  return order;
+}
+
+void SafetensorsReader::take_checksums(std::string header) {
+  const std::string all = metadata_.at("xxh3");
+  const std::size_t at = header.find(checksums_start);
+  if (all.size() != digits * (1 + tensors_.size()) || at == std::string::npos)
+    fail(Exit::data, "{} is damaged: it has {} digits of checksums for {} tensors", path_.string(),
+         all.size(), tensors_.size());
+  header.replace(at + checksums_start.size(), digits, digits, '0');
+  if (checksum(header) != all.substr(0, digits))
+    fail(Exit::data, "{} is damaged: the checksum of its header is of something else",
+         path_.string());
+  const std::vector<TensorEntry*> order = in_order();
+  for (std::size_t i = 0; i < order.size(); ++i)
+    order[i]->checksum = all.substr(digits * (1 + i), digits);
+}
+
+std::string SafetensorsReader::bytes_of(const TensorEntry& e) const {
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(e.begin));
+  std::string bytes(e.end - e.begin, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file) fail(Exit::data, "{}: tensor '{}' cannot be read to its end", path_.string(), e.name);
+  if (!e.checksum.empty() && checksum(bytes) != e.checksum)
+    fail(Exit::data, "{} is damaged: the checksum of tensor '{}' is of something else",
+         path_.string(), e.name);
+  return bytes;
+}
+
+void SafetensorsReader::check() const {
+  for (const auto& [name, e] : tensors_) bytes_of(e);
 }
 
 std::vector<double> SafetensorsReader::read(const std::string& name, const Shape& shape) const {
@@ -109,27 +153,37 @@ std::vector<double> SafetensorsReader::read(const std::string& name, const Shape
   if (e.shape != wanted)
     fail(Exit::data, "{}: tensor '{}' is [{}], wanted {}", path_.string(), name,
          fmt::join(e.shape, ", "), shape.text());
-  std::ifstream file(path_, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(e.begin));
-  const auto n = static_cast<std::size_t>(shape.count());
-  std::vector<double> values(n);
-  const auto bytes = static_cast<std::streamsize>(e.end - e.begin);
+  const std::string bytes = bytes_of(e);
+  std::vector<double> values(static_cast<std::size_t>(shape.count()));
   if (e.wide) {
-    file.read(reinterpret_cast<char*>(values.data()), bytes);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
   } else {
-    std::vector<float> narrow(n);
-    file.read(reinterpret_cast<char*>(narrow.data()), bytes);
-    std::copy(narrow.begin(), narrow.end(), values.begin());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      float narrow;
+      std::memcpy(&narrow, bytes.data() + i * sizeof narrow, sizeof narrow);
+      values[i] = narrow;
+    }
   }
-  if (!file) fail(Exit::data, "{}: tensor '{}' cannot be read to its end", path_.string(), name);
   return values;
+}
+
+bool is_sound_safetensors(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return false;
+  try {
+    SafetensorsReader(path).check();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 void write_safetensors(const fs::path& path, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata, bool wide,
                        const std::function<std::vector<double>(std::size_t)>& values) {
   Json header;
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  header["__metadata__"] = metadata;
+  header["__metadata__"]["xxh3"] = std::string(digits * (1 + tensors.size()), '0');
   std::uint64_t at = 0;
   for (const TensorToWrite& t : tensors) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(t.shape.count()) * (wide ? 8 : 4);
@@ -145,19 +199,26 @@ void write_safetensors(const fs::path& path, const std::vector<TensorToWrite>& t
   AtomicFile file(path);
   file.write({reinterpret_cast<const char*>(&size), 8});
   file.write(text);
+  std::string checksums;
+  const auto write = [&](const auto& all) {
+    const std::string_view bytes(reinterpret_cast<const char*>(all.data()),
+                                 all.size() * sizeof all[0]);
+    checksums += checksum(bytes);
+    file.write(bytes);
+  };
   std::vector<float> narrow;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::vector<double> v = values(i);
     PES_CHECK(v.size() == static_cast<std::size_t>(tensors[i].shape.count()));
-    if (wide) {
-      file.write({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double)});
-    } else {
-      narrow.resize(v.size());
-      std::transform(v.begin(), v.end(), narrow.begin(),
-                     [](double x) { return static_cast<float>(x); });
-      file.write({reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(float)});
-    }
+    narrow.resize(wide ? 0 : v.size());
+    std::transform(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(narrow.size()),
+                   narrow.begin(), [](double x) { return static_cast<float>(x); });
+    wide ? write(v) : write(narrow);
   }
+  const std::size_t digits_at = text.find(checksums_start) + checksums_start.size();
+  text.replace(digits_at + digits, checksums.size(), checksums);
+  text.replace(digits_at, digits, checksum(text));  // of itself with zeros here
+  file.overwrite(8, text);
   file.commit();
 }
 

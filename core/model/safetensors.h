@@ -21,26 +21,41 @@ struct TensorEntry {
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0, end = 0;  // offsets into the file
   bool wide = false;                 // F64 instead of F32
+  std::string checksum = {};         // of its bytes; "": the file's writer left none
 };
 
 class SafetensorsReader {
  public:
-  // Error (data) with file and reason when it is no sound safetensors file of F32 and F64 tensors.
+  // Error (data) with file and reason when it is no sound safetensors file of F32 and F64 tensors,
+  // or its header is not what was written.
   explicit SafetensorsReader(const fs::path& path);
   const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   bool has(const std::string& name) const { return tensors_.contains(name); }
-  // Error (data) when there is no such tensor or its shape is another.
+  bool has_checksums() const { return metadata_.contains("xxh3"); }
+  // Error (data) when there is no such tensor, its shape is another, or its bytes are not those
+  // that were written.
   std::vector<double> read(const std::string& name, const Shape& shape) const;
 
+  void check() const;  // reads all tensors for that
+
  private:
+  std::string bytes_of(const TensorEntry&) const;
+  std::vector<TensorEntry*> in_order();
+  void take_checksums(std::string header);
+
   fs::path path_;
   std::map<std::string, TensorEntry> tensors_;
   std::map<std::string, std::string> metadata_;
 };
 
+// It is there, and all of it is what was written.
+bool is_sound_safetensors(const fs::path&);
+
 // Writes tensors one after the other; appears under its name only when all are written.
-// values(i) yields tensor i as doubles, which are stored as F32, or as F64 where `wide`.
+// values(i) yields tensor i as doubles, which are stored as F32, or as F64 where `wide`. The
+// metadata gets an entry "xxh3": 16 digits each of the header, with these as zeros, and of each
+// tensor in their order.
 struct TensorToWrite {
   std::string name;
   Shape shape;

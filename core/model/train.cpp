@@ -327,7 +327,8 @@ TrainOutcome train(Model& model, const Mixture& data, const TrainConfig& config,
 
 namespace {
 
-constexpr const char* schema = "pesuite.checkpoint/1";
+// The first one, of before there were checksums, may lack them.
+constexpr const char *schema = "pesuite.checkpoint/2", *first_schema = "pesuite.checkpoint/1";
 
 Json to_json(const TrainState& s) {
   Json observations = Json::array();
@@ -407,9 +408,12 @@ const std::string& metadata(const SafetensorsReader& file, const fs::path& path,
 
 SafetensorsReader open_checkpoint(const fs::path& path) {
   SafetensorsReader file(path);
-  if (const std::string& found = metadata(file, path, "schema"); found != schema)
+  const std::string& found = metadata(file, path, "schema");
+  if (found != schema && found != first_schema)
     fail(Exit::data, "{} is a checkpoint of another version ({}, wanted {})", path.string(), found,
          schema);
+  if (found == schema && !file.has_checksums())
+    fail(Exit::data, "{} is damaged: its checksums are gone", path.string());
   return file;
 }
 

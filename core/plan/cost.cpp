@@ -68,4 +68,18 @@ void estimate_cost(PlannedCell& c, double rate) {
   c.seconds = (left + evals) / rate;
 }
 
+CellLimits limits_of(const Suite& suite, const PlannedCell& c, double rate) {
+  // Far beyond what sound cells were seen to take, also on a busy machine: these end what hangs or
+  // hoards.
+  constexpr double seconds = 1800, times = 50, bytes = 8e9, times_bytes = 16;
+  // A driver reserves more than anybody uses, and so do sanitizers.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const bool reserves = true;
+#else
+  const bool reserves = c.config.backend == "cuda";
+#endif
+  return {suite.time_limit.value_or(seconds + times * (c.train_flops + c.eval_flops) / rate),
+          suite.memory_limit.value_or(reserves ? 0 : bytes + times_bytes * c.memory)};
+}
+
 }  // namespace pesuite

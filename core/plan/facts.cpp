@@ -16,25 +16,12 @@ namespace pesuite {
 
 namespace {
 
-constexpr double question_seconds = 120;  // a task may have to read a corpus
+// A task may have to read a corpus.
+constexpr double task_seconds = 120, encoding_seconds = 30, impatient_seconds = 5;
 
 struct Crashed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-Json ask(const std::function<Json()>& question) {
-  const auto answer = [&] {
-    return run_isolated([&] { return question().dump(); }, question_seconds);
-  };
-  Isolated r = answer();
-  // No plugin kills itself so: somebody did, and perhaps another process took the memory.
-  if (r.end == Isolated::End::crashed && r.code == SIGKILL) r = answer();
-  switch (r.end) {
-    case Isolated::End::returned: return Json::parse(r.text);
-    case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);
-    default: throw Crashed(r.text);
-  }
-}
 
 // What a task answers in the child, and what is made of it here.
 Json answer_of(const Task& task, int train_length) {
@@ -119,6 +106,26 @@ const T* Facts::once(std::map<std::string, std::optional<T>>& known, const std::
   return facts ? &*facts : nullptr;
 }
 
+Json Facts::ask(double seconds, const std::function<Json()>& question) const {
+  const auto answer = [&] {
+    const auto text = [&] {
+      return question().dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
+    const double patience = waited_in_vain_ ? impatient_seconds : seconds;
+    constexpr double least = 2;
+    return run_isolated(text, limit_ > 0 ? std::min(std::max(limit_, least), patience) : patience);
+  };
+  Isolated r = answer();
+  // No plugin kills itself so: somebody did, and perhaps another process took the memory.
+  if (r.end == Isolated::End::crashed && r.code == SIGKILL) r = answer();
+  switch (r.end) {
+    case Isolated::End::returned: return Json::parse(r.text);
+    case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);
+    case Isolated::End::timed_out: waited_in_vain_ = true; [[fallthrough]];
+    default: throw Crashed(r.text);
+  }
+}
+
 std::string Facts::text_of(const Expression& x) const {
   return full_text(*catalog_.task(x.name).descriptor->card, x.options, "task '" + x.name + "'");
 }
@@ -132,13 +139,14 @@ const TaskFacts* Facts::task(const SuiteTask& t, const Lengths& l) {
     f.text = text_of(t.expression);
     f.identity = identity_of_task(catalog_, t.expression, true);
     f.family = family != nullptr ? family : "";
-    take(ask([&] {
-           Json answer =
-               answer_of(Task(catalog_, t.expression, l.train, l.longest, l.reached), l.train);
-           answer["hangs"] = hangs_on_max_length(catalog_, t.expression, l.train, l.longest,
-                                                 l.trained, l.reached);
-           return answer;
-         }),
+    take(ask(task_seconds,
+             [&] {
+               Json answer =
+                   answer_of(Task(catalog_, t.expression, l.train, l.longest, l.reached), l.train);
+               answer["hangs"] = hangs_on_max_length(catalog_, t.expression, l.train, l.longest,
+                                                     l.trained, l.reached);
+               return answer;
+             }),
          f);
   });
 }
@@ -150,13 +158,16 @@ const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& 
   return once<EncodingFacts>(encodings_, key, e.where, [&](EncodingFacts& f) {
     f.text = f.written = f.first = e.expression;  // until it is read
     const EncodingExpression x = parse_encoding(e.expression);
+    // as far as it is written, until a library that may not even load has told the rest
+    f.first = to_text(x.first), f.evaluation = to_text(x.evaluation);
+    for (const Switch& s : x.switches) f.switches.push_back(to_text(s.to));
     const TermText full = full_terms(catalog_, e.expression);
     f.text = to_text(x, full), f.written = to_text(x);
     f.first = to_text(x.first, full), f.evaluation = to_text(x.evaluation, full);
     std::vector<const Sum*> sums = {&x.first};
-    for (const Switch& s : x.switches) {
-      f.switches.push_back(to_text(s.to, full));
-      sums.push_back(&s.to);
+    for (std::size_t i = 0; i < x.switches.size(); ++i) {
+      f.switches[i] = to_text(x.switches[i].to, full);
+      sums.push_back(&x.switches[i].to);
     }
     if (!x.evaluation.empty()) sums.push_back(&x.evaluation);
     for (const Sum* sum : sums) {
@@ -167,8 +178,9 @@ const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& 
         if (!note.empty()) f.note = note;
     }
     const ModelShape shape = shape_of(m, l.train, l.longest);
-    f.parameters =
-        ask([&]() -> Json { return parameters_of(x, sums, shape, m.qk_norm); }).get<double>();
+    f.parameters = ask(encoding_seconds, [&]() -> Json {
+                     return parameters_of(x, sums, shape, m.qk_norm);
+                   }).get<double>();
     f.hangs = hang_of(sums, shape, l.trained);
   });
 }
@@ -204,12 +216,13 @@ double Facts::parameters_of(const EncodingExpression& x, const std::vector<const
 std::vector<bool> Facts::hang_of(const std::vector<const Sum*>& sums, const ModelShape& shape,
                                  int trained) const {
   try {
-    return ask([&] {
-             Json out = Json::array();
-             for (const Sum* sum : sums)
-               out.push_back(hangs_on_max_length(catalog_, *sum, shape, trained));
-             return out;
-           })
+    return ask(encoding_seconds,
+               [&] {
+                 Json out = Json::array();
+                 for (const Sum* sum : sums)
+                   out.push_back(hangs_on_max_length(catalog_, *sum, shape, trained));
+                 return out;
+               })
         .get<std::vector<bool>>();
   } catch (const Crashed&) {
     return {};  // which says yes of all
@@ -257,17 +270,17 @@ std::optional<int> Facts::number(const std::string& key, const std::string& wher
                                  const std::function<int()>& question) {
   const Number* n = once<Number>(numbers_, key, where, [&](Number& answer) {
     answer.value = if_crashed;
-    answer.value = ask([&]() -> Json { return question(); }).get<int>();
+    answer.value = ask(task_seconds, [&]() -> Json { return question(); }).get<int>();
   });
   return n == nullptr ? std::nullopt : std::optional(n->value);
 }
 
 std::vector<int> Facts::numbers(const std::function<std::vector<int>()>& question) const {
-  return ask([&]() -> Json { return question(); }).get<std::vector<int>>();
+  return ask(task_seconds, [&]() -> Json { return question(); }).get<std::vector<int>>();
 }
 
 void Facts::try_out(const std::function<void()>& question) const {
-  ask([&]() -> Json {
+  ask(task_seconds, [&]() -> Json {
     question();
     return true;
   });

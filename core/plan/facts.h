@@ -52,7 +52,9 @@ struct Lengths {  // tokens
 class Facts {
  public:
   // Both on loan. What plugins refuse is a problem of the suite's line, reported once.
-  Facts(const Catalog& catalog, Problems& problems) : catalog_(catalog), problems_(problems) {}
+  // `limit`: seconds that a suite gives each cell, in which it has to answer too; 0: none.
+  Facts(const Catalog& catalog, Problems& problems, double limit = 0)
+      : catalog_(catalog), problems_(problems), limit_(limit) {}
 
   // Null where the plugin refused.
   const TaskFacts* task(const SuiteTask&, const Lengths&);
@@ -72,6 +74,8 @@ class Facts {
   template <class T>
   const T* once(std::map<std::string, std::optional<T>>& known, const std::string& key,
                 const std::string& where, const std::function<void(T&)>& question);
+  // Asks in a process of its own. Who had to wait once in vain does not wait long again.
+  Json ask(double seconds, const std::function<Json()>& question) const;
   std::string text_of(const Expression& task) const;
   double parameters_of(const EncodingExpression&, const std::vector<const Sum*>&, const ModelShape&,
                        QkNorm at_first) const;
@@ -81,6 +85,8 @@ class Facts {
 
   const Catalog& catalog_;
   Problems& problems_;
+  double limit_;
+  mutable bool waited_in_vain_ = false;
   std::map<std::string, std::optional<TaskFacts>> tasks_;
   std::map<std::string, std::optional<EncodingFacts>> encodings_;
   struct Number {

@@ -71,7 +71,13 @@ double measured_rate();
 // FLOPs, memory and what is left of its time.
 void estimate_cost(PlannedCell&, double rate);
 
-std::string plan_table(const Plan&, int jobs);
+// What a cell may take, the suite's word before what its estimated cost suggests; 0: no limit.
+struct CellLimits {
+  double seconds = 0, bytes = 0;
+};
+CellLimits limits_of(const Suite&, const PlannedCell&, double rate);
+
+std::string plan_table(const Plan&, const Suite&, int jobs);
 Json to_json(const Plan&, const Suite&);
 // BibTeX of the encodings and tasks used, each entry once.
 std::string bibliography(const Plan&, const Catalog&);

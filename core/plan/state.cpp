@@ -1,7 +1,7 @@
 // Planned cells: their names, and what is done of them.
 #include <algorithm>
 
-#include "base/file.h"
+#include "base/error.h"
 #include "cell/determinism.h"
 #include "plan/plan.h"
 
@@ -36,54 +36,47 @@ std::string_view state_name(PlannedCell::State s) {
   return "";
 }
 
+static bool lines_diverged(const Store& store, const std::string& training) {
+  const std::vector<Json> lines = read_observations(store.training(training));
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const Json& j) { return j.value("status", "") == "diverged"; });
+}
+
 void refresh(PlannedCell& c, const Store& store) {
   c.state = PlannedCell::State::planned;
   c.step = 0;
   c.reason.clear();
   c.missing_evals = 0;
+  const Json status = store.read_status(c.id);
+  const std::string state = status.is_null() ? "" : status["state"].get<std::string>();
+  const bool trained = store.has_training(c.training);
+  // and will not come to further branches; its lines say so too, should the status be lost
+  const bool diverged =
+      trained && state != "done" && (state == "diverged" || lines_diverged(store, c.training));
   for (const CellEval& e : c.evals)
-    c.missing_evals += fs::exists(store.evaluation(c.id, part_id(e))) ? 0 : 1;
-  Json status;
-  if (fs::exists(store.status(c.id))) {
-    try {
-      status = Json::parse(read_file(store.status(c.id)));
-    } catch (const std::exception&) {
-      status = nullptr;  // unreadable: as if it had never run
-    }
-  }
-  const auto said = [&](const char* key) {  // "" for what is damaged
-    return status.is_object() && status.contains(key) && status[key].is_string()
-               ? status[key].get<std::string>()
-               : std::string();
-  };
-  const std::string state = said("state");
-  const bool trained = fs::exists(store.training(c.training));
-  const bool diverged = trained && state == "diverged";  // and will not come to further branches
+    c.missing_evals += store.has_evaluation(c.id, e, diverged) ? 0 : 1;
   const bool branched =
       diverged || std::all_of(c.branches.begin(), c.branches.end(), [&](std::int64_t step) {
-        return fs::exists(store.branch(c.training, step));
+        return store.has_branch(c.training, step);
       });
+  const auto step_of_checkpoint = [&] {
+    return trained ? c.config.train.steps : checkpoint_state(store.checkpoint(c.training)).step;
+  };
   if ((trained || c.is_trunk) && c.missing_evals == 0 && branched) {
     c.state = diverged ? PlannedCell::State::diverged : PlannedCell::State::done;
   } else if (state == "failed") {
     c.state = PlannedCell::State::failed;
-    c.reason = fmt::format("{}: {}", said("kind"), said("reason"));
+    c.reason = fmt::format("{}: {}", status["kind"].get<std::string>(),
+                           status["reason"].get<std::string>());
     try {
-      if (trained)
-        c.step = c.config.train.steps;
-      else if (fs::exists(store.checkpoint(c.training)))
-        c.step = checkpoint_state(store.checkpoint(c.training)).step;
+      if (trained || fs::exists(store.checkpoint(c.training))) c.step = step_of_checkpoint();
     } catch (const Error&) {  // it will begin again
     }
   } else if (fs::exists(store.checkpoint(c.training)) && (c.trains || trained)) {
-    c.state = PlannedCell::State::begun;
-    c.step = c.config.train.steps;
-    if (trained) return;
     try {
-      c.step = checkpoint_state(store.checkpoint(c.training)).step;
-    } catch (const Error&) {
-      c.state = PlannedCell::State::planned;  // the worker will say what is wrong with it
-      c.step = 0;
+      c.step = step_of_checkpoint();
+      c.state = PlannedCell::State::begun;
+    } catch (const Error&) {  // the worker will say what is wrong with it
     }
   }
 }

@@ -1,4 +1,5 @@
 // The plan as a table for people and as JSON for programs.
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -7,7 +8,27 @@
 
 namespace pesuite {
 
-std::string plan_table(const Plan& plan, int jobs) {
+// "limits of a cell: time 30:00 to 31:12, memory 7.5 GiB", and how to set others.
+static std::string limits_text(const Plan& plan, const Suite& suite) {
+  std::vector<double> seconds, bytes;
+  for (const PlannedCell& c : plan.cells) {
+    const CellLimits l = limits_of(suite, c, plan.rate);
+    seconds.push_back(l.seconds), bytes.push_back(l.bytes);
+  }
+  const auto range = [](const std::vector<double>& all, std::string (*text)(double)) {
+    const auto [least, most] = std::minmax_element(all.begin(), all.end());
+    const std::string a = text(*least), b = text(*most);
+    return *most == 0 ? "none" : a == b ? b : a + " to " + b;
+  };
+  const bool own = suite.time_limit && suite.memory_limit;
+  return fmt::format("limits of a cell: time {}, memory {}{}\n", range(seconds, format_seconds),
+                     range(bytes, format_bytes),
+                     own ? ""
+                         : "; time_limit_s and memory_limit of [defaults] set others, \"none\" "
+                           "turns one off");
+}
+
+std::string plan_table(const Plan& plan, const Suite& suite, int jobs) {
   std::vector<std::vector<std::string>> rows = {
       {"cell", "parameters", "of the encoding", "steps", "FLOPs", "time", "memory", "state"}};
   double seconds = 0, flops = 0;
@@ -43,12 +64,13 @@ std::string plan_table(const Plan& plan, int jobs) {
     where.insert(fmt::format("computed on {} in {}\n", c.config.backend,
                              precision_name(c.config.precision)));
   for (const std::string& line : where) out += line;
+  out += limits_text(plan, suite);
   std::set<std::string> read;
   for (const PlannedCell& c : plan.cells)
     if (const std::string data = data_text(c.config); !data.empty())
       read.insert(fmt::format("training of {} reads {}\n", c.task, data));
   for (const std::string& line : read) out += line;
-  for (const std::string& n : plan.notes) out += "note: " + n + "\n";
+  for (const std::string& n : plan.notes) out += "note: " + printable(n) + "\n";
   return out;
 }
 
@@ -61,6 +83,7 @@ Json to_json(const Plan& plan, const Suite& suite) {
       j["part"] = part_id(e);
       evals.push_back(std::move(j));
     }
+    const CellLimits limits = limits_of(suite, c, plan.rate);
     cells.push_back({{"cell", c.id},
                      {"series", c.series},
                      {"training", c.training},
@@ -78,6 +101,7 @@ Json to_json(const Plan& plan, const Suite& suite) {
                      {"eval_flops", c.eval_flops},
                      {"seconds", c.seconds},
                      {"memory", c.memory},
+                     {"limits", {{"seconds", limits.seconds}, {"bytes", limits.bytes}}},
                      {"config", to_json(c.config)},
                      {"evals", evals}});
   }

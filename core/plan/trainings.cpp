@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/safetensors.h"
 
 namespace pesuite {
 
@@ -121,7 +122,7 @@ void refresh_all(std::vector<PlannedCell>& all, const Store& store) {
   for (PlannedCell& c : all) {  // trunks stand behind what needs them
     if (!c.trains || c.config.switches.empty() || (c.is_trunk && c.branches.empty())) continue;
     const bool begun =
-        fs::exists(store.training(c.training)) || fs::exists(store.checkpoint(c.training));
+        store.has_training(c.training) || is_sound_safetensors(store.checkpoint(c.training));
     if (begun || c.state == PlannedCell::State::failed) continue;
     std::vector<std::int64_t>& wanted = all[static_cast<std::size_t>(c.after)].branches;
     if (std::find(wanted.begin(), wanted.end(), first_step(c.config)) == wanted.end())
@@ -135,8 +136,8 @@ bool is_ready(const PlannedCell& c, const std::vector<PlannedCell>& all, const S
   if (c.after < 0) return true;
   const PlannedCell& before = all[static_cast<std::size_t>(c.after)];
   if (!c.trains) return store.trained(c.training);
-  return fs::exists(store.checkpoint(c.training)) ||
-         fs::exists(store.branch(before.training, first_step(c.config))) ||
+  return is_sound_safetensors(store.checkpoint(c.training)) ||
+         store.has_branch(before.training, first_step(c.config)) ||
          before.state == PlannedCell::State::diverged;
 }
 

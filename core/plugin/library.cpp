@@ -1,6 +1,8 @@
 #include "plugin/library.h"
 
 #define BOOST_DLL_USE_STD_FS
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <boost/dll/shared_library.hpp>
 #include <cstdlib>
@@ -114,8 +116,10 @@ Library Library::open(const fs::path& file) {
   expect_whole(file);
   auto handle = std::make_unique<Handle>();
   boost::dll::fs::error_code error;
+  // It stays in memory until the process ends: a thread that it has started may still run in it.
+  constexpr auto stays = static_cast<boost::dll::load_mode::type>(RTLD_NODELETE);
   handle->library.load(fs::absolute(file), error,
-                       boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+                       boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local | stays);
   if (error)
     fail(Exit::plugin, "{}: cannot be loaded as a shared library: {}", file.string(),
          error.message());
@@ -140,7 +144,7 @@ Offer::Offer(Library library)
 
 const Library& Offer::library() const {
   if (!library_) {
-    ask_library(path_);
+    if (!tried_) ask_library(path_);
     library_ = std::make_unique<Library>(Library::open(path_));
   }
   return *library_;
@@ -279,13 +283,17 @@ Beside read_beside(const fs::path& library) {
   }
 }
 
-void add_library(Catalog& catalog, const fs::path& file, bool may_load) {
+enum class Loading { never, asked, trusted };
+
+void add_library(Catalog& catalog, const fs::path& file, Loading loading) {
   try {
+    bool tried = loading == Loading::trusted;
     Beside beside = read_beside(file);
     if (!beside.complaint.empty()) {
       const char* then = beside.manifest ? "what is listed is what that build offers"
                                          : "what the library offers is not listed";
-      if (may_load) {
+      if (loading != Loading::never) {
+        tried = true;
         beside.manifest = ask_library(file);
         then = "the library was asked itself";
       }
@@ -295,7 +303,7 @@ void add_library(Catalog& catalog, const fs::path& file, bool may_load) {
     if (!beside.manifest) return;
     const Manifest& m = *beside.manifest;
     check_abi(m.abi_major, m.abi_minor, m.needs_minor, file.string());
-    catalog.offers.emplace_back(file, std::move(*beside.manifest));
+    catalog.offers.emplace_back(file, std::move(*beside.manifest), tried);
   } catch (const Error& e) {
     catalog.problems.push_back(fmt::format("{}{}", refusal, e.what()));
   }
@@ -318,13 +326,13 @@ void report_duplicates(Catalog& catalog) {
   }
 }
 
-Catalog scan(const std::vector<fs::path>& search_path, bool may_load) {
+Catalog scan(const std::vector<fs::path>& search_path, Loading loading) {
   Catalog catalog;
   std::set<fs::path> seen;
   const auto add = [&](const fs::path& file) {
     std::error_code error;
     const fs::path canonical = fs::weakly_canonical(file, error);
-    if (seen.insert(error ? file : canonical).second) add_library(catalog, file, may_load);
+    if (seen.insert(error ? file : canonical).second) add_library(catalog, file, loading);
   };
   for (const fs::path& place : search_path) {
     std::error_code error;
@@ -345,11 +353,11 @@ Catalog scan(const std::vector<fs::path>& search_path, bool may_load) {
 
 }  // namespace
 
-Catalog open_catalog(const std::vector<fs::path>& search_path) {
-  return scan(search_path, true);
+Catalog open_catalog(const std::vector<fs::path>& search_path, bool tried) {
+  return scan(search_path, tried ? Loading::trusted : Loading::asked);
 }
 Catalog list_catalog(const std::vector<fs::path>& search_path) {
-  return scan(search_path, false);
+  return scan(search_path, Loading::never);
 }
 
 }  // namespace pesuite

@@ -48,8 +48,9 @@ void check_entry(const pes_library& entry, std::string_view where);
 // A library on the search path: what its manifest says of it, and itself once that is asked for.
 class Offer {
  public:
-  Offer(fs::path path, Manifest manifest)
-      : path_(std::move(path)), manifest_(std::move(manifest)) {}
+  // `tried`: it is known that loading it does not crash.
+  Offer(fs::path path, Manifest manifest, bool tried)
+      : path_(std::move(path)), manifest_(std::move(manifest)), tried_(tried) {}
   explicit Offer(Library library);
 
   const fs::path& path() const { return path_; }
@@ -61,6 +62,7 @@ class Offer {
  private:
   fs::path path_;
   Manifest manifest_;
+  bool tried_ = true;
   mutable std::unique_ptr<Library> library_;
 };
 
@@ -95,7 +97,8 @@ struct Catalog {
 std::vector<fs::path> plugin_search_path(const std::vector<std::string>& extra);
 
 // A library without a manifest of its own is loaded for what it offers, in another process.
-Catalog open_catalog(const std::vector<fs::path>& search_path);
+// `tried`: whoever asks has seen all that it needs load before.
+Catalog open_catalog(const std::vector<fs::path>& search_path, bool tried = false);
 // The same for listings: loads nothing. A library without a manifest is left out; one with that of
 // another build is listed as the manifest says. A note tells of both.
 Catalog list_catalog(const std::vector<fs::path>& search_path);

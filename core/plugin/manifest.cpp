@@ -60,9 +60,12 @@ Json document_of(const Manifest& m) {
   return out;
 }
 
-// Texts of plugins are bytes; what is no UTF-8 in them is marked as such.
-Json readable(const Json& j) {
-  return Json::parse(j.dump(-1, ' ', false, Json::error_handler_t::replace));
+// Texts of plugins are bytes; what no reader should meet in them is marked as such.
+Json readable(Json j) {
+  if (j.is_string()) return printable(j.get_ref<const std::string&>(), true);
+  if (j.is_structured())
+    for (Json& part : j) part = readable(part);
+  return j;
 }
 
 bool is_texts(const Json& j) {

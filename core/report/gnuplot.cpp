@@ -23,14 +23,12 @@ namespace pesuite {
 
 std::string gnuplot_string(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : printable(text, true)) {
     if (c == '"' || c == '\\') out += '\\';
     if (c == '\n')
       out += "\\n";
-    else if (c == '`')
-      out += '\'';  // gnuplot runs what stands in backquotes
     else
-      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+      out += c == '`' ? '\'' : c == '\t' ? ' ' : c;  // gnuplot runs what stands in backquotes
   }
   return out + "\"";
 }
@@ -141,7 +139,7 @@ std::string data_of(const Figure& f) {
   for (const auto& row : f.rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool last = i + 1 == row.size();
-      for (const char c : row[i]) out += c == '\t' || c == '\n' ? ' ' : c;
+      out += printable(row[i]);
       if (last && row[i].empty()) out += "NaN";
       out += last ? '\n' : '\t';
     }
@@ -149,8 +147,7 @@ std::string data_of(const Figure& f) {
 }
 
 std::string script_of(const Figure& f, const fs::path& templates) {
-  std::string caption = f.caption;
-  std::replace(caption.begin(), caption.end(), '\n', ' ');
+  const std::string caption = printable(f.caption);
   Assignments a;
   a.add("name", f.name);
   a.add("figure_title", f.title);
@@ -231,7 +228,7 @@ class Drawing {
 
 std::string xml(const std::string& text) {
   std::string out;
-  for (const char c : text) switch (c) {
+  for (const char c : printable(text)) switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;

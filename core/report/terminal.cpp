@@ -16,7 +16,7 @@ using Rows = std::vector<std::vector<std::string>>;
 // Words in lines of at most `terminal_width`; all but the first begin with `indent`.
 std::string wrapped(const std::string& text, const std::string& indent = "") {
   std::string out, line;
-  for (const std::string& word : split(text, ' ')) {
+  for (const std::string& word : split(printable(text), ' ')) {
     if (!trim(line).empty() && display_width(line) + 1 + display_width(word) > terminal_width) {
       out += line + "\n";
       line = indent + word;
@@ -36,12 +36,12 @@ Rows rows_of(const Table& t) {
     rows.emplace_back();
     for (const Text& cell : t.rows[0]) {
       const std::vector<std::string> lines = split(cell.plain(), '\n');
-      rows.back().push_back(i < lines.size() ? lines[i] : "");
+      rows.back().push_back(i < lines.size() ? printable(lines[i]) : "");
     }
   }
   for (std::size_t r = 1; r < t.rows.size(); ++r) {
     rows.emplace_back();
-    for (const Text& cell : t.rows[r]) rows.back().push_back(cell.plain());
+    for (const Text& cell : t.rows[r]) rows.back().push_back(printable(cell.plain()));
     rows.back().resize(t.rows[0].size());
     if (t.text_columns == 1) rows.back()[0] = shorten(rows.back()[0], 36);
   }
@@ -73,7 +73,7 @@ std::size_t width_of(const std::string& table) {
 }
 
 struct PlainParts {
-  std::string operator()(const Heading& h) const { return h.title + "\n\n"; }
+  std::string operator()(const Heading& h) const { return printable(h.title) + "\n\n"; }
   std::string operator()(const Paragraph& p) const { return wrapped(p.text.plain()) + "\n"; }
   std::string operator()(const List& list) const {
     std::string out;
@@ -104,7 +104,7 @@ std::string terminal(const Table& t) {
     out = aligned(rows, t.text_columns);
   }
   if (dropped > 0) out += fmt::format("({} more in report.md)\n", counted(dropped, "column"));
-  std::string above = t.title.plain();
+  std::string above = printable(t.title.plain());
   return (above.empty() ? "" : above + "\n\n") + out +
          (t.caption.empty() ? "" : "\n" + wrapped(t.caption.plain()));
 }

@@ -112,7 +112,7 @@ EnvironmentFile::EnvironmentFile(fs::path file, Json start) : file_(std::move(fi
   Json starts = Json::array();
   if (fs::exists(file_)) {
     Json old = Json::parse(read_file(file_), nullptr, false);
-    if (old.is_object() && old.contains("starts")) {
+    if (old.is_object() && old.contains("starts") && old["starts"].is_array()) {
       starts = old["starts"];
     } else if (old.is_object()) {  // pesuite.env/1 knew of one start alone
       old.erase("schema");

@@ -166,6 +166,7 @@ class Session {
                                     : stage_.train(paths);
   }
   void finish(TrainOutcome outcome) {
+    stage_.check();
     const TrainState& state = stage_.state;
     save_checkpoint(file("final"), stage_.model(), state, cell_identity(stages_[at_]));
     link_names();

@@ -65,8 +65,13 @@ WorkerProcess start_worker(const WorkerCommand& command) {
     become_worker(command.program.c_str(), words.data(), log.c_str(), threads.c_str(), ends[1],
                   command.memory_limit, command.fixed_instructions);
   }
+  ::setpgid(pid, pid);  // whoever is first
   ::close(ends[1]);
   return {pid, ends[0]};
+}
+
+void end_group(pid_t leader) {
+  ::kill(-leader, SIGKILL);
 }
 
 }  // namespace pesuite

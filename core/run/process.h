@@ -22,5 +22,7 @@ struct WorkerProcess {
   int output = -1;  // reads what it writes to stdout; does not block
 };
 WorkerProcess start_worker(const WorkerCommand&);
+// At once, with all that it has started and that may hold its files.
+void end_group(pid_t leader);
 
 }  // namespace pesuite

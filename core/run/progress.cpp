@@ -144,7 +144,7 @@ void Progress::finished(const std::string& cell, const std::string& outcome,
 void Progress::say(const std::string& line) {
   if (mode_ == ProgressMode::none) return;
   erase();
-  std::fputs((line + "\n").c_str(), stderr);
+  std::fputs((printable(line) + "\n").c_str(), stderr);
   std::fflush(stderr);
   if (mode_ == ProgressMode::terminal) draw();
 }

@@ -8,19 +8,22 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <optional>
-#include <sstream>
+#include <random>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/isolate.h"
+#include "base/seal.h"
 #include "base/text.h"
 #include "cell/determinism.h"
 #include "cell/record.h"
+#include "model/safetensors.h"
 #include "plan/trainings.h"
 #include "run/environment.h"
 #include "run/process.h"
@@ -60,13 +63,22 @@ class SignalGuard {  // stop signals count instead of ending the program
 struct Process {
   std::size_t cell = 0;  // index into the plan
   pid_t pid = -1;
-  int output = -1;  // the worker's NDJSON
+  int output = -1;    // the worker's NDJSON
+  std::string nonce;  // of its messages
   std::string buffer;
+  double time_limit = 0;     // seconds; 0: none
   std::string kind, reason;  // of a failure it reported
   CellProgress at;
   bool timed_out = false, killed = false;
   std::chrono::steady_clock::time_point start;
 };
+
+constexpr std::size_t longest_message = 1 << 20;  // bytes
+
+std::string random_text() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}", device(), device());
+}
 
 // A worker that stops with a checkpoint goes on where it was, but not for ever.
 constexpr int most_preemptions = 10;
@@ -98,16 +110,31 @@ class Runner {
         fail(Exit::usage, "'defaults.determinism' is '{}', but {}", suite_.determinism, why);
     std::vector<std::string> notes = plan_.notes;
     notes.insert(notes.end(), plan_.problems.begin(), plan_.problems.end());
+    for (const char* inner : {"", "tables", "figures", "attention"})
+      sweep_temporaries(folder_ / inner);
+    const std::vector<std::string> damaged = damaged_files(folder_);
+    for (const std::string& name : damaged)
+      notes.push_back(fmt::format("{} is not what the run wrote, and is written anew",
+                                  (folder_ / name).string()));
+    unseal_run(folder_);
     RecordFile records(folder_ / "records.jsonl", notes);
     choose(records);
+    if (!damaged.empty()) repair(damaged, records);
     double work = 0;
     for (const std::size_t i : queue_) work += cells_[i].seconds;
     Progress progress(options_.progress, cells_.size(),
                       cells_.size() - queue_.size() - result_.failed, work);
     for (const std::string& n : notes) progress.say("note: " + n);
-    for (const PlannedCell& c : cells_) collect(c, records);  // what earlier runs left
+    std::vector<RecordFile::Part> left;  // by earlier runs
+    for (const PlannedCell& c : cells_) {
+      if (c.state == PlannedCell::State::done) records.forget(c.id, "failure");
+      collect(c, left);
+    }
+    records.add(left);
     // a new suite may be made of cells that others have trained
-    if (!queue_.empty() || records.changed() || !fs::exists(folder_ / "plan.json")) write_context();
+    if (!queue_.empty() || records.changed() || !damaged.empty() ||
+        !fs::exists(folder_ / "plan.json"))
+      write_context();
     if (!queue_.empty()) {
       result_.ran = true;
       const SignalGuard guard;
@@ -115,10 +142,28 @@ class Runner {
     }
     result_.left = queue_.size();
     result_.recorded = records.changed();
+    seal_run(folder_);
     return result_;
   }
 
  private:
+  // Takes out what nobody can vouch for; the store has the rest.
+  void repair(const std::vector<std::string>& damaged, RecordFile& records) {
+    for (const std::string& name : damaged) {
+      std::error_code ignored;
+      if (name == "env.json" || name == "tuning.json") fs::remove(folder_ / name, ignored);
+    }
+    std::set<std::string> cells;
+    for (const PlannedCell& c : whole_plan().cells) cells.insert(c.id);
+    records.keep_results_of(cells);
+    for (const PlannedCell& c : cells_) {
+      if (c.is_trunk || c.state != PlannedCell::State::failed) continue;
+      const Json status = store_.read_status(c.id);
+      records.add(c.id, "failure",
+                  {failure_record(context_of(suite_, c), status["kind"], status["reason"])});
+    }
+  }
+
   // What is to run, first what most has to wait for.
   void choose(RecordFile& records) {
     for (PlannedCell& c : cells_) {
@@ -251,7 +296,8 @@ class Runner {
   void start(std::size_t index, Progress& progress) {
     const PlannedCell& c = cells_[index];
     const fs::path file = store_.cell(c.id) / "work.json";
-    write_file_atomic(file, to_json(order_for(c)).dump(1) + "\n");
+    const WorkerOrder order = order_for(c);
+    write_file_atomic(file, to_json(order).dump(1) + "\n");
     // also when the file is replaced meanwhile; a launcher needs a name that other machines know
     const std::string self = "/proc/self/exe";
     WorkerCommand command;
@@ -261,13 +307,15 @@ class Runner {
         {launched() ? fs::read_symlink(self).string() : "pesuite", "worker", file.string()});
     command.program = launched() ? command.words[0] : self;
     command.log = store_.log(c.id);
-    command.memory_limit = suite_.memory_limit, command.threads = suite_.threads;
+    const CellLimits limits = limits_of(suite_, c, plan_.rate);
+    command.memory_limit = limits.bytes, command.threads = suite_.threads;
     command.fixed_instructions = suite_.determinism == "strict";
     const WorkerProcess worker = start_worker(command);
     Process p;
     p.cell = index;
     p.start = std::chrono::steady_clock::now();
     p.pid = worker.pid, p.output = worker.output;
+    p.nonce = order.nonce, p.time_limit = limits.seconds;
     progress.started(c.id, c.label(), c.seconds);
     running_.push_back(std::move(p));
   }
@@ -285,6 +333,8 @@ class Runner {
     order.plugin_path = options_.plugin_path;
     order.divergence_fails = suite_.divergence_fails;
     order.ordinal = started_++;
+    order.nonce = random_text();
+    order.sandbox = options_.sandbox;
     return order;
   }
 
@@ -322,9 +372,11 @@ class Runner {
       } catch (const Json::exception&) {  // a launcher that prints
       }
     }
+    if (p.buffer.size() > longest_message) p.buffer.clear();
     return true;
   }
   void hear(Process& p, const Json& j, Progress& progress) {
+    if (j.at("nonce") != p.nonce) return;  // not the worker's
     const std::string event = j.at("event");
     if (event == "failed") {
       static const std::set<std::string> kinds = {"error", "oom", "crash", "diverged"};
@@ -345,29 +397,35 @@ class Runner {
   bool launched() const { return !options_.launch.empty(); }
   void kill(Process& p) {
     p.killed = true;
-    ::kill(p.pid, SIGKILL);
+    end_group(p.pid);
   }
 
   void enforce_time_limits() {
-    if (suite_.time_limit <= 0) return;
     for (Process& p : running_) {
+      if (p.time_limit <= 0) continue;
       const double spent =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
-      if (spent > suite_.time_limit && !p.timed_out) {
+      if (spent > p.time_limit && !p.timed_out) {
         p.timed_out = true;
         ask_to_stop(p);  // time for a checkpoint
       }
-      if (spent > suite_.time_limit + 10) ::kill(p.pid, SIGKILL);
+      constexpr double grace = 10;
+      if (spent > p.time_limit + std::min(grace, p.time_limit)) end_group(p.pid);
     }
   }
 
   void reap(RecordFile& records, Progress& progress, bool& stopping) {
     for (std::size_t i = 0; i < running_.size();) {
-      int status = 0;
-      if (::waitpid(running_[i].pid, &status, WNOHANG) <= 0) {
+      siginfo_t end{};
+      const pid_t pid = running_[i].pid;
+      if (::waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          end.si_pid != pid) {
         ++i;
         continue;
       }
+      end_group(pid);  // while its number is still its own
+      int status = 0;
+      ::waitpid(pid, &status, 0);
       Process p = std::move(running_[i]);
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
       while (read_events(p, progress)) {
@@ -385,8 +443,9 @@ class Runner {
     const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
     if (p.timed_out && code != 0) {
       p.kind = "timeout";
-      p.reason =
-          fmt::format("took longer than the limit of {} s", format_number(suite_.time_limit));
+      p.reason = fmt::format(
+          "took longer than the limit of {} s; 'time_limit_s' of [defaults] sets another",
+          format_number(std::round(p.time_limit)));
     } else if (code == static_cast<int>(Exit::preempted) && !stopping &&
                ++preempted_[c.id] > most_preemptions) {
       p.kind = "crash";
@@ -395,6 +454,12 @@ class Runner {
     } else if (code == static_cast<int>(Exit::preempted) ||
                (stopping && (p.killed || asked || (launched() && p.kind.empty() && code != 0)))) {
       return false;
+    } else if (options_.sandbox && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
+      p.kind = "error";  // with its signals blocked, so that the worker could not say what it was
+      p.reason = fmt::format(
+          "a library tried to start a program{}, or made another system call that --sandbox "
+          "forbids",
+          where(p));
     } else if (WIFSIGNALED(status)) {
       // nobody of ours sends SIGKILL here: it is how the kernel ends what is out of memory
       p.kind = WTERMSIG(status) == SIGKILL ? "oom" : "crash";
@@ -433,7 +498,7 @@ class Runner {
     if (p.kind.empty()) {
       if (!c.is_trunk)
         c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
-      collect(c, records);
+      record(c, records);
       progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
                         headline(c));
       return;
@@ -444,13 +509,9 @@ class Runner {
       queue_.push_back(p.cell);
       return;
     }
-    collect(c, records);  // what it left is a result nevertheless
+    record(c, records);  // what it left is a result nevertheless
     if (p.kind != "diverged")
-      write_file_atomic(
-          store_.status(c.id),
-          Json{{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason}, {"ts", utc_timestamp()}}
-                  .dump(1) +
-              "\n");
+      store_.write_status(c.id, {{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason}});
     fail_cell(c, p, records, progress);
     if (options_.fail_fast && !stopping) {
       stopping = true;
@@ -488,26 +549,34 @@ class Runner {
   }
 
   // Copies what the store has of a cell into the run's records.
-  void collect(const PlannedCell& c, RecordFile& records) {
-    if (c.is_trunk) return;
+  void record(const PlannedCell& c, RecordFile& records) {
     if (c.state == PlannedCell::State::done) records.forget(c.id, "failure");  // it came through
+    std::vector<RecordFile::Part> parts;
+    collect(c, parts);
+    records.add(parts);
+  }
+  void collect(const PlannedCell& c, std::vector<RecordFile::Part>& parts) {
+    if (c.is_trunk) return;
     const auto copy = [&](const std::string& part, const fs::path& file) {
-      if (!fs::exists(file)) return;
-      std::vector<Json> lines;
-      std::istringstream in(read_file(file));  // Error where it cannot be read: it is no result
-      for (std::string line; std::getline(in, line);)
-        lines.push_back(make_record(context_of(suite_, c), part, Json::parse(line)));
-      records.add(c.id, part, lines);
+      if (!is_kept(file)) return;
+      parts.push_back({c.id, part, {}});
+      for (const Json& line : read_observations(file))
+        parts.back().records.push_back(make_record(context_of(suite_, c), part, line));
     };
     copy("train", store_.training(c.training));
     for (const CellEval& e : c.evals) {
       const std::string part = part_id(e);
       copy("eval-" + part, store_.evaluation(c.id, part));
-      if (e.probe && e.probe->kind == ProbeKind::maps && fs::exists(store_.maps(c.id, part)))
-        copy_newer(
-            store_.maps(c.id, part),
-            folder_ / "attention" / maps_name(c.encoding, c.task, c.model, c.seed, e.length, part));
+      if (e.probe && e.probe->kind == ProbeKind::maps) copy_maps(c, e, part);
     }
+  }
+  void copy_maps(const PlannedCell& c, const CellEval& e, const std::string& part) {
+    const fs::path from = store_.maps(c.id, part);
+    const fs::path to =
+        folder_ / "attention" / maps_name(c.encoding, c.task, c.model, c.seed, e.length, part);
+    if (!is_sound_safetensors(from)) return;
+    const std::string maps = read_file(from);
+    if (!fs::exists(to) || read_file(to) != maps) write_file_atomic(to, maps);
   }
 
   const Suite& suite_;

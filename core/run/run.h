@@ -20,6 +20,7 @@ struct RunOptions {
   // Words before the program in the command of a cell, e.g. mpirun -n 2, which starts it as several
   // processes; then one cell at a time unless `jobs` says more.
   std::vector<std::string> launch;
+  bool sandbox = false;  // this process is in one, and each worker is to watch its own
   ProgressMode progress = ProgressMode::automatic;
   std::vector<std::string> plugin_path;
   std::vector<std::string> command;  // that asked for the run, for its records

@@ -10,11 +10,11 @@ Stage::Stage(const Catalog& catalog, Backend& backend, const Task& own, const Ce
     : catalog_(catalog),
       backend_(backend),
       group_(group),
+      own_(own),
       mixed_(make_mixed_tasks(catalog, cell)),
-      data_(make_mixture(own, mixed_, cell.mix)) {
-  check_unchanged(catalog, own, cell.task, cell.task_identity);
-  for (std::size_t i = 0; i < mixed_.size(); ++i)
-    check_unchanged(catalog, mixed_[i], cell.mix[i].task, cell.mix[i].identity);
+      data_(make_mixture(own, mixed_, cell.mix)),
+      config_(cell) {
+  check();
   // A plan goes on without the answer of a task that crashed when it was asked.
   if (data_.vocabulary() != cell.model.vocabulary)
     fail(Exit::data,
@@ -23,11 +23,19 @@ Stage::Stage(const Catalog& catalog, Backend& backend, const Task& own, const Ce
          cell.task, data_.vocabulary(), cell.model.vocabulary);
 }
 
+void Stage::check() const {
+  check_unchanged(catalog_, own_, config_.task, config_.task_identity);
+  for (std::size_t i = 0; i < mixed_.size(); ++i)
+    check_unchanged(catalog_, mixed_[i], config_.mix[i].task, config_.mix[i].identity);
+  if (model_) check_unchanged(catalog_, config_, encoding_);
+}
+
 void Stage::make_model(const std::string& encoding) {
   model_.reset();  // before there is memory for another
   model_ = std::make_unique<Model>(backend_, model_of(config_),
                                    make_encoding(catalog_, encoding, config_), config_.seed);
-  check_unchanged(catalog_, config_, encoding);
+  encoding_ = encoding;
+  check();
 }
 
 void Stage::begin(const CellConfig& stage) {

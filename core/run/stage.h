@@ -27,6 +27,8 @@ class Stage {
   // the file is another's, or damaged.
   void load(const fs::path&);
   void branch_off(const fs::path&, const CellConfig& trunk);
+  // Error (data) when what it reads is no longer what it was.
+  void check() const;
   // To the stage's end, or no further than `until` steps.
   TrainOutcome train(const TrainPaths&,
                      std::int64_t until = std::numeric_limits<std::int64_t>::max());
@@ -42,9 +44,11 @@ class Stage {
   const Catalog& catalog_;
   Backend& backend_;
   Group& group_;
+  const Task& own_;
   std::vector<Task> mixed_;
   Mixture data_;
   CellConfig config_;
+  std::string encoding_;  // that the model has now
   std::unique_ptr<Model> model_;
 };
 

@@ -1,7 +1,5 @@
 #include "run/verify.h"
 
-#include <fstream>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -14,9 +12,7 @@ namespace {
 // The lines of a file of the store, without what is not computed from the cell: times and memory.
 std::vector<Json> numbers_in(const fs::path& file) {
   std::vector<Json> out;
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    Json j = Json::parse(line);
+  for (Json j : read_observations(file)) {
     const std::string metric = j.value("metric", std::string());
     if (metric == "tokens_per_s" || metric == "peak_memory") continue;
     for (const char* key : {"ts", "wall_s", "determinism"}) j.erase(key);

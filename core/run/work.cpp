@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/isolate.h"
+#include "base/seal.h"
 #include "base/text.h"
 #include "cell/determinism.h"
 #include "run/stage.h"
@@ -35,7 +36,7 @@ void write_observations(const fs::path& path, const std::vector<Observation>& al
     j["ts"] = now;
     text += j.dump() + "\n";
   }
-  write_file_atomic(path, text);
+  write_sealed(path, text);
 }
 
 class Work {
@@ -51,7 +52,7 @@ class Work {
         group_(group),
         id_(cell_id(cell_)),
         training_id_(cell_id(training_)),
-        catalog_(open_catalog(plugin_search_path(plugin_path))),
+        catalog_(open_catalog(plugin_search_path(plugin_path), true)),
         task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length,
               std::max(work.longest, cell_.max_length), work.reach),
         backend_(open_backend(
@@ -118,15 +119,15 @@ class Work {
   // that had a part in it.
   fs::path level_file(const std::string& id) const { return store_.cell(id) / "determinism.txt"; }
   std::string level_of(const std::string& id) const {
-    if (fs::exists(level_file(id))) return trim(read_file(level_file(id)));
+    if (is_kept(level_file(id))) return trim(read_kept(level_file(id)));
     return cell_.backend == "cuda" ? "data" : "run";  // trained before levels were kept
   }
 
   TrainOutcome train_or_load() {
     TrainState& state = stage_.state;
     const fs::path last = store_.checkpoint(training_id_);
-    const bool trained = store_.trained(training_id_);
-    if (trained || fs::exists(last))
+    const bool finished = store_.trained(training_id_);
+    if (finished || fs::exists(store_.checkpoints(training_id_)))
       level_ = weaker_level(level_, level_of(training_id_));
     else if (!training_.switches.empty())
       level_ = weaker_level(level_, level_of(cell_id(trunk_of(training_))));
@@ -134,28 +135,19 @@ class Work {
       if (retrace(behind) == TrainOutcome::stopped) return TrainOutcome::stopped;
       stage_.restart();
     }
-    if (!fs::exists(last)) {
+    const bool loaded = load_latest(), trained = loaded && state.step == train_.steps;
+    if (!loaded) {
+      stage_.restart();  // parts of it may have been filled
       start();
-    } else {
-      try {
-        stage_.load(last);
-        if (!trained) log(fmt::format("going on from step {}", state.step));
-      } catch (const Error& e) {
-        if (trained) throw;
-        log(fmt::format("starting over: {}", e.what()));
-        std::error_code ignored;
-        fs::remove(last, ignored);
-        stage_.restart();  // parts of it may have been filled
-        start();
-      }
+    } else if (!trained) {
+      log(fmt::format("going on from step {}", state.step));
     }
-    if (trained) return state.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
+    if (finished && (trained || (loaded && state.diverged)))
+      return state.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
     TrainPaths paths;
     paths.last = last;
     paths.best = store_.best(training_id_);
-    paths.periodic = [&](std::int64_t step) {
-      return store_.cell(training_id_) / "ckpt" / fmt::format("step_{}.safetensors", step);
-    };
+    paths.periodic = [&](std::int64_t step) { return store_.periodic(training_id_, step); };
     const TrainOutcome outcome = train_to(end(), std::move(paths));
     if (outcome == TrainOutcome::stopped || outcome == TrainOutcome::paused) return outcome;
     add_costs(state);
@@ -165,8 +157,29 @@ class Work {
     return outcome;
   }
 
+  // The checkpoint that training went furthest with, of those that are sound: from each on it comes
+  // to the same bits. False where there is none.
+  bool load_latest() {
+    std::vector<fs::path> all = {store_.checkpoint(training_id_)};
+    const std::int64_t every = train_.keep_periodic > 0 ? train_.checkpoint_every : 0;
+    for (std::int64_t step = every > 0 ? train_.steps / every * every : 0; step > 0; step -= every)
+      all.push_back(store_.periodic(training_id_, step));
+    all.push_back(store_.best(training_id_));
+    bool any = false;
+    for (const fs::path& file : all) try {
+        if (!fs::exists(file)) continue;
+        any = true;
+        stage_.load(file);
+        return true;
+      } catch (const Error& e) {
+        log(e.what());
+      }
+    if (any) log("no checkpoint is sound: starting over");
+    return false;
+  }
+
   TrainOutcome train_to(std::int64_t until, TrainPaths paths) {
-    if (group_.leads()) write_file_atomic(level_file(training_id_), level_ + "\n");
+    if (group_.leads()) write_sealed(level_file(training_id_), level_ + "\n");
     for (const std::int64_t step : work_.branches)
       paths.branches[step] = store_.branch(training_id_, step);
     stage_.watch.progress = [&](const TrainState& s, double loss) {
@@ -175,7 +188,16 @@ class Work {
       progress({"train", s.step, end(), loss, static_cast<double>(s.tokens) / s.seconds,
                 share * train_work_ / std::max(1.0, total_work_)});
     };
-    return until < train_.steps ? stage_.train(paths, until) : stage_.train(paths);
+    const TrainOutcome outcome =
+        until < train_.steps ? stage_.train(paths, until) : stage_.train(paths);
+    try {
+      stage_.check();
+    } catch (const Error&) {  // nobody can say whose work the last steps were
+      std::error_code ignored;
+      if (group_.leads()) fs::remove_all(store_.checkpoints(training_id_), ignored);
+      throw;
+    }
+    return outcome;
   }
 
   // The start of a training: fresh, or where its trunk has left a checkpoint for it. A trunk that
@@ -200,13 +222,17 @@ class Work {
            file.string());
   }
 
-  // Steps at which others branch off that the training has passed without a checkpoint.
+  // Steps at which others branch off that the training has passed without a sound checkpoint.
   std::vector<std::int64_t> branches_behind(const fs::path& last) const {
     std::vector<std::int64_t> behind;
     try {
       const std::int64_t passed = fs::exists(last) ? checkpoint_state(last).step : 0;
-      for (const std::int64_t step : work_.branches)
-        if (step < passed && !fs::exists(store_.branch(training_id_, step))) behind.push_back(step);
+      for (const std::int64_t step : work_.branches) {
+        if (store_.has_branch(training_id_, step)) continue;
+        std::error_code ignored;  // a damaged one is saved again
+        if (group_.leads()) fs::remove(store_.branch(training_id_, step), ignored);
+        if (step < passed) behind.push_back(step);
+      }
     } catch (const Error&) {  // a damaged file has passed nothing
     }
     return behind;
@@ -217,7 +243,7 @@ class Work {
     const std::int64_t furthest = *std::max_element(steps.begin(), steps.end());
     log(fmt::format("training again up to step {}, where another training branches off", furthest));
     TrainPaths paths;
-    const fs::path passed = store_.cell(training_id_) / "ckpt" / "retrace.safetensors";
+    const fs::path passed = store_.checkpoints(training_id_) / "retrace.safetensors";
     paths.last = passed;
     try {
       stage_.load(passed);
@@ -248,7 +274,7 @@ class Work {
 
   void evaluate_part(const CellEval& e, bool diverged, double done, double work) {
     const fs::path path = store_.evaluation(id_, part_id(e));
-    if (fs::exists(path)) return;
+    if (store_.has_evaluation(id_, e, diverged)) return;
     const EvalConfig config = eval_config_of(cell_, e.config);
     const auto heard = [&](double share) {
       progress({fmt::format("eval {}", e.length), train_.steps, train_.steps, 0, 0,
@@ -283,6 +309,7 @@ class Work {
     for (const Observation& o : found)
       if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
+    stage_.check();
     Json more = {{"determinism", level_}};
     if (config.limit > 0) more["limit"] = config.limit;
     write_observations(path, found, model(), backend_->attention_route(), more);

@@ -5,6 +5,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "run/sandbox.h"
 
 namespace pesuite {
 
@@ -28,7 +30,8 @@ Json to_json(const WorkerOrder& o) {
           {"reach", o.work.reach},        {"longest", o.work.longest},
           {"threads", o.work.threads},    {"store", o.store.string()},
           {"plugin_path", o.plugin_path}, {"divergence_fails", o.divergence_fails},
-          {"ordinal", o.ordinal}};
+          {"ordinal", o.ordinal},         {"nonce", o.nonce},
+          {"sandbox", o.sandbox}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
@@ -41,7 +44,8 @@ WorkerOrder order_from_json(const Json& j) {
   o.store = j.at("store").get<std::string>();
   o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
   o.divergence_fails = j.at("divergence_fails");
-  o.ordinal = j.at("ordinal");
+  o.ordinal = j.at("ordinal"), o.nonce = j.at("nonce");
+  o.sandbox = j.at("sandbox");
   return o;
 }
 
@@ -53,13 +57,26 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler")
 // Where the runner listens: what was stdout when the worker started. What plugins print goes to the
 // log, so that they do not speak for the worker.
 int runner_listens = -1;
+std::string nonce;
+struct stat listener;  // which file that is
 void take_stdout_from_plugins() {
   runner_listens = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+  ::fstat(STDOUT_FILENO, &listener);
   if (runner_listens < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     fail(Exit::internal, "cannot set its output apart: {}", std::strerror(errno));
 }
 
-void send(const Json& j) {
+// Whether it is still that file. Who closes the descriptors of others closes files of the store
+// too, and what is opened next gets their numbers.
+bool is_heard() {
+  struct stat now;
+  return ::fstat(runner_listens, &now) == 0 && now.st_ino == listener.st_ino &&
+         now.st_dev == listener.st_dev;
+}
+
+void send(Json j) {
+  if (!is_heard()) return;
+  j["nonce"] = nonce;
   const std::string line = j.dump() + "\n";
   for (std::size_t at = 0; at < line.size();) {
     const ssize_t n = ::write(runner_listens, line.data() + at, line.size() - at);
@@ -69,14 +86,53 @@ void send(const Json& j) {
   }
 }
 
-int failed(const char* kind, const std::string& reason, Exit code) {
+int failed(const char* kind, const std::string& said, Exit code) {
+  const std::string reason = printable(said);  // by a plugin, perhaps
   send({{"event", "failed"}, {"kind", kind}, {"reason", reason}});
   spdlog::error("{}: {}", kind, reason);
   return static_cast<int>(code);
 }
 
+// Ends a cell whose library tried what it may not.
+void end_cell(const std::string& why) {
+  ::_exit(failed("error", why, Exit::plugin));
+}
+
+void watch_writes(const WorkerOrder& order) {
+  const Store store(order.store);
+  std::vector<fs::path> own;
+  for (const CellConfig& c : {order.work.cell, training_of(order.work.cell)}) {
+    fs::create_directories(store.cell(cell_id(c)));
+    own.push_back(fs::canonical(store.cell(cell_id(c))));
+  }
+  watch_sandbox(own, end_cell);
+}
+
+using Locks = std::vector<std::unique_ptr<FileLock>>;
+
+// Another suite may have the same cell: afterwards there is nothing left to do.
+Locks lock_cells(const Store& store, const CellConfig& cell) {
+  const std::string id = cell_id(cell), training = cell_id(training_of(cell));
+  Locks locks;
+  for (const std::string& node : std::set<std::string>{id, training}) {
+    if (node != id && store.trained(node)) continue;  // it is only read
+    locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
+    if (!locks.back()->try_take()) {
+      spdlog::info("waiting for another process that runs cell {}", node);
+      locks.back()->take();
+    }
+    if (stop_asked) break;
+    store.adopt(node);
+    for (const fs::path& folder : {store.cell(node), store.checkpoints(node)})
+      sweep_temporaries(folder);
+  }
+  return locks;
+}
+
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
+  nonce = order.nonce;
+  if (order.sandbox) watch_writes(order);
   const std::unique_ptr<Group> group = join_group(order.work.cell.backend, order.ordinal);
   CellWatch watch;
   watch.stop = &stop_asked;
@@ -91,6 +147,9 @@ int work(const fs::path& file) {
   };
   auto last = std::chrono::steady_clock::time_point();
   watch.progress = [&](const CellProgress& p) {
+    if (!is_heard())
+      fail(Exit::plugin,
+           "a plugin has closed descriptors that are not its own; the cell ends here");
     const auto now = std::chrono::steady_clock::now();
     if (!group->leads() || now - last < std::chrono::milliseconds(200)) return;
     last = now;
@@ -104,18 +163,7 @@ int work(const fs::path& file) {
   };
   const Store store(order.store);
   const std::string id = cell_id(order.work.cell);
-  const std::string training = cell_id(training_of(order.work.cell));
-  // another suite may have the same cell: afterwards there is nothing left to do
-  std::vector<std::unique_ptr<FileLock>> locks;
-  for (const std::string& node : std::set<std::string>{id, training}) {
-    if (!group->leads()) break;
-    if (node != id && store.trained(node)) continue;  // it is only read
-    locks.push_back(std::make_unique<FileLock>(store.cell(node) / ".lock"));
-    if (locks.back()->try_take()) continue;
-    spdlog::info("waiting for another process that runs cell {}", node);
-    locks.back()->take();
-    if (stop_asked) break;
-  }
+  const Locks locks = group->leads() ? lock_cells(store, order.work.cell) : Locks();
   double stopped = stop_asked ? 1 : 0;
   group->sum(std::span(&stopped, 1));  // also waits for who takes the locks
   const CellOutcome outcome = stopped > 0
@@ -124,11 +172,7 @@ int work(const fs::path& file) {
   // the launcher takes what one of them returns for the whole
   if (!group->leads()) return 0;
   if (outcome == CellOutcome::stopped) return static_cast<int>(Exit::preempted);
-  write_file_atomic(store.status(id),
-                    Json{{"state", outcome == CellOutcome::diverged ? "diverged" : "done"},
-                         {"ts", utc_timestamp()}}
-                            .dump(1) +
-                        "\n");
+  store.write_status(id, {{"state", outcome == CellOutcome::diverged ? "diverged" : "done"}});
   if (outcome == CellOutcome::diverged && order.divergence_fails)
     return failed("diverged", divergence_failed, Exit::cells_failed);
   return 0;

@@ -10,7 +10,9 @@ struct WorkerOrder {
   fs::path store;
   std::vector<std::string> plugin_path;
   bool divergence_fails = false;
-  int ordinal = 0;  // of the workers that a run has started
+  int ordinal = 0;    // of the workers that a run has started
+  std::string nonce;  // that stands in each message, so that nobody else is taken for the worker
+  bool sandbox = false;
 };
 Json to_json(const WorkerOrder&);
 WorkerOrder order_from_json(const Json&);

@@ -9,7 +9,7 @@ namespace pesuite {
 
 void Problems::add(const std::string& where, const std::string& what, Exit code) {
   code_ = list_.empty() || code_ == code ? code : Exit::usage;
-  std::string line = where.empty() ? what : where + ": " + what;
+  std::string line = printable(where.empty() ? what : where + ": " + what, true);
   if (std::find(list_.begin(), list_.end(), line) == list_.end()) list_.push_back(std::move(line));
 }
 

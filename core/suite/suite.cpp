@@ -24,18 +24,21 @@ std::vector<Filter> read_filters(Reader& r, const std::string& key) {
   return out;
 }
 
-double read_bytes(Reader& r, const std::string& key) {
-  r.note_default(key, 0);
-  std::string text = r.has(key) && r.json()[key].is_number() ? (r.find(key), r.json()[key].dump())
-                     : r.has(key)                            ? r.text(key, "0")
-                                                             : "0";
+// Nothing where the plan is to say it.
+std::optional<double> read_limit(Reader& r, const std::string& key, const char* wanted) {
+  r.note_default(key, "by the plan's estimates");
+  const Json* j = r.find(key);
+  if (j == nullptr) return {};
+  std::string text = j->is_string() ? j->get<std::string>() : j->dump();
+  if (text == "none") return 0;
   if (text.ends_with("B") && text.size() > 1 &&
       std::isalpha(static_cast<unsigned char>(text[text.size() - 2])) != 0)
     text.pop_back();  // "4GB" is "4G"
   double x = 0;
-  if (!parse_count(text, x) || !(x >= 0 && x <= boundless))
-    r.problem(key, fmt::format("is '{}', which is no size such as \"4GB\"", text));
-  return x;
+  if (parse_count(text, x) && x >= 0 && x <= boundless) return x;
+  r.problem(key,
+            fmt::format("is '{}', which is no {}; \"none\" turns the limit off", text, wanted));
+  return {};
 }
 
 void read_defaults(Reader& r, Suite& s) {
@@ -50,8 +53,8 @@ void read_defaults(Reader& r, Suite& s) {
   s.limit = static_cast<int>(r.integer("limit", 0, 0, 1 << 24));
   s.threads = static_cast<int>(r.integer("threads_per_cell", s.threads, 1, 1024));
   s.divergence_fails = r.choice("on_divergence", {"record", "fail"}, 0) == 1;
-  s.time_limit = r.number("time_limit_s", 0, 0, boundless);
-  s.memory_limit = read_bytes(r, "memory_limit");
+  s.time_limit = read_limit(r, "time_limit_s", "number of seconds such as 3600");
+  s.memory_limit = read_limit(r, "memory_limit", "size such as \"4GB\"");
 }
 
 // Of reports, which read it themselves.
@@ -71,7 +74,13 @@ void read_effective_length(Reader& r) {
   }
 }
 
-// Ids name rows and files: each says something, and no two have one file name.
+// Bytes. Those of encodings, which are expressions where the suite gives none, name no files alone.
+template <class T>
+constexpr std::size_t longest_id(const T&) {
+  return std::is_same_v<T, SuiteEncoding> ? 1000 : 100;
+}
+
+// Ids name rows and files: each can be read, and no two have one file name.
 template <class T>
 void check_ids(const std::vector<T>& items, const char* kind, Problems& problems) {
   std::map<std::string, std::string> seen;
@@ -80,10 +89,8 @@ void check_ids(const std::vector<T>& items, const char* kind, Problems& problems
     for (char& c : name)
       if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.') c = '-';
     const auto [first, is_new] = seen.emplace(name, i.id);
-    if (trim(i.id).empty())
-      problems.add(i.where, fmt::format("the id of this {} is empty; write a name, or leave 'id' "
-                                        "out",
-                                        kind));
+    if (const std::string why = why_no_name(i.id, longest_id(i)); !why.empty())
+      problems.add(i.where, fmt::format("the id of this {} {}; write another 'id'", kind, why));
     else if (first->second == i.id && !is_new)
       problems.add(i.where, fmt::format("{} id '{}' is used twice; give one of them another id",
                                         kind, i.id));
@@ -137,6 +144,9 @@ void read_name(Reader& r, Suite& s) {
                                   "digits, '_', '-' and '.', without a leading '.'",
                                   s.name));
   s.about = r.text("about", "");
+  if (constexpr std::size_t longest = 4000; s.about.size() > longest)
+    r.problem("about",
+              fmt::format("is {} bytes long; a report shows at most {}", s.about.size(), longest));
 }
 
 template <class T>

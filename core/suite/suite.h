@@ -114,8 +114,8 @@ struct Suite {
   std::optional<Precision> precision;  // of products; none: the backend's usual one
   int threads = 1;                     // of a cell
   bool divergence_fails = false;
-  double time_limit = 0;              // seconds of a cell; 0: none
-  double memory_limit = 0;            // bytes of a cell; 0: none
+  // Of a cell, seconds and bytes; 0: no limit, not there: what the plan derives from its estimates.
+  std::optional<double> time_limit, memory_limit;
   std::vector<std::string> profiles;  // that it has
   std::string profile;                // that was chosen; "": none
   Json resolved;      // the file with extends, profile and flags laid over it: a suite by itself

@@ -1,5 +1,8 @@
 // Random numbers, text and files.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
@@ -10,6 +13,7 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/json.h"
+#include "base/seal.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "pesuite/random.hpp"
@@ -106,6 +110,31 @@ TEST(Text, CountsAndUnits) {
   EXPECT_EQ(format_fixed(std::numeric_limits<double>::infinity(), 2), "∞");
   EXPECT_TRUE(glob_match("rope*", "rope_mismatched"));
   EXPECT_FALSE(glob_match("rope", "rope_mismatched"));
+  EXPECT_TRUE(glob_match("?o*e*", "rope_mismatched"));
+  EXPECT_TRUE(glob_match("**", ""));
+  std::string pattern;
+  for (int i = 0; i < 30; ++i) pattern += "*a";
+  EXPECT_FALSE(glob_match(pattern + "*b", std::string(60, 'a'))) << "in no time";
+}
+
+TEST(Text, IsShownAndNotActedOn) {
+  EXPECT_EQ(printable("rope·64 → ∞"), "rope·64 → ∞");
+  EXPECT_EQ(printable("a\x1b[31m\u202e\x7f\n\tb"), "a\\u{1b}[31m\\u{202e}\\u{7f}  b");
+  EXPECT_EQ(printable("a\n\tb\r", true), "a\n\tb ");
+  EXPECT_EQ(printable("a\xff\xc0z"), "a\ufffd\ufffdz");
+  EXPECT_TRUE(is_utf8("caf\u00e9 \U0001f600"));
+  for (const char* bad :
+       {"caf\xe9", "\xc3", "\xf8\x88\x80\x80\x80", "\xed\xa0\x80", "\xe0\x80\x80"})
+    EXPECT_FALSE(is_utf8(bad)) << bad;
+  EXPECT_EQ(why_no_name("rope(base=1e4) => yarn", 100), "");
+  for (const std::string bad : {"", "  ", " a", "a ", "a\nb", "a\u200bb", "a\xff"})
+    EXPECT_NE(why_no_name(bad, 100), "") << bad;
+  EXPECT_EQ(why_no_name(std::string(101, 'a'), 100),
+            "is 101 bytes long, at most 100 are shown and name files");
+  EXPECT_EQ(csv_table({{"=cmd|' /C calc'!A0", "+1+1", "@x", "-x"},
+                       {"-0.5", "+1.5e-3", "-", "a,\"b\"\n"}}),
+            "'=cmd|' /C calc'!A0,'+1+1,'@x,'-x\n-0.5,+1.5e-3,-,\"a,\"\"b\"\" \"\n");
+  EXPECT_EQ(plain_table({{"a\x1b", "b"}}), "a\\u{1b}  b\n");
 }
 
 TEST(File, AppearsWholeOrNotAtAll) {
@@ -136,6 +165,93 @@ TEST(File, ErrorsNameTheFile) {
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(File, PipesAreNotWaitedFor) {
+  const Scratch folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0666), 0);
+  EXPECT_THROW(read_file(folder / "pipe"), Error);
+}
+
+TEST(File, ALockEndsWithItsProcessWhateverItHasForked) {
+  const Scratch folder;
+  const fs::path file = folder / ".lock";
+  int stay[2];
+  ASSERT_EQ(::pipe(stay), 0);
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    FileLock lock(file);
+    const bool taken = lock.try_take();
+    if (::fork() == 0) {  // lives on until the test has looked
+      ::close(stay[1]);
+      char c;
+      ::_exit(static_cast<int>(::read(stay[0], &c, 1)));
+    }
+    ::_exit(taken ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(holder, &status, 0), holder);
+  EXPECT_EQ(status, 0);
+  FileLock lock(file);
+  EXPECT_TRUE(lock.try_take());
+  for (const int fd : stay) ::close(fd);
+}
+
+TEST(File, SealsTellDamage) {
+  const Scratch folder;
+  const fs::path file = folder / "a.jsonl";
+  EXPECT_FALSE(is_sealed(file));
+  write_sealed(file, "{\"x\":1}\n{\"x\":2}\n");
+  EXPECT_EQ(read_sealed(file), "{\"x\":1}\n{\"x\":2}\n");
+  const std::string whole = read_file(file);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    write_file_atomic(file, damaged);
+    EXPECT_FALSE(is_sealed(file)) << i;
+    write_file_atomic(file, whole.substr(0, i));
+    EXPECT_FALSE(is_sealed(file)) << i;
+  }
+  write_sealed(file, "");
+  EXPECT_EQ(read_sealed(file), "");
+  write_file_atomic(file, "{\"x\":1}\n");  // of before there were seals
+  EXPECT_FALSE(is_sealed(file));
+  EXPECT_EQ(checksum("abc"), "78af5f94892f3950") << "XXH3, whose numbers all its programs share";
+}
+
+TEST(Toml, RefusesKeysWithoutEnd) {
+  std::string key = "a";
+  for (int i = 0; i < 50000; ++i) key += ".a";
+  for (const std::string& text : {key + " = 1\n", "[" + key + "]\n", "b = {" + key + " = 1}\n"}) {
+    const Toml toml = parse_toml("x = 1\n" + text, "f");
+    ASSERT_EQ(toml.problems.size(), 1u);
+    EXPECT_EQ(toml.problems[0].where, "f:2:1");
+  }
+  const std::string dots(500, '.');
+  const std::string text = fmt::format("a = \"{0}\"\nb = '''{0}\n{0}'''\n# {0}\nc = 1.5\n", dots);
+  EXPECT_TRUE(parse_toml(text, "f").problems.empty());
+}
+
+TEST(Isolate, WaitsForNoChildOfTheChild) {
+  const auto start = std::chrono::steady_clock::now();
+  const Isolated r = run_isolated(
+      [] {
+        const pid_t grandchild = ::fork();
+        if (grandchild == 0)
+          for (;;) ::pause();
+        return std::to_string(grandchild);
+      },
+      30);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(took.count(), 10);
+  ASSERT_EQ(r.end, Isolated::End::returned) << r.text;
+  const pid_t grandchild = std::stoi(r.text);
+  bool gone = false;
+  for (int i = 0; i < 200 && !gone; ++i) {
+    gone = ::kill(grandchild, 0) != 0;
+    if (!gone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(gone);
+}
+
 TEST(Isolate, TellsHowItEnded) {
   EXPECT_EQ(run_isolated([] { return std::string(100000, 'x'); }, 10).text.size(), 100000u);
   const Isolated threw = run_isolated([]() -> std::string { fail(Exit::data, "a sentence"); }, 10);
@@ -157,6 +273,9 @@ TEST(Isolate, TellsHowItEnded) {
       },
       0.2);
   EXPECT_EQ(slow.end, Isolated::End::timed_out);
+  const Isolated greedy = run_isolated([]() -> std::string { throw std::bad_alloc(); }, 10);
+  EXPECT_EQ(greedy.end, Isolated::End::crashed) << "no bug of ours";
+  EXPECT_EQ(greedy.text, "asked for more memory than there is");
 }
 
 TEST(ToToml, ReadsBackAndWritesNumbersShort) {

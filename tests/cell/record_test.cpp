@@ -58,5 +58,32 @@ TEST_F(RecordsOfARun, LoseNoLineOfOthersWhenAPartIsWrittenAgain) {
   EXPECT_EQ(parts(), (std::vector<std::string>{"a/train", "b/train"}));
 }
 
+// A failure counts by its place: what is written anew stands where the old stood.
+TEST_F(RecordsOfARun, KeepAFailureWhenTheTrainingBeforeItIsWrittenAgain) {
+  RecordFile records(file_, notes_);
+  records.add("a", "train", {line("a", "train")});
+  records.add("a", "failure", {line("a", "failure", "oom")});
+  records.add("a", "train", {line("a", "train", "other")});
+  EXPECT_EQ(parts(), (std::vector<std::string>{"a/train", "a/failure"}));
+  records.add("a", "failure", {line("a", "failure", "crash")});
+  EXPECT_EQ(read_records(file_).all.back()["status"], "crash");
+}
+
+TEST_F(RecordsOfARun, AreSealedWhileNoRunIsAtWork) {
+  RecordFile(file_, notes_).add("a", "train", {line("a", "train")});
+  EXPECT_TRUE(damaged_files(folder_).empty()) << "nobody has said what they are";
+  write_file_atomic(folder_ / "plan.json", "{}");
+  seal_run(folder_);
+  EXPECT_TRUE(damaged_files(folder_).empty());
+  write_file_atomic(folder_ / "plan.json", "[]");
+  EXPECT_EQ(damaged_files(folder_), std::vector<std::string>{"plan.json"});
+  fs::remove(folder_ / "plan.json");
+  EXPECT_EQ(damaged_files(folder_), std::vector<std::string>{"plan.json"});
+  write_file_atomic(folder_ / "digests.json", "{");
+  EXPECT_EQ(damaged_files(folder_), std::vector<std::string>{"digests.json"});
+  unseal_run(folder_);
+  EXPECT_TRUE(damaged_files(folder_).empty());
+}
+
 }  // namespace
 }  // namespace pesuite::testing

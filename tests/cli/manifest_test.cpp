@@ -79,6 +79,30 @@ TEST_F(Manifests, ShowWhatCannotBeLoaded) {
   EXPECT_EQ(card["library"]["file"], library_.string());
 }
 
+// What a manifest says does not make a library whole: loading one that is cut ends the process.
+TEST_F(Manifests, AreNoWordForALibraryThatIsDamaged) {
+  write_manifest();
+  const std::string whole = slurp(library_);
+  for (const std::size_t part : {1, 2, 3}) {
+    std::ofstream(library_, std::ios::binary) << whole.substr(0, whole.size() * part / 6);
+    const Ended e =
+        pesuite({"plan", suite({"fragile"}, 5), "--plugin-path", library_.string()}, {path});
+    EXPECT_EQ(e.code, 4) << e.err;
+    EXPECT_THAT(e.err, HasSubstr("crash_on_load.plugin.so: "));
+  }
+}
+
+// Whatever stands around it in an expression.
+TEST_F(Manifests, OfWhatCannotBeLoadedArePlannedToFail) {
+  write_manifest();
+  for (const std::string e :
+       {"none -> fragile @ 50%", "fragile -> none @ 50%", "none => fragile"}) {
+    const Ended plan = ask({"plan", suite({e}, 10)});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_THAT(plan.out, HasSubstr("its cells will fail")) << e;
+  }
+}
+
 TEST_F(Manifests, AreMissedInASentence) {
   const Ended list = ask({"list", "encoding"});
   EXPECT_EQ(list.code, 0);

@@ -8,9 +8,12 @@ namespace {
 
 class Queue : public Run {
  protected:
-  // `script` finds the file of its order in $2; cells lie beside each other in the store.
+  // `script` finds the file of its order in $3 and signs its messages with `says`.
   Ended run_with(const std::string& script, std::vector<std::string> more = {}) {
-    write("fake.sh", script);
+    write("fake.sh",
+          "says() { nonce=$(sed -n 's/^ *\"nonce\": \"\\(.*\\)\".*/\\1/p' \"$file\"); "
+          "echo \"{\\\"nonce\\\":\\\"$nonce\\\",$1}\"; }\nfile=$3\n" +
+              script);
     std::vector<std::string> words = {"run",         suite({"none", "rope", "alibi"}, 10),
                                       "--launch",    "sh fake.sh",
                                       "--no-report", "--progress",
@@ -43,7 +46,7 @@ TEST_F(Queue, StartsNoMoreThanItsJobsAtOnceAndEveryCellOnce) {
 }
 
 TEST_F(Queue, BelievesWhatAFailedWorkerSaysOfItself) {
-  run_with("echo '{\"event\":\"failed\",\"kind\":\"error\",\"reason\":\"no tea\"}'\nexit 4\n");
+  run_with("says '\"event\":\"failed\",\"kind\":\"error\",\"reason\":\"no tea\"'\nexit 4\n");
   for (const char* encoding : {"none", "rope", "alibi"}) EXPECT_EQ(reason_of(encoding), "no tea");
 }
 
@@ -55,8 +58,13 @@ TEST_F(Queue, TriesCrashesAgainAsOftenAsItIsAsked) {
 }
 
 TEST_F(Queue, IsNotMisledByWhatPluginsPrint) {
-  run_with("echo 'step 1'\necho '[1,2]'\necho '{\"event\":\"done\"}'\nexit 6\n");
-  EXPECT_EQ(status_of("rope"), "crash");
+  run_with(
+      "echo 'step 1'\necho '[1,2]'\nsays '\"event\":\"done\"'\n"
+      "echo '{\"event\":\"failed\",\"kind\":\"error\",\"reason\":\"unsigned\"}'\n"
+      "echo "
+      "'{\"nonce\":\"0\",\"event\":\"failed\",\"kind\":\"error\",\"reason\":\"forged\"}'\nexit "
+      "6\n");
+  EXPECT_EQ(status_of("rope"), "crash") << reason_of("rope");
 }
 
 TEST_F(Queue, AWorkerThatStopsAgainAndAgainHasFailed) {
@@ -68,8 +76,8 @@ TEST_F(Queue, AWorkerThatStopsAgainAndAgainHasFailed) {
 
 TEST_F(Queue, MessagesOfTheWrongKindAreNoMessages) {
   run_with(
-      "echo '{\"event\":5}'\necho '{\"event\":\"progress\",\"step\":\"x\"}'\n"
-      "echo '{\"event\":\"failed\",\"kind\":\"done\",\"reason\":\"none\"}'\nexit 6\n");
+      "says '\"event\":5'\nsays '\"event\":\"progress\",\"step\":\"x\"'\n"
+      "says '\"event\":\"failed\",\"kind\":\"done\",\"reason\":\"none\"'\nexit 6\n");
   EXPECT_EQ(status_of("rope"), "crash");
 }
 

@@ -247,7 +247,8 @@ TEST_F(Run, TimeAndMemoryAreLimited) {
   const Ended slow = pesuite({"run", suite({"sleeps"}, 1000, "", "time_limit_s = 1")});
   EXPECT_EQ(slow.code, 3);
   EXPECT_EQ(status_of("sleeps"), "timeout");
-  EXPECT_EQ(reason_of("sleeps"), "took longer than the limit of 1 s");
+  EXPECT_EQ(reason_of("sleeps"),
+            "took longer than the limit of 1 s; 'time_limit_s' of [defaults] sets another");
 #ifndef __SANITIZE_ADDRESS__  // whose shadow memory is beyond every limit
   fs::remove_all(folder_ / "results");
   const Ended large = pesuite({"run", suite({"hoards"}, 1000, "", "memory_limit = \"1GB\"")});

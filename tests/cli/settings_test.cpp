@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/file.h"
+#include "base/seal.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -101,10 +102,10 @@ TEST_F(Run, VerifyDeterminismTrainsTwiceAndSaysWhatDiffers) {
   // one loss of one cell is no longer what the program computes
   for (const auto& item : fs::recursive_directory_iterator(folder_ / "results/store"))
     if (item.path().filename() == "train.jsonl") {
-      std::string text = slurp(item.path());
+      std::string text = read_sealed(item.path());
       const std::size_t at = text.find("\"value\":");
       text[at + 8] = text[at + 8] == '9' ? '8' : '9';
-      write_file_atomic(item.path(), text);
+      write_sealed(item.path(), text);
       break;
     }
   const Ended other = pesuite({"run", s.string(), "--verify-determinism"});

@@ -289,6 +289,23 @@ TEST(Safetensors, RoundTripsAndChecksShapes) {
   EXPECT_TRUE(failure([&] { r.read("c", {4}); }).ends_with("holds no tensor 'c'"));
 }
 
+TEST(Safetensors, ChecksumsFindEveryFlippedBit) {
+  const Scratch scratch;
+  const fs::path file = scratch / "x";
+  const std::vector<std::size_t> sizes = {3, 0, 2};
+  write_safetensors(file, {{"a", {3}}, {"empty", {0}}, {"b", {2}}}, {{"key", "text"}}, false,
+                    [&](std::size_t i) { return std::vector<double>(sizes[i], 1.5); });
+  EXPECT_TRUE(is_sound_safetensors(file));
+  const std::string whole = read_file(file);
+  for (std::size_t i = 8; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ 4);
+    write_file_atomic(file, damaged);
+    // Where their name is hit, no checksums are left to tell: who wants them asks for them.
+    EXPECT_TRUE(!is_sound_safetensors(file) || !SafetensorsReader(file).has_checksums()) << i;
+  }
+}
+
 // --------------------------------------------------------------------------------- training
 
 struct Trainee {

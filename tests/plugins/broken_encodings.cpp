@@ -1,6 +1,8 @@
 // Encodings that misbehave, each in its own way, for tests of what the host makes of it.
 #include <pesuite/pesuite.hpp>
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -95,6 +97,26 @@ struct Hoards : Base {
     all.emplace_back(std::size_t{64} << 20, 'x');
   }
 };
+// In planning and in its cell; the children, whose numbers stand in a file, hold all that it holds.
+struct Forks : pes::Encoding {
+  static constexpr pes_card card = pes::card<Forks>("forks", "leaves a child behind");
+  Forks(const pes_model&, const pes::Values&) {
+    const pid_t child = ::fork();
+    if (child == 0)
+      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (std::FILE* f = std::fopen("children", "a")) {
+      std::fprintf(f, "%d\n", static_cast<int>(child));
+      std::fclose(f);
+    }
+  }
+};
+struct HangsInCreate : pes::Encoding {
+  static constexpr pes_card card =
+      pes::card<HangsInCreate>("hangs_in_create", "never comes into being");
+  HangsInCreate(const pes_model&, const pes::Values&) {
+    for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+};
 struct Explodes : Base {
   static constexpr pes_card card =
       pes::card<Explodes>("explodes", "multiplies scores until they overflow");
@@ -142,25 +164,14 @@ struct Queries : Base {
   void attend(const pes::Step&, pes::Attention& a) const { a.q = a.q * 2.0; }
 };
 
-constexpr const pes_encoding* encodings[] = {&pes::encoding<CrashInCreate>,
-                                             &pes::encoding<CrashInAttend>,
-                                             &pes::encoding<ExitInAttend>,
-                                             &pes::encoding<LeavesInPeace>,
-                                             &pes::encoding<StopsForEver>,
-                                             &pes::encoding<Forges>,
-                                             &pes::encoding<Refuses>,
-                                             &pes::encoding<WrongShape>,
-                                             &pes::encoding<WrongSlot>,
-                                             &pes::encoding<Throws>,
-                                             &pes::encoding<Sleeps>,
-                                             &pes::encoding<Hoards>,
-                                             &pes::encoding<Explodes>,
-                                             &pes::encoding<Gate>,
-                                             &pes::encoding<Warm>,
-                                             &pes::encoding<Cool>,
-                                             &pes::encoding<Wide>,
-                                             &pes::encoding<Queries>,
-                                             nullptr};
+constexpr const pes_encoding* encodings[] = {
+    &pes::encoding<CrashInCreate>, &pes::encoding<CrashInAttend>, &pes::encoding<ExitInAttend>,
+    &pes::encoding<LeavesInPeace>, &pes::encoding<StopsForEver>,  &pes::encoding<Forges>,
+    &pes::encoding<Forks>,         &pes::encoding<HangsInCreate>, &pes::encoding<Refuses>,
+    &pes::encoding<WrongShape>,    &pes::encoding<WrongSlot>,     &pes::encoding<Throws>,
+    &pes::encoding<Sleeps>,        &pes::encoding<Hoards>,        &pes::encoding<Explodes>,
+    &pes::encoding<Gate>,          &pes::encoding<Warm>,          &pes::encoding<Cool>,
+    &pes::encoding<Wide>,          &pes::encoding<Queries>,       nullptr};
 
 }  // namespace
 

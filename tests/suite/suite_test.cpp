@@ -330,7 +330,7 @@ TEST_F(Suites, FillPushesExamplesBack) {
   EXPECT_EQ(cell.longest, 43 + 69);
   ASSERT_EQ(cell.evals.size(), 2u);
   EXPECT_EQ(cell.evals[0].config.axes.at(0).values, (std::vector<double>{0, 23, 69}));
-  EXPECT_THAT(plan_table(p, 1), ::testing::HasSubstr("0 to 4 FILL before each example"));
+  EXPECT_THAT(plan_table(p, {}, 1), ::testing::HasSubstr("0 to 4 FILL before each example"));
   EXPECT_THAT(p.notes, ::testing::IsEmpty());
   EXPECT_THAT(planned("copy", "[23]", "").notes,
               ::testing::Contains(::testing::HasSubstr("which training never shows")));
@@ -358,7 +358,7 @@ TEST_F(Suites, SolvedExamplesStandBeforeExamples) {
   EXPECT_EQ(train_from_json(to_json(cell.config.train)).lengths, cell.config.train.lengths);
   EXPECT_EQ(cell.longest, 43 + 3 * 23);
   EXPECT_EQ(cell.evals.at(0).config.axes.at(0).values, (std::vector<double>{0, 3}));
-  EXPECT_THAT(plan_table(p, 1), ::testing::HasSubstr("0 to 3 solved examples before each"));
+  EXPECT_THAT(plan_table(p, {}, 1), ::testing::HasSubstr("0 to 3 solved examples before each"));
   EXPECT_THAT(p.notes, ::testing::IsEmpty());
   EXPECT_THAT(planned("copy", "[3]", "").notes,
               ::testing::Contains(::testing::HasSubstr("which training never does")));
@@ -400,9 +400,9 @@ train.lengths = {}
   says(R"({min = 8, stride = 0})", "is 0, outside 1 ..");
 
   const Plan p = planned(R"({kind = "growing", min = 8, stride = 3})");
-  EXPECT_THAT(plan_table(p, 1),
+  EXPECT_THAT(plan_table(p, {}, 1),
               ::testing::HasSubstr("training of addition reads 25 % addition(pad=true, "));
-  EXPECT_THAT(plan_table(p, 1),
+  EXPECT_THAT(plan_table(p, {}, 1),
               ::testing::HasSubstr("; lengths 8 to 35 by 3, growing in 20 steps"));
   // Shorter examples cost less: 20 steps of 14.75 tokens an example in the mean, 20 of 21.5.
   const double flops = planned(R"({kind = "fixed"})").cells[0].train_flops;
@@ -444,7 +444,9 @@ TEST_F(Suites, FiltersChooseCells) {
   EXPECT_EQ(plan(sound + "[sweep]\ninclude = [\"seed=2\", \"task=corpus\"]\n").cells.size(), 6u);
   EXPECT_EQ(problems([&] { count({"seed=99"}); }),
             "filter 'seed=99': the suite has no seed '99'; it has 1, 2");
-  EXPECT_EQ(problems([&] { count({"seed=1", "seed=2"}); }),
+  EXPECT_EQ(problems([&] {
+              count({"seed=1", "seed=2"});
+            }),
             "no cell is left: the filters exclude all of them");
   EXPECT_EQ(problems([&] { count({"sed=1"}); }),
             "filter 'sed=1', column 1: a cell has no 'sed', did you mean 'seed'?; a filter reads "

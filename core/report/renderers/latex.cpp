@@ -13,7 +13,8 @@ namespace pesuite {
 namespace {
 
 // What LaTeX acts on, and signs that its fonts have in mathematics alone.
-std::string escaped(const std::string& text) {
+std::string escaped(const std::string& given) {
+  const std::string text = printable(given);
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 35> signs = {{
       {"\\", "\\textbackslash{}"},
       {"{", "\\{"},
@@ -59,7 +60,7 @@ std::string escaped(const std::string& text) {
       out += command, i += sign.size(), found = true;
       break;
     }
-    if (!found) out += text[i] == '\n' ? ' ' : text[i], ++i;
+    if (!found) out += text[i++];
   }
   return out;
 }

@@ -12,21 +12,31 @@ namespace pesuite {
 namespace {
 
 // What Markdown would act on, in names that anybody may choose.
-std::string markdown_escaped(const std::string& text) {
+std::string markdown_escaped(const std::string& given) {
+  const std::string text = printable(given);
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ';
-    const bool tag =
-        c == '<' && (std::isalpha(static_cast<unsigned char>(next)) || next == '/' || next == '!');
-    if (tag || c == '*' || c == '`' || c == '\\') out += '\\';
-    out += c == '\n' ? ' ' : c;
+    const bool tag = c == '<' && (std::isalpha(static_cast<unsigned char>(next)) || next == '/' ||
+                                  next == '!' || next == '?');
+    const bool link = c == ']' && next == '(';
+    const bool entity = c == '&' && (std::isalpha(static_cast<unsigned char>(next)) || next == '#');
+    if (tag || link || entity || c == '*' || c == '`' || c == '\\') out += '\\';
+    out += c;
   }
   return out;
 }
 
-std::string in_code(const std::string& text) {
-  const std::string fence = text.find('`') == std::string::npos ? "`" : "``";
-  return fence + text + fence;
+// Between more backticks than stand in it.
+std::string in_code(const std::string& given) {
+  const std::string text = printable(given);
+  std::size_t longest = 0, run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const std::string fence(longest + 1, '`'), gap = longest > 0 ? " " : "";
+  return fence + gap + text + gap + fence;
 }
 
 constexpr const char* evidence_file = "details.md";
