@@ -95,7 +95,7 @@ TEST(Exports, MeansHaveIntervals) {
 }
 
 Verdicts some_verdicts(const Scratch& folder) {
-  write_file_atomic(folder / "v.json", R"({"schema": "pesuite.comparison/1", "before": "main",
+  write_file_atomic(folder / "v.json", R"json({"schema": "pesuite.comparison/1", "before": "main",
    "after": "pull|1", "verdict": "regressed", "sentence": "regressed: 1 regressed, 1 equivalent",
    "series": [
     {"encoding": "a", "task": "t", "model": "m", "train_len": 16, "metric": "nll", "eval_len": 32,
@@ -110,8 +110,7 @@ Verdicts some_verdicts(const Scratch& folder) {
     {"encoding": "d", "task": "t", "model": "m", "metric": "nll", "eval_len": 32,
      "verdict": "regressed", "gated": true, "suppressed": "by x until 2027", "seeds": 3}],
    "cells": [{"encoding": "a", "task": "t", "model": "m", "seed": 2, "before": "ok",
-     "after": "crash", "reason": "died <&>", "worse": true}], "notes": ["a note"]
-})");
+     "after": "crash", "reason": "died <&>", "worse": true}], "notes": ["a note"]})json");
   return read_verdicts(folder / "v.json");
 }
 
