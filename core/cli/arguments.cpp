@@ -48,7 +48,8 @@ void unify_names(std::vector<std::string>& words) {
 
 std::string Arguments::verb() const {
   const std::vector<std::string> words = split(usage_, ' ');
-  return words[0] == "plugin" ? words[0] + " " + words.at(1) : words[0];
+  const bool is_group = words[0] == "plugin" || words[0] == "history";
+  return is_group ? words[0] + " " + words.at(1) : words[0];
 }
 
 void Arguments::print_manual(const std::string& summary) const {

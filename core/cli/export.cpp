@@ -1,0 +1,125 @@
+// export: records and verdicts in formats of other programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cell/record.h"
+#include "cli/arguments.h"
+#include "cli/find_run.h"
+#include "exports/curves.h"
+#include "exports/exports.h"
+
+namespace pesuite::cli {
+
+namespace {
+
+const std::vector<std::string> formats = {"csv", "sqlite",  "junit", "bmf",
+                                          "gab", "comment", "curves"};
+
+std::vector<ExportedRun> read_runs(const Arguments& a) {
+  std::vector<ExportedRun> out;
+  for (const std::string& name : a.texts("run")) {
+    const fs::path run = find_run(name, a.text("out"));
+    Records r = read_records(run / "records.jsonl");
+    for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
+    if (r.all.empty()) fail(Exit::data, "{} has no records", run.string());
+    out.push_back({fs::weakly_canonical(run).filename().string(), std::move(r.all)});
+  }
+  return out;
+}
+
+void write(const Arguments& a, const std::string& text) {
+  if (a.has("output"))
+    write_file_atomic(a.text("output"), text);
+  else
+    fmt::print("{}", text);
+}
+
+// Curves against those of a file; the exit code.
+int compare_with(const fs::path& file, const std::vector<Curve>& now, double margin) {
+  constexpr const char* names[] = {"identical",    "equivalent", "slower", "faster",
+                                   "inconclusive", "missing",    "other"};
+  bool slower = false, undecided = false;
+  std::vector<std::vector<std::string>> rows = {{"verdict", "curve", ""}};
+  for (const CurveVerdict& v : compare_curves(read_curves(file), now, margin)) {
+    rows.push_back({names[static_cast<int>(v.kind)], v.name, v.sentence});
+    slower =
+        slower || v.kind == CurveVerdict::Kind::slower || v.kind == CurveVerdict::Kind::missing;
+    undecided = undecided || v.kind == CurveVerdict::Kind::inconclusive ||
+                v.kind == CurveVerdict::Kind::other;
+  }
+  fmt::print("{}", plain_table(rows));
+  if (slower) return static_cast<int>(Exit::regression);
+  return static_cast<int>(undecided ? Exit::inconclusive : Exit::done);
+}
+
+int export_curves(const Arguments& a, const std::vector<ExportedRun>& runs) {
+  std::vector<Curve> all;
+  for (const ExportedRun& r : runs)
+    for (Curve& c : curves_of(r.records)) all.push_back(std::move(c));
+  if (all.empty()) fail(Exit::data, "no training of these runs has recorded a loss");
+  if (a.has("against")) return compare_with(a.text("against"), all, a.get<double>("margin"));
+  write(a, to_json(all).dump(1) + "\n");
+  return 0;
+}
+
+std::string direction_of(const Arguments& a) {
+  const std::string d = a.text("direction");
+  if (d != "lower" && d != "higher")
+    fail(Exit::usage, "--direction is '{}'; known are lower and higher", d);
+  return d;
+}
+
+void add_flags_of_export(Arguments& a) {
+  a.flags()("to", po::value<std::string>(), join(formats, ", ").c_str())(
+      "output,o", po::value<std::string>(), "file to write (default: stdout)")(
+      "out", po::value<std::string>()->default_value("results"), "folder of the results")(
+      "verdicts", po::value<std::string>(),
+      "junit, comment: JSON that 'pesuite compare --json' or a gate wrote")(
+      "direction", po::value<std::string>()->default_value("lower"),
+      "gab: results of which lower or higher values are better, as its file has one direction")(
+      "against", po::value<std::string>(),
+      "curves: compare with this file instead; exit code 1 where a curve is slower or missing, 7 "
+      "where one is not decided")("margin", real_value(0.01), "curves: nats that do not matter");
+  a.choices("to", formats);
+  a.choices("direction", {"lower", "higher"});
+  a.positional("run", -1);
+}
+
+}  // namespace
+
+int export_verb(const std::vector<std::string>& words) {
+  Arguments a("export RUN... [flags]",
+              "Writes records of runs for other programs: csv and sqlite (every field), junit "
+              "(cells and verdicts), bmf (Bencher\nmetric format), gab (github-action-benchmark), "
+              "comment (Markdown of verdicts for a pull request), curves (losses by\nstep, to "
+              "which a later run can be held).");
+  add_flags_of_export(a);
+  if (!a.parse(words)) return 0;
+  a.require("to", "the format: " + join(formats, ", "));
+  const std::string to = a.text("to");
+  if (std::find(formats.begin(), formats.end(), to) == formats.end())
+    fail(Exit::usage, "--to: there is no format '{}'{}; known are {}", to,
+         did_you_mean(to, formats), join(formats, ", "));
+  std::optional<Verdicts> verdicts;
+  if (a.has("verdicts")) verdicts = read_verdicts(a.text("verdicts"));
+  if (to == "comment") {
+    if (!verdicts) a.require("verdicts", "the verdicts: --verdicts FILE");
+    write(a, comment_markdown(*verdicts));
+    return 0;
+  }
+  if (!verdicts || to != "junit") a.require("run", "a run");
+  if (to == "sqlite") a.require("output", "the file of the database: --output FILE");
+  const std::vector<ExportedRun> runs = read_runs(a);
+  if (to == "curves") return export_curves(a, runs);
+  if (to == "sqlite") records_sqlite(runs, a.text("output"));
+  if (to == "csv") write(a, records_csv(runs));
+  if (to == "junit") write(a, junit_xml(runs, verdicts ? &*verdicts : nullptr));
+  if (to == "bmf") write(a, bencher_json(runs));
+  if (to == "gab") write(a, action_benchmark_json(runs, direction_of(a)));
+  return 0;
+}
+
+}  // namespace pesuite::cli

@@ -1,0 +1,37 @@
+// Records and verdicts in formats of other programs. Each is a function from values to text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "exports/verdicts.h"
+
+namespace pesuite {
+
+struct ExportedRun {
+  std::string name;  // of its folder
+  std::vector<Json> records;
+};
+
+// Every field of every record a column, coordinates as coords.NAME.
+std::string records_csv(const std::vector<ExportedRun>&);
+// The same as the table `records` of a new database.
+void records_sqlite(const std::vector<ExportedRun>&, const fs::path& file);
+
+// JUnit XML: a test a cell, failed where it crashed or ran out of something; and a test a series
+// with a verdict, failed where it fails the gate, skipped where it is inconclusive.
+std::string junit_xml(const std::vector<ExportedRun>&, const Verdicts*);
+
+// Results as means over seeds with 95 % intervals (t).
+std::string bencher_json(const std::vector<ExportedRun>&);  // Bencher metric format
+// Of github-action-benchmark, where a file has one direction: "lower" is its customSmallerIsBetter,
+// "higher" its customBiggerIsBetter.
+std::string action_benchmark_json(const std::vector<ExportedRun>&, const std::string& direction);
+
+// A comment for a pull request, below the 65,536 characters that GitHub takes. Its first line is a
+// mark by which the next one can replace it.
+std::string comment_markdown(const Verdicts&);
+
+}  // namespace pesuite

@@ -1,0 +1,15 @@
+// A series as SVG, without any other program: for pages with hundreds of them.
+#pragma once
+
+#include <string>
+
+#include "history/trend.h"
+
+namespace pesuite {
+
+std::string chart_of(const HistorySeries&, const Trend&);      // with axes and marks
+std::string sparkline_of(const HistorySeries&, const Trend&);  // for a cell of a table
+std::string html_text(std::string_view);                       // what may stand between tags
+std::string short_number(double);                              // four digits that count
+
+}  // namespace pesuite
