@@ -63,6 +63,7 @@ struct Measurement {
   std::set<std::uint64_t> seeds;
   std::vector<GateRule> gates;
   std::map<SeriesName, Calibrated> calibration;
+  std::map<std::string, Calibrated> mean_calibration;  // of the mean over a metric's gated series
   std::string calibrated_by;  // "" or what the pairs were: "rounding", "seeds"
   std::vector<std::string> notes;
 };
