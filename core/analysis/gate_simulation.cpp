@@ -19,8 +19,8 @@ namespace pesuite {
 
 namespace {
 
-constexpr double margin = 0.005, typical = 0.005, change = 0.02;
-constexpr std::uint32_t purpose = pes::purpose("gate simulation");
+constexpr double gate_margin = 0.005, typical = 0.005, all_worse = 0.02;
+constexpr std::uint32_t gate_purpose = pes::purpose("gate simulation");
 
 struct MadeUpGate {
   std::vector<std::vector<double>> before, after;  // [series][seed]
@@ -49,7 +49,7 @@ MadeUpGate made_up_gate(const GateConditions& c, std::uint64_t run) {
                          c.one_noisy ? 1.0 : 0.0, c.correlation, c.calibration_correlation,
                          static_cast<double>(c.differences), c.families ? 1.0 : 0.0, c.change})
     key = pes::mix64(key, static_cast<std::uint64_t>(1000 * x));
-  pes::Random random(pes::mix64(key, run), purpose, 0);
+  pes::Random random(pes::mix64(key, run), gate_purpose, 0);
   std::vector<double> spread;
   for (std::size_t i = 0; i < c.series; ++i)
     spread.push_back(typical * std::exp(c.sigma * random.normal()) *
@@ -88,7 +88,7 @@ std::vector<double> p_moderated(const MadeUpGate& g) {
   const auto own = static_cast<double>(g.worse[0].size() - 1);
   const boost::math::chi_squared_distribution<> chance(own);
   const Company prior{median(variances) * own / boost::math::quantile(chance, 0.5), 4, 0};
-  for (const Differences& d : g.worse) p.push_back(PairedTest(d, prior).p_above(margin));
+  for (const Differences& d : g.worse) p.push_back(PairedTest(d, prior).p_above(gate_margin));
   return p;
 }
 
@@ -99,7 +99,7 @@ double p_welch(const std::vector<double>& a, const std::vector<double>& b) {
     return std::accumulate(x.begin(), x.end(), 0.0) / n;
   };
   const double degrees = (va + vb) * (va + vb) / ((va * va + vb * vb) / (n - 1));
-  return t_above((mean(b) - mean(a) - margin) / std::sqrt(va + vb), degrees);
+  return t_above((mean(b) - mean(a) - gate_margin) / std::sqrt(va + vb), degrees);
 }
 
 // Whether the lower 5 % quantile of 300 resampled means lies above the margin.
@@ -114,17 +114,17 @@ bool bootstrap_calls(const Differences& d, pes::Random& random) {
     means.push_back(sum / n);
   }
   std::nth_element(means.begin(), means.begin() + draws / 20, means.end());
-  return means[draws / 20] > margin;
+  return means[draws / 20] > gate_margin;
 }
 
-struct Called {
+struct GateCalls {
   std::vector<bool> series;
   bool anything = false;
   std::size_t equivalent = 0;
 };
 
-Called by_p(const std::vector<double>& p, std::size_t series) {
-  Called out;
+GateCalls by_p(const std::vector<double>& p, std::size_t series) {
+  GateCalls out;
   const std::vector<double> adjusted = holm(p);
   for (std::size_t i = 0; i < adjusted.size(); ++i) {
     const bool called = adjusted[i] < significance;
@@ -135,31 +135,31 @@ Called by_p(const std::vector<double>& p, std::size_t series) {
 }
 
 // As analysis/changes.cpp does: all series and their mean are one family.
-Called by_our_rule(const MadeUpGate& g) {
+GateCalls by_our_rule(const MadeUpGate& g) {
   std::vector<double> p;
   std::size_t equivalent = 0;
   for (const PairedTest& t : gate_tests(g.worse, g.calibrated)) {
-    p.push_back(t.p_above(margin));
-    equivalent += t.p_equivalent(margin) < significance ? 1 : 0;
+    p.push_back(t.p_above(gate_margin));
+    equivalent += t.p_equivalent(gate_margin) < significance ? 1 : 0;
   }
   const double larger = enlargement(g.worse, g.calibrated);
   Company company;
   if (is_used(g.of_mean))
     company = {g.of_mean.variance * larger, static_cast<double>(g.of_mean.differences - 1), 0};
-  p.push_back(PairedTest(mean_over_series(g.worse), company).p_above(margin));
-  Called out = by_p(p, g.worse.size());
+  p.push_back(PairedTest(mean_over_series(g.worse), company).p_above(gate_margin));
+  GateCalls out = by_p(p, g.worse.size());
   out.equivalent = equivalent;
   return out;
 }
 
-Called calls_of(GateRuleKind rule, const MadeUpGate& g, std::uint64_t run) {
+GateCalls calls_of(GateRuleKind rule, const MadeUpGate& g, std::uint64_t run) {
   std::vector<double> p;
-  Called out;
+  GateCalls out;
   switch (rule) {
     case GateRuleKind::ours: return by_our_rule(g);
     case GateRuleKind::moderated: return by_p(p_moderated(g), g.worse.size());
     case GateRuleKind::paired:
-      for (const Differences& d : g.worse) p.push_back(PairedTest(d).p_above(margin));
+      for (const Differences& d : g.worse) p.push_back(PairedTest(d).p_above(gate_margin));
       return by_p(p, p.size());
     case GateRuleKind::welch:
       for (std::size_t i = 0; i < g.worse.size(); ++i)
@@ -168,10 +168,10 @@ Called calls_of(GateRuleKind rule, const MadeUpGate& g, std::uint64_t run) {
     case GateRuleKind::bootstrap:
     case GateRuleKind::threshold: break;
   }
-  pes::Random random(pes::mix64(pes::hash64("bootstrap"), run), purpose, 1);
+  pes::Random random(pes::mix64(pes::hash64("bootstrap"), run), gate_purpose, 1);
   for (const Differences& d : g.worse) {
     const bool called = rule == GateRuleKind::bootstrap ? bootstrap_calls(d, random)
-                                                        : PairedTest(d).mean() > margin;
+                                                        : PairedTest(d).mean() > gate_margin;
     out.series.push_back(called), out.anything |= called;
   }
   return out;
@@ -194,7 +194,7 @@ const char* gate_rule_name(GateRuleKind r) {
 GateRates gate_rates(GateRuleKind rule, const GateConditions& c, std::uint64_t runs) {
   GateRates out;
   for (std::uint64_t run = 0; run < runs; ++run) {
-    const Called called = calls_of(rule, made_up_gate(c, run), run);
+    const GateCalls called = calls_of(rule, made_up_gate(c, run), run);
     const auto share = [&](std::size_t from) {
       return static_cast<double>(std::count(called.series.begin() + static_cast<std::ptrdiff_t>(from),
                                             called.series.end(), true)) /
@@ -246,7 +246,7 @@ struct SimulationPage {
           GateRuleKind::paired, GateRuleKind::moderated, GateRuleKind::ours}) {
       progress(gate_rule_name(rule));
       std::vector<std::future<GateRates>> all;
-      for (const double shift : {0.0, change})
+      for (const double shift : {0.0, all_worse})
         for (const std::size_t seeds : {std::size_t{3}, std::size_t{5}})
           for (const double correlation : {0.0, 0.5})
             all.push_back(std::async(std::launch::async, [=, this] {
@@ -269,7 +269,7 @@ struct SimulationPage {
     }
     table(fmt::format("Gates of 24 series with at least one alarm where nothing changed, and the "
                       "share of series caught where all are worse by {} nats:",
-                      change),
+                      all_worse),
           rows);
   }
 
@@ -292,7 +292,7 @@ struct SimulationPage {
         for (const std::size_t seeds : {std::size_t{3}, std::size_t{5}}) {
           progress(fmt::format("{}, calibrated at {}, {} seeds", shape.name, known, seeds));
           std::vector<std::future<GateRates>> all;
-          for (const double shift : {0.0, change, margin})
+          for (const double shift : {0.0, all_worse, gate_margin})
             for (const double correlation : {0.0, 0.5, 0.9})
               all.push_back(std::async(std::launch::async, [=, this] {
                 GateConditions c;
@@ -333,7 +333,7 @@ struct SimulationPage {
         c.series = series, c.differences = known, c.families = true;
         c.correlation = 0, c.calibration_correlation = 0.9;
         const GateRates quiet = gate_rates(GateRuleKind::ours, c, runs);
-        c.change = change, c.correlation = 0.5;
+        c.change = all_worse, c.correlation = 0.5;
         const GateRates changed = gate_rates(GateRuleKind::ours, c, runs);
         hold(fmt::format("alarms of {} series, {} differences", series, known), quiet.alarms, 0.05);
         rows.push_back({std::to_string(series), std::to_string(known), of(quiet.alarms, 3),
@@ -353,7 +353,7 @@ GateSimulation simulate_gate(std::uint64_t runs,
   SimulationPage page{runs, progress, {}};
   page.out.text = fmt::format(
       "{} gates each; margin {}, spread over seeds {} nats; simulation error {:.4f} at 0.02.\n\n",
-      runs, margin, typical, std::sqrt(0.02 * 0.98 / static_cast<double>(runs)));
+      runs, gate_margin, typical, std::sqrt(0.02 * 0.98 / static_cast<double>(runs)));
   page.rules();
   page.spreads();
   page.sizes();

@@ -38,8 +38,8 @@ struct MeasuredCell {
   int train_length = 0;
   std::uint64_t seed = 0;
   std::string status = "ok";  // or "diverged", the kind of a failure, "missing"
-  std::string reason;
-  std::string digest;  // of all its numbers; "" where there are none
+  std::string reason = {};
+  std::string digest = {};  // of all its numbers; "" where there are none
   auto key() const { return std::tie(encoding, task, model, train_length, seed); }
 };
 std::string cell_text(const MeasuredCell&);

@@ -7,30 +7,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/sides.h"
 #include "cli/steps.h"
 #include "report/gnuplot.h"
 
 namespace pesuite::cli {
-
-namespace {
-
-// A run's folder: as given, or the latest whose name contains it.
-fs::path find_run(const std::string& name, const fs::path& out) {
-  if (fs::exists(fs::path(name) / "records.jsonl")) return name;
-  fs::path latest;
-  std::error_code error;
-  for (const auto& item : fs::directory_iterator(out / "runs", error))
-    if (item.path().filename().string().find(name) != std::string::npos &&
-        fs::exists(item.path() / "records.jsonl"))
-      latest = std::max(latest, item.path());
-  if (latest.empty())
-    fail(Exit::usage,
-         "there is no run '{}': neither a folder with records.jsonl nor part of a name under {}",
-         name, (out / "runs").string());
-  return latest;
-}
-
-}  // namespace
 
 int report_verb(const std::vector<std::string>& words) {
   Arguments a(
