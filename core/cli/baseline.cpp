@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/arguments.h"
+#include "cli/gate.h"
 #include "cli/sides.h"
 #include "cli/verbs.h"
 #include "report/comparison.h"
@@ -50,6 +51,15 @@ std::string summary_of(const Baseline& b) {
                          : fmt::format("calibrated ({} series)", m.calibration.size()));
 }
 
+void add_prefix(Baseline& b, const Arguments& a) {
+  if (a.flag("no-prefix")) return;
+  std::vector<std::string> notes;
+  b.prefix = prefix_of_run(find_run(a.text("run"), a.text("out")), a.plugin_path(), notes);
+  for (const std::string& n : notes) fmt::print(stderr, "note: {}\n", n);
+}
+constexpr const char* no_prefix_help =
+    "without the golden prefix, the first steps of each training, which take seconds";
+
 int save_verb(const std::vector<std::string>& words) {
   Arguments a("baseline save NAME RUN [flags]",
               "Writes BASELINES/NAME.json from a finished run: values, seeds, digests, machine and "
@@ -57,7 +67,8 @@ int save_verb(const std::vector<std::string>& words) {
   add_side_flags(a);
   a.flags()("reason", po::value<std::string>()->default_value(""), "why, for the file's history")(
       "replace", po::bool_switch(),
-      "also where there is such a baseline; its history and calibration are lost, see 'accept'");
+      "also where there is such a baseline; its history and calibration are lost, see 'accept'")(
+      "no-prefix", po::bool_switch(), no_prefix_help);
   a.positional("name"), a.positional("run");
   if (!a.parse(words)) return 0;
   a.require("name", "the baseline's name");
@@ -71,6 +82,7 @@ int save_verb(const std::vector<std::string>& words) {
   Baseline b;
   b.name = file.stem().string();
   b.measured = measured_for_baseline(a.text("run"), a);
+  add_prefix(b, a);
   note(b, "saved", a.text("reason"));
   write_baseline(file, b);
   fmt::print("wrote {}: {}\n", file.string(), summary_of(b));
@@ -175,7 +187,8 @@ int accept_verb(const std::vector<std::string>& words) {
                                                 "history")(
       "suppress", po::value<std::string>(),
       "series, e.g. 'rope on copy*', instead of a run")(
-      "until", po::value<std::string>(), "the last day of a suppression, e.g. 2026-12-31");
+      "until", po::value<std::string>(), "the last day of a suppression, e.g. 2026-12-31")(
+      "no-prefix", po::bool_switch(), no_prefix_help);
   a.positional("name"), a.positional("run");
   if (!a.parse(words)) return 0;
   a.require("name", "the baseline's name");
@@ -198,7 +211,8 @@ int accept_verb(const std::vector<std::string>& words) {
            e.what());
     }
     for (const std::string& n : accept(b, std::move(m))) fmt::print(stderr, "note: {}\n", n);
-    b.prefix = nullptr;  // of another program; the next calibration or gate makes it anew
+    b.prefix = nullptr;  // of the program before
+    add_prefix(b, a);
     note(b, "accepted", a.text("reason"));
   }
   write_baseline(file, b);

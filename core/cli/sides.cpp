@@ -91,6 +91,11 @@ void add_verdict_flags(Arguments& a) {
       "markdown", po::value<std::string>(), "file for the same as Markdown, e.g. for a comment");
 }
 
+int verdict_code(const Changes& c, bool require_conclusive) {
+  if (c.regressed()) return static_cast<int>(Exit::regression);
+  return require_conclusive && !c.conclusive() ? static_cast<int>(Exit::inconclusive) : 0;
+}
+
 int show_changes(const Changes& c, const Arguments& a) {
   const Document d = comparison_document(c, a.flag("all"));
   if (a.has("markdown")) write_file_atomic(a.text("markdown"), markdown(d, {}));
@@ -98,8 +103,7 @@ int show_changes(const Changes& c, const Arguments& a) {
     fmt::print("{}\n", to_json(c).dump(1));
   else
     fmt::print("{}", terminal(d));
-  if (c.regressed()) return static_cast<int>(Exit::regression);
-  return a.flag("require-conclusive") && !c.conclusive() ? static_cast<int>(Exit::inconclusive) : 0;
+  return verdict_code(c, a.flag("require-conclusive"));
 }
 
 }  // namespace pesuite::cli

@@ -24,7 +24,9 @@ void add_side_flags(Arguments&);
 fs::path baselines_folder(const Arguments&);
 // Flags: --require-conclusive, --json, --markdown FILE, --all.
 void add_verdict_flags(Arguments&);
-// Prints what changed as it is asked for, and gives the exit code that a gate has.
+// The exit code that a gate has.
+int verdict_code(const Changes&, bool require_conclusive);
+// Prints what changed as it is asked for, and gives that code.
 int show_changes(const Changes&, const Arguments&);
 
 }  // namespace pesuite::cli
