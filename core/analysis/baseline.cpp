@@ -68,12 +68,8 @@ void read_series(const Json& j, Measurement& m) {
 }
 
 Json to_json(const MeasuredCell& c) {
-  Json j = {{"encoding", c.encoding},
-            {"task", c.task},
-            {"model", c.model},
-            {"train_len", c.train_length},
-            {"seed", c.seed},
-            {"status", c.status}};
+  Json j = {{"encoding", c.encoding},      {"task", c.task}, {"model", c.model},
+            {"train_len", c.train_length}, {"seed", c.seed}, {"status", c.status}};
   if (!c.reason.empty()) j["reason"] = c.reason;
   if (!c.digest.empty()) j["digest"] = c.digest;
   return j;
@@ -159,10 +155,10 @@ std::string baseline_text(const Baseline& b) {
 
 fs::path baseline_file(const std::string& name, const fs::path& folder) {
   if (name.ends_with(".json")) return name;
-  const bool plain = !name.empty() && name[0] != '.' &&
-                     std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                       return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
-                     });
+  const bool plain =
+      !name.empty() && name[0] != '.' && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+      });
   if (!plain)
     fail(Exit::usage,
          "'{}' is no name of a baseline; write letters, digits, '_', '-' and '.', or a file that "
@@ -175,7 +171,8 @@ Baseline read_baseline(const fs::path& file) {
   if (!fs::exists(file)) {
     std::vector<std::string> known;
     std::error_code none;
-    for (const auto& item : fs::directory_iterator(file.parent_path().empty() ? "." : file.parent_path(), none))
+    for (const auto& item :
+         fs::directory_iterator(file.parent_path().empty() ? "." : file.parent_path(), none))
       if (item.path().extension() == ".json") known.push_back(item.path().stem());
     std::sort(known.begin(), known.end());
     fail(Exit::data,
@@ -234,8 +231,9 @@ std::vector<std::string> accept(Baseline& b, Measurement now) {
   now.calibrated_by = now.calibration.empty() ? "" : b.measured.calibrated_by;
   std::erase_if(b.suppressions, [&](const Suppression& s) {
     const bool expired = s.until < today();
-    if (expired) out.push_back(fmt::format("the suppression of '{}' expired on {} and is dropped",
-                                           s.series, s.until));
+    if (expired)
+      out.push_back(
+          fmt::format("the suppression of '{}' expired on {} and is dropped", s.series, s.until));
     return expired;
   });
   now.name = b.measured.name;
@@ -246,8 +244,8 @@ std::vector<std::string> accept(Baseline& b, Measurement now) {
 const Suppression* suppression_of(const Baseline& b, const SeriesName& name,
                                   const std::string& day) {
   for (const Suppression& s : b.suppressions)
-    if (s.until >= day && (glob_match(s.series, series_text(name)) ||
-                           glob_match(s.series, series_text(name, true))))
+    if (s.until >= day &&
+        (glob_match(s.series, series_text(name)) || glob_match(s.series, series_text(name, true))))
       return &s;
   return nullptr;
 }
@@ -258,9 +256,8 @@ std::string today() {
 
 std::string parse_day(const std::string& text) {
   int year = 0, month = 0, day = 0, end = 0;
-  const bool read =
-      std::sscanf(text.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 &&
-      static_cast<std::size_t>(end) == text.size() && text.size() == 10;
+  const bool read = std::sscanf(text.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 &&
+                    static_cast<std::size_t>(end) == text.size() && text.size() == 10;
   static constexpr int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
   if (!read || year < 2000 || month < 1 || month > 12 || day < 1 ||

@@ -25,7 +25,7 @@ struct Suppression {
 struct Baseline {
   std::string name;
   Measurement measured;
-  Json prefix;           // of trainings, see run/prefix.h; null: none
+  Json prefix;                         // of trainings, see run/prefix.h; null: none
   double false_alarms = Number::none;  // share of gates of calibration that alarmed; NaN: not known
   std::vector<Suppression> suppressions;
   std::vector<BaselineNote> history;

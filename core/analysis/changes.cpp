@@ -14,16 +14,16 @@
 namespace pesuite {
 
 std::string_view outcome_name(Outcome o) {
-  static constexpr std::string_view names[] = {"identical",    "improved", "equivalent", "regressed",
-                                               "inconclusive", "new",      "missing",    "broken"};
+  static constexpr std::string_view names[] = {"identical", "improved",     "equivalent",
+                                               "regressed", "inconclusive", "new",
+                                               "missing",   "broken"};
   return names[static_cast<std::size_t>(o)];
 }
 
 std::size_t Changes::count(Outcome o, bool gated_only) const {
-  return static_cast<std::size_t>(
-      std::count_if(series.begin(), series.end(), [&](const SeriesChange& s) {
-        return s.outcome == o && (s.gated || !gated_only);
-      }));
+  return static_cast<std::size_t>(std::count_if(
+      series.begin(), series.end(),
+      [&](const SeriesChange& s) { return s.outcome == o && (s.gated || !gated_only); }));
 }
 bool Changes::identical() const {
   return cells_equal == cells_compared && cells_compared > 0 && cells.empty() &&
@@ -428,9 +428,8 @@ void Comparer::say_differences() {
                                      left.size() == 1 ? "seed" : "seeds", fmt::join(left, ", "),
                                      a_.name));
   if (const auto broken = out_.count(Outcome::broken, false); broken > 0) {
-    const auto first = std::find_if(out_.series.begin(), out_.series.end(), [](const auto& s) {
-      return s.outcome == Outcome::broken;
-    });
+    const auto first = std::find_if(out_.series.begin(), out_.series.end(),
+                                    [](const auto& s) { return s.outcome == Outcome::broken; });
     out_.notes.push_back(
         fmt::format("{} series {} of another definition ({}): nothing is compared there; 'pesuite "
                     "baseline accept' begins anew",

@@ -26,20 +26,20 @@ struct SeriesChange {
   std::string label;  // of a group of series, see CompareOptions::by; "": the name says it
   std::size_t members = 1;
   Outcome outcome = Outcome::inconclusive;
-  std::string why;     // of what is broken, inconclusive or not gated
-  bool gated = false;  // counts for the exit code
+  std::string why;                    // of what is broken, inconclusive or not gated
+  bool gated = false;                 // counts for the exit code
   std::vector<std::uint64_t> seeds;   // in both
   std::vector<double> before, after;  // of each; may be infinite
   double before_mean = Number::none, after_mean = Number::none;
   double difference = Number::none, low = Number::none, high = Number::none;  // after - before
   double margin = 0, alpha = significance;
-  double p = Number::none;    // that it did not get worse by more than the margin, after Holm
-  std::size_t needed = 0;     // seeds that would decide with 80 % power; 0: not known
-  bool calibrated = false;    // by the baseline
-  Discordant examples;        // of all seeds, where records have them
+  double p = Number::none;  // that it did not get worse by more than the margin, after Holm
+  std::size_t needed = 0;   // seeds that would decide with 80 % power; 0: not known
+  bool calibrated = false;  // by the baseline
+  Discordant examples;      // of all seeds, where records have them
   std::size_t solved_before = 0, solved_after = 0;  // seeds with a share of at least 99 %
   double chance_low = Number::none, chance_high = Number::none;  // of a share after: exact interval
-  std::string suppressed;     // "" or by whom, why and until when
+  std::string suppressed;  // "" or by whom, why and until when
 };
 
 struct CellChange {

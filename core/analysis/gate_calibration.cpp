@@ -70,8 +70,9 @@ void count_alarms(const std::vector<CalibrationSeries>& all, std::size_t seeds,
     std::vector<std::size_t> order(out.pairs);
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (std::size_t i = order.size(); i > 1; --i)
-      std::swap(order[i - 1], order[std::min(i - 1, static_cast<std::size_t>(
-                                                        random.uniform() * static_cast<double>(i)))]);
+      std::swap(order[i - 1],
+                order[std::min(
+                    i - 1, static_cast<std::size_t>(random.uniform() * static_cast<double>(i)))]);
     std::vector<Differences> fresh;
     std::vector<Calibrated> known;
     std::vector<double> margins, p;
@@ -104,8 +105,7 @@ void advise(const std::vector<CalibrationSeries>& all, GateCalibration& out) {
   for (const std::size_t seeds : {std::size_t{3}, std::size_t{5}, std::size_t{8}}) {
     const auto degrees = static_cast<double>(out.pairs + seeds) - 2;
     const double root = std::sqrt(static_cast<double>(seeds));
-    const double needed =
-        (t_quantile(0.95, degrees) + t_quantile(0.95, degrees)) * most / root;
+    const double needed = (t_quantile(0.95, degrees) + t_quantile(0.95, degrees)) * most / root;
     double margin = 0.001;  // 1, 2, 5, 10, 20, 50 thousandths ...
     for (int i = 0; margin < needed && i < 20; ++i) margin *= i % 3 == 1 ? 2.5 : 2;
     const double level = significance / static_cast<double>(std::max<std::size_t>(1, out.gated));

@@ -61,8 +61,8 @@ MadeUpGate made_up_gate(const GateConditions& c, std::uint64_t run) {
       const std::vector<double> old = noise_of(c, random), fresh = noise_of(c, random);
       for (std::size_t i = 0; i < c.series; ++i)
         put(i, spread[i] * old[i],
-            spread[i] * (correlation * old[i] +
-                         std::sqrt(1 - correlation * correlation) * fresh[i]));
+            spread[i] *
+                (correlation * old[i] + std::sqrt(1 - correlation * correlation) * fresh[i]));
     }
   };
   pairs(c.seeds, c.correlation, [&](std::size_t i, double a, double b) {
@@ -196,8 +196,9 @@ GateRates gate_rates(GateRuleKind rule, const GateConditions& c, std::uint64_t r
   for (std::uint64_t run = 0; run < runs; ++run) {
     const GateCalls called = calls_of(rule, made_up_gate(c, run), run);
     const auto share = [&](std::size_t from) {
-      return static_cast<double>(std::count(called.series.begin() + static_cast<std::ptrdiff_t>(from),
-                                            called.series.end(), true)) /
+      return static_cast<double>(
+                 std::count(called.series.begin() + static_cast<std::ptrdiff_t>(from),
+                            called.series.end(), true)) /
              static_cast<double>(c.series - from);
     };
     out.alarms += called.anything ? 1 : 0;
@@ -305,9 +306,11 @@ struct SimulationPage {
           for (auto& f : all) r.push_back(f.get());
           double equivalent = 0;
           for (std::size_t i = 0; i < 3; ++i) {
-            const std::string where =
-                fmt::format("{}, calibrated at {}, {} seeds, correlation {}", shape.name, known,
-                            seeds, i == 0 ? 0.0 : i == 1 ? 0.5 : 0.9);
+            const std::string where = fmt::format("{}, calibrated at {}, {} seeds, correlation {}",
+                                                  shape.name, known, seeds,
+                                                  i == 0   ? 0.0
+                                                  : i == 1 ? 0.5
+                                                           : 0.9);
             hold("alarms, " + where, r[i].alarms, 0.05);
             hold("called equivalent at the margin, " + where, r[6 + i].equivalent, 0.05);
             equivalent = std::max(equivalent, r[6 + i].equivalent);
@@ -326,7 +329,8 @@ struct SimulationPage {
 
   void sizes() {
     TextTable rows = {{"series", "differences", "alarms, 3 seeds", "caught at 0.02"}};
-    for (const std::size_t series : {std::size_t{1}, std::size_t{3}, std::size_t{6}, std::size_t{24}})
+    for (const std::size_t series :
+         {std::size_t{1}, std::size_t{3}, std::size_t{6}, std::size_t{24}})
       for (const std::size_t known : {std::size_t{0}, fewest_calibrating, std::size_t{20}}) {
         progress(fmt::format("{} series, {} differences", series, known));
         GateConditions c;

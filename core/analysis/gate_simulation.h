@@ -23,15 +23,15 @@ enum class GateRuleKind { ours, moderated, paired, welch, bootstrap, threshold }
 const char* gate_rule_name(GateRuleKind);
 
 struct GateRates {
-  double alarms = 0;      // share of gates with at least one alarm
-  double caught = 0;      // share of series called worse
+  double alarms = 0;        // share of gates with at least one alarm
+  double caught = 0;        // share of series called worse
   double caught_quiet = 0;  // the same without the noisy series
-  double equivalent = 0;  // share of series called equivalent
+  double equivalent = 0;    // share of series called equivalent
 };
 GateRates gate_rates(GateRuleKind, const GateConditions&, std::uint64_t runs);
 
 struct GateSimulation {
-  std::string text;  // Markdown
+  std::string text;                 // Markdown
   std::vector<std::string> faults;  // what is not as docs/regressions.md promises
 };
 GateSimulation simulate_gate(std::uint64_t runs,

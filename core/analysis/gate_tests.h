@@ -19,8 +19,7 @@ inline constexpr std::size_t fewest_calibrating = 12;
 // where nothing is calibrated.
 double enlargement(const std::vector<Differences>&, const std::vector<Calibrated>&);
 // Of each series; a calibration of fewer differences, or without any spread, is not used.
-std::vector<PairedTest> gate_tests(const std::vector<Differences>&,
-                                   const std::vector<Calibrated>&);
+std::vector<PairedTest> gate_tests(const std::vector<Differences>&, const std::vector<Calibrated>&);
 bool is_used(const Calibrated&);
 
 // Variance of differences whose mean should be 0, and their number.

@@ -42,7 +42,8 @@ std::string digest_of(const CellData& c) {
     for (const auto& [step, value] : curve)
       text += fmt::format("{} {} {}\n", name, step, format_number(value));
   for (const auto& [p, n] : c.evals) {
-    text += fmt::format("{} {} {} {} {} {}", p.metric, p.protocol, p.length, p.bucket, p.from, p.to);
+    text +=
+        fmt::format("{} {} {} {} {} {}", p.metric, p.protocol, p.length, p.bucket, p.from, p.to);
     for (const auto& [axis, value] : p.axes) text += fmt::format(" {} {}", axis, value);
     text += fmt::format(" {} {}\n", format_number(n.value), n.right);
   }
@@ -52,15 +53,16 @@ std::string digest_of(const CellData& c) {
 }  // namespace
 
 Coordinates SeriesName::coordinates() const {
-  return {{"encoding", encoding},       {"task", task},           {"model", model},
-          {"protocol", place.protocol}, {"metric", place.metric},
-          {"eval_len", std::to_string(place.length)}};
+  return {{"encoding", encoding},   {"task", task},
+          {"model", model},         {"protocol", place.protocol},
+          {"metric", place.metric}, {"eval_len", std::to_string(place.length)}};
 }
 
 std::string place_text(const Place& p) {
   std::string out = fmt::format("{} at {}", p.metric, p.length);
   if (!p.protocol.empty()) out += ", " + p.protocol;
-  for (const auto& [axis, value] : p.axes) out += fmt::format(", {} {}", axis, format_number(value));
+  for (const auto& [axis, value] : p.axes)
+    out += fmt::format(", {} {}", axis, format_number(value));
   return out;
 }
 
@@ -74,9 +76,9 @@ std::string cell_text(const MeasuredCell& c) {
 }
 
 Json to_json(const SeriesName& s) {
-  Json j = {{"encoding", s.encoding},       {"task", s.task},
-            {"model", s.model},             {"train_len", s.train_length},
-            {"metric", s.place.metric},     {"eval_len", s.place.length}};
+  Json j = {{"encoding", s.encoding},   {"task", s.task},
+            {"model", s.model},         {"train_len", s.train_length},
+            {"metric", s.place.metric}, {"eval_len", s.place.length}};
   if (!s.place.protocol.empty()) j["protocol"] = s.place.protocol;
   if (!s.place.axes.empty()) {
     j["axes"] = Json::object();
@@ -117,7 +119,8 @@ Json fingerprint(const RunData& run) {
               {"backends", run.backends},
               {"precisions", run.precisions}};
   std::set<std::string> devices, threads;
-  for (const Json& c : part_of(start, "cells").is_array() ? part_of(start, "cells") : Json::array()) {
+  for (const Json& c :
+       part_of(start, "cells").is_array() ? part_of(start, "cells") : Json::array()) {
     devices.insert(text_in(c, "device"));
     threads.insert(part_of(c, "threads").dump());
   }
@@ -127,10 +130,13 @@ Json fingerprint(const RunData& run) {
 
 std::string machine_difference(const Json& before, const Json& after) {
   if (before.is_null() || after.is_null()) return "";
-  static const std::pair<const char*, const char*> parts[] = {
-      {"cpu", "processor"},      {"devices", "device"},        {"compiler", "compiler"},
-      {"build_type", "build type"}, {"backends", "backend"},   {"precisions", "precision"},
-      {"threads", "number of threads"}};
+  static const std::pair<const char*, const char*> parts[] = {{"cpu", "processor"},
+                                                              {"devices", "device"},
+                                                              {"compiler", "compiler"},
+                                                              {"build_type", "build type"},
+                                                              {"backends", "backend"},
+                                                              {"precisions", "precision"},
+                                                              {"threads", "number of threads"}};
   std::vector<std::string> out;
   for (const auto& [key, name] : parts) {
     const Json &a = part_of(before, key), &b = part_of(after, key);

@@ -57,9 +57,10 @@ struct Measurement {
   int epoch = 0;      // of its numerics; 0: not known
   Json machine;       // see fingerprint(); null: not known
   std::string program;
-  std::map<std::string, std::string> versions;  // by "encoding NAME" and "task NAME", their versions
-  std::vector<MeasuredSeries> series;           // sorted by name
-  std::vector<MeasuredCell> cells;              // sorted by key
+  std::map<std::string, std::string>
+      versions;                        // by "encoding NAME" and "task NAME", their versions
+  std::vector<MeasuredSeries> series;  // sorted by name
+  std::vector<MeasuredCell> cells;     // sorted by key
   std::set<std::uint64_t> seeds;
   std::vector<GateRule> gates;
   std::map<SeriesName, Calibrated> calibration;

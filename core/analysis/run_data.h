@@ -49,7 +49,7 @@ struct Setting {
 
 struct CellData {  // one (encoding, seed) of a task
   std::string id, path;
-  std::string series;  // hash of its settings, without seed and builds
+  std::string series;         // hash of its settings, without seed and builds
   std::string status = "ok";  // or "diverged", or the kind of a failure
   std::string reason;
   std::map<Place, Number> evals;
@@ -112,7 +112,7 @@ struct RunData {
   std::vector<std::string> expressions;  // of each; "" where nothing was recorded
   std::vector<std::string> plugins;      // "rotary 1.0.0, build 1234abcd"
   std::vector<std::map<std::string, std::string>> versions;  // of each: of its parts, by name
-  std::vector<TaskData> tasks;           // in suite order
+  std::vector<TaskData> tasks;                               // in suite order
   std::set<std::string> models, backends, precisions, determinisms, paths;
   std::set<std::uint64_t> seeds;
   std::string last_record;             // time stamp

@@ -30,8 +30,7 @@ Measurement measured_for_baseline(const std::string& name, const Arguments& a) {
          "{} is half finished: {} of {} cells have records; the same 'pesuite run' finishes it, "
          "and a baseline is made of whole runs",
          folder.string(), ok, std::max(m.cells.size(), run.planned));
-  if (!run.caution.empty())
-    fail(Exit::data, "{} is no baseline: {}", folder.string(), run.caution);
+  if (!run.caution.empty()) fail(Exit::data, "{} is no baseline: {}", folder.string(), run.caution);
   if (m.series.empty())
     fail(Exit::data, "{} has no evaluation: there is nothing to hold a run against",
          folder.string());
@@ -44,11 +43,10 @@ void note(Baseline& b, const char* what, const std::string& why) {
 
 std::string summary_of(const Baseline& b) {
   const Measurement& m = b.measured;
-  return fmt::format("{} series of suite '{}', {}, {}", m.series.size(), m.suite,
-                     counted(m.seeds.size(), "seed"),
-                     m.calibration.empty()
-                         ? "not calibrated"
-                         : fmt::format("calibrated ({} series)", m.calibration.size()));
+  return fmt::format(
+      "{} series of suite '{}', {}, {}", m.series.size(), m.suite, counted(m.seeds.size(), "seed"),
+      m.calibration.empty() ? "not calibrated"
+                            : fmt::format("calibrated ({} series)", m.calibration.size()));
 }
 
 void add_prefix(Baseline& b, const Arguments& a) {
@@ -164,8 +162,8 @@ void suppress(Baseline& b, const Arguments& a) {
   s.who = who_is_it(), s.why = a.text("reason");
   if (s.until < today())
     fail(Exit::usage, "--until {} is over; a suppression is for days to come", s.until);
-  const bool fits = std::any_of(
-      b.measured.series.begin(), b.measured.series.end(), [&](const MeasuredSeries& m) {
+  const bool fits =
+      std::any_of(b.measured.series.begin(), b.measured.series.end(), [&](const MeasuredSeries& m) {
         return glob_match(s.series, series_text(m.name)) ||
                glob_match(s.series, series_text(m.name, true));
       });
@@ -183,10 +181,10 @@ int accept_verb(const std::vector<std::string>& words) {
               "history. With --suppress and --until instead of RUN: alarms of some series do not "
               "count for a while.");
   add_side_flags(a);
-  a.flags()("reason", po::value<std::string>(), "why the numbers may change: for whoever reads the "
-                                                "history")(
-      "suppress", po::value<std::string>(),
-      "series, e.g. 'rope on copy*', instead of a run")(
+  a.flags()("reason", po::value<std::string>(),
+            "why the numbers may change: for whoever reads the "
+            "history")("suppress", po::value<std::string>(),
+                       "series, e.g. 'rope on copy*', instead of a run")(
       "until", po::value<std::string>(), "the last day of a suppression, e.g. 2026-12-31")(
       "no-prefix", po::bool_switch(), no_prefix_help);
   a.positional("name"), a.positional("run");
@@ -205,7 +203,8 @@ int accept_verb(const std::vector<std::string>& words) {
   } else {
     Measurement m = measured_for_baseline(a.text("run"), a);
     try {
-      fmt::print("{}", terminal(comparison_document(compare(b.measured, m), false)));
+      fmt::print("{}",
+                 terminal(comparison_document(compare(b.measured, m), ComparisonDetail::brief)));
     } catch (const Error& e) {
       fail(e.code(), "{}; to begin a baseline of another suite, save it under another name",
            e.what());

@@ -30,7 +30,8 @@ int calibrate_verb(const std::vector<std::string>& words) {
               "and prints how often a difference is called: the tables of docs/statistics.md, "
               "between its lines <!-- calibration -->.\n"
               "--gate: the same of the gate against regressions, beside other rules: the tables of "
-              "docs/regressions.md, between its lines <!-- gate -->.\nExit code 0, or 1 where a rate is above "
+              "docs/regressions.md, between its lines <!-- gate -->.\nExit code 0, or 1 where a "
+              "rate is above "
               "what that page promises.");
   a.flags()("runs", po::value<int>()->default_value(4000), "made-up runs a cell of the tables")(
       "csv", po::value<std::string>(), "file for the rates of each shape")(

@@ -25,8 +25,8 @@ std::vector<std::string> keys_of(const Arguments& a) {
   const std::vector<std::string> by = words_of(a, "by");
   for (const std::string& key : by)
     if (std::count(known.begin(), known.end(), key) == 0)
-      fail(Exit::usage, "--by: series have no '{}'{}; there are {}", key,
-           did_you_mean(key, known), join(known, ", "));
+      fail(Exit::usage, "--by: series have no '{}'{}; there are {}", key, did_you_mean(key, known),
+           join(known, ", "));
   return by;
 }
 
@@ -43,8 +43,8 @@ int compare_verb(const std::vector<std::string>& words) {
             "means over all but these: encoding, task, model, protocol, eval_len; e.g. "
             "encoding,task")("metric", po::value<std::string>(),
                              "metrics instead of nats and shares that are right, e.g. nll or "
-                             "regret,mrr; '*': all")(
-      "gate", po::bool_switch(), "exit code 1 where a gated series got worse")(
+                             "regret,mrr; '*': all")("gate", po::bool_switch(),
+                                                     "exit code 1 where a gated series got worse")(
       "report", po::value<std::string>(),
       "folder for comparison.md with figures of both, one over the other");
   add_verdict_flags(a);
@@ -54,7 +54,8 @@ int compare_verb(const std::vector<std::string>& words) {
   a.require("a", "two runs or baselines");
   a.require("b", "the second run or baseline");
   const std::vector<std::string> metrics = words_of(a, "metric");
-  const Side before = find_side(a.text("a"), a, metrics), after = find_side(a.text("b"), a, metrics);
+  const Side before = find_side(a.text("a"), a, metrics),
+             after = find_side(a.text("b"), a, metrics);
   CompareOptions options;
   options.by = keys_of(a);
   options.baseline = before.baseline ? &*before.baseline : nullptr;

@@ -36,8 +36,9 @@ Json prefix_of_run(const fs::path& run, const std::vector<std::string>& plugin_p
       return nullptr;
     }
     Problems problems;
-    const Suite suite =
-        load_suite(run / "suite.resolved.toml", {.seeds = {*data.seeds.begin()}}, problems);
+    SuiteChoices one_seed;
+    one_seed.seeds = {*data.seeds.begin()};
+    const Suite suite = load_suite(run / "suite.resolved.toml", one_seed, problems);
     const Plan plan = make_plan(suite, plugin_path, Store(run / "none"), problems);
     return run_prefix(plan, plugin_path, default_jobs(1));
   } catch (const Error& e) {

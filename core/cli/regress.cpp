@@ -34,7 +34,8 @@ void add_regress_flags(Arguments& a) {
 // What results of a program may be taken for another's: the same file, told to compute alike.
 std::string program_digest() {
   std::string text = sha256_file("/proc/self/exe");
-  for (const char* variable : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE"})
+  for (const char* variable :
+       {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE"})
     if (const char* value = std::getenv(variable); value != nullptr)
       text += fmt::format(" {}={}", variable, value);
   return sha256(text).substr(0, 12);
@@ -194,8 +195,8 @@ void print_calibration(const GateCalibration& c) {
   std::vector<std::vector<std::string>> rows = {
       {"seeds", "margin, nats", "change that is called in 8 of 10"}};
   for (const GateCalibration::Advice& x : c.advice)
-    rows.push_back({std::to_string(x.seeds), format_number(x.margin),
-                    fmt::format("{:.3g}", x.detectable)});
+    rows.push_back(
+        {std::to_string(x.seeds), format_number(x.margin), fmt::format("{:.3g}", x.detectable)});
   if (rows.size() > 1)
     fmt::print("proposed, so that nine of ten unchanged series are called equivalent:\n{}",
                plain_table(rows));
@@ -243,15 +244,17 @@ int calibrate_regress(const std::vector<std::string>& words) {
   std::vector<std::uint64_t> others = seeds;
   if (kind == "seeds")
     for (std::uint64_t& s : others) s += pairs;
-  const Ran second = kind == "seeds" ? run_seeds(g, others) : run_seeds(g, seeds, {other_passes(plan)});
+  const Ran second =
+      kind == "seeds" ? run_seeds(g, others) : run_seeds(g, seeds, {other_passes(plan)});
   if (second.result.stopped_by != 0) return stop_code_of(second.result);
-  const GateCalibration c =
-      calibrate_gate(first.measured, kind == "seeds" ? shifted(second.measured, pairs) : second.measured,
-                     first.measured.gates, std::max<std::size_t>(3, g.baseline.measured.seeds.size()));
-  keep_calibration(g.file, g.baseline, c, kind,
-                   run_prefix(make_plan(suite_with(g, {*g.baseline.measured.seeds.begin()}, {}, problems),
-                                        g.options.plugin_path, Store(g.options.out / "store"), problems),
-                              g.options.plugin_path, jobs_of(g.options, 1)));
+  const GateCalibration c = calibrate_gate(
+      first.measured, kind == "seeds" ? shifted(second.measured, pairs) : second.measured,
+      first.measured.gates, std::max<std::size_t>(3, g.baseline.measured.seeds.size()));
+  keep_calibration(
+      g.file, g.baseline, c, kind,
+      run_prefix(make_plan(suite_with(g, {*g.baseline.measured.seeds.begin()}, {}, problems),
+                           g.options.plugin_path, Store(g.options.out / "store"), problems),
+                 g.options.plugin_path, jobs_of(g.options, 1)));
   print_calibration(c);
   fmt::print("wrote {}\n", g.file.string());
   return 0;
@@ -262,13 +265,14 @@ int calibrate_regress(const std::vector<std::string>& words) {
 int regress_verb(const std::vector<std::string>& words) {
   if (!words.empty() && words[0] == "calibrate")
     return calibrate_regress({words.begin() + 1, words.end()});
-  Arguments a("regress [calibrate] --baseline NAME [flags]",
-              "Trains the baseline's suite with its seeds by this program, and says whether "
-              "numbers got worse: first whether they are the same; else a paired test of each "
-              "series with the margin of its gate, Holm over all, and what calibration knows of its "
-              "spread.\nExit code 0, 1 for a regression, 8 where the first steps differ already, 7 "
-              "with --require-conclusive.\n'regress calibrate' measures the spread and proposes "
-              "margin and seeds.");
+  Arguments a(
+      "regress [calibrate] --baseline NAME [flags]",
+      "Trains the baseline's suite with its seeds by this program, and says whether "
+      "numbers got worse: first whether they are the same; else a paired test of each "
+      "series with the margin of its gate, Holm over all, and what calibration knows of its "
+      "spread.\nExit code 0, 1 for a regression, 8 where the first steps differ already, 7 "
+      "with --require-conclusive.\n'regress calibrate' measures the spread and proposes "
+      "margin and seeds.");
   add_regress_flags(a);
   a.flags()("golden", po::value<std::string>()->default_value("stop"),
             "where the first steps of trainings are not the baseline's: stop, note or skip")(

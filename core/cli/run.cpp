@@ -215,7 +215,7 @@ int judge_run(const RunResult& r, const Arguments& a) {
   options.baseline = &b;
   const Changes c = compare(b.measured, m, options);
   write_file_atomic(r.folder / "gate.json", to_json(c).dump(1) + "\n");
-  fmt::print("{}", terminal(comparison_document(c, false)));
+  fmt::print("{}", terminal(comparison_document(c, ComparisonDetail::brief)));
   return a.flag("gate") ? verdict_code(c, a.flag("require-conclusive")) : 0;
 }
 
@@ -226,6 +226,33 @@ void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
                     bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   const Json tuning = chosen.empty() ? suite.tuning : to_json(suite, chosen);
   if (!tuning.is_null()) write_file_atomic(folder / "tuning.json", tuning.dump(1) + "\n");
+}
+
+// Shows what a run gave, checks what was asked for, and gives the exit code.
+int conclude(const RunResult& r, const Suite& suite, const RunOptions& options,
+             const Arguments& a) {
+  const bool wants_report = !a.flag("no-report");
+  if (!r.ran && !r.recorded && r.failed == 0 && (!wants_report || report_exists(r.folder))) {
+    if (!is_quiet(options)) print_nothing_to_do(r, suite.name);
+    const int code = a.flag("verify-determinism") ? verify(suite, options) : 0;
+    return code != 0 ? code : judge_run(r, a);
+  }
+  if (wants_report) report_on(r, is_quiet(options));
+  if (!is_quiet(options))
+    print_result(r);
+  else if (options.progress == ProgressMode::none)  // a failure is told all the same
+    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
+  if (const int stopped = stop_code(r); stopped != 0) return stopped;
+  if (a.flag("verify-determinism"))
+    if (const int code = verify(suite, options); code != 0) return code;
+  const int judged = judge_run(r, a);
+  return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : judged;
+}
+
+// A gate needs its baseline, sound, before hours are spent.
+void check_gate(const Arguments& a) {
+  if (a.flag("gate")) a.require("baseline", "--gate needs --baseline NAME, which");
+  if (a.has("baseline")) read_baseline(baseline_file(a.text("baseline"), baselines_folder(a)));
 }
 
 }  // namespace
@@ -247,31 +274,14 @@ int run_verb(const std::vector<std::string>& words) {
     print_plan(suite, options, problems, false);
     return 0;
   }
-  if (a.flag("gate")) a.require("baseline", "--gate needs --baseline NAME, which");
-  if (a.has("baseline"))  // before hours are spent
-    read_baseline(baseline_file(a.text("baseline"), baselines_folder(a)));
+  check_gate(a);
   a.folder("out");
   std::vector<Chosen> chosen;
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);
   write_beside(r.folder, suite, plan, options, chosen);
-  const bool wants_report = !a.flag("no-report");
-  if (!r.ran && !r.recorded && r.failed == 0 && (!wants_report || report_exists(r.folder))) {
-    if (!is_quiet(options)) print_nothing_to_do(r, suite.name);
-    const int code = a.flag("verify-determinism") ? verify(suite, options) : 0;
-    return code != 0 ? code : judge_run(r, a);
-  }
-  if (wants_report) report_on(r, is_quiet(options));
-  if (!is_quiet(options))
-    print_result(r);
-  else if (options.progress == ProgressMode::none)  // a failure is told all the same
-    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", f);
-  if (const int stopped = stop_code(r); stopped != 0) return stopped;
-  if (a.flag("verify-determinism"))
-    if (const int code = verify(suite, options); code != 0) return code;
-  const int judged = judge_run(r, a);
-  return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : judged;
+  return conclude(r, suite, options, a);
 }
 
 int plan_verb(const std::vector<std::string>& words) {

@@ -97,12 +97,14 @@ int verdict_code(const Changes& c, bool require_conclusive) {
 }
 
 int show_changes(const Changes& c, const Arguments& a) {
-  const Document d = comparison_document(c, a.flag("all"));
-  if (a.has("markdown")) write_file_atomic(a.text("markdown"), markdown(d, {}));
+  if (a.has("markdown"))
+    write_file_atomic(a.text("markdown"),
+                      markdown(comparison_document(c, ComparisonDetail::whole), {}));
   if (a.flag("json"))
     fmt::print("{}\n", to_json(c).dump(1));
   else
-    fmt::print("{}", terminal(d));
+    fmt::print("{}", terminal(comparison_document(
+                         c, a.flag("all") ? ComparisonDetail::whole : ComparisonDetail::brief)));
   return verdict_code(c, a.flag("require-conclusive"));
 }
 

@@ -41,9 +41,7 @@ std::string bounds_text(const SeriesName& s, double low, double high) {
 
 std::string label_of(const SeriesChange& s, bool models) {
   return s.label.empty() ? series_text(s.name, models)
-                         : fmt::format("{} ({})", s.label, counted(s.members, "series").substr(
-                               0, s.members == 1 ? std::string::npos
-                                                 : counted(s.members, "series").size() - 1));
+                         : fmt::format("{} ({} series)", s.label, s.members);
 }
 
 std::string remark_of(const SeriesChange& s) {
@@ -56,38 +54,55 @@ std::string remark_of(const SeriesChange& s) {
     else if (s.why.empty() || s.why == "shown, not gated")
       out.push_back("more than 1,000 seeds would be needed");
   }
-  if (in_nats(s.name) && std::isfinite(s.difference) && s.difference != 0)
-    out.push_back(fmt::format("perplexity {:+.2f} %", 100 * std::expm1(s.difference)));
   if (s.examples.lost + s.examples.won > 0)
     out.push_back(fmt::format("{} examples lost, {} won", s.examples.lost, s.examples.won));
   if (s.solved_before != s.solved_after)
     out.push_back(fmt::format("solved by {} of {} seeds, was {}", s.solved_after, s.seeds.size(),
                               s.solved_before));
-  if (!s.calibrated && s.outcome != Outcome::identical && !std::isnan(s.low))
-    out.push_back("not calibrated: plain paired t");
   return join(out, "; ");
 }
 
 bool several_models(const Changes& c) {
-  return std::any_of(c.series.begin(), c.series.end(), [&](const SeriesChange& s) {
-    return s.name.model != c.series[0].name.model;
-  });
+  return std::any_of(c.series.begin(), c.series.end(),
+                     [&](const SeriesChange& s) { return s.name.model != c.series[0].name.model; });
 }
 
-Table table_of(const Changes& c, const std::vector<Outcome>& outcomes, const std::string& title) {
+constexpr std::size_t most_rows = 30;  // of a table that nobody asked to see whole
+
+Table table_of(const Changes& c, const std::vector<Outcome>& outcomes, const std::string& title,
+               ComparisonDetail detail) {
+  const bool brief = detail == ComparisonDetail::brief;
   Table t;
   t.title = title;
-  t.rows = {{"series", "before", "after", "difference [95 %]", "verdict", "remarks"}};
+  t.rows = {{"series", "difference [95 %]", "verdict", "remarks"}};
+  if (!brief)
+    t.rows = {
+        {"series", "before", "after", "difference [95 %]", "perplexity", "verdict", "remarks"}};
   const bool models = several_models(c);
+  std::size_t left_out = 0;
   for (const Outcome o : outcomes)
     for (const SeriesChange& s : c.series) {
-      if (s.outcome != o) continue;
+      if (s.outcome != o || (brief && !s.gated && o != Outcome::broken && o != Outcome::added))
+        continue;
+      if (brief && t.rows.size() > most_rows) {
+        ++left_out;
+        continue;
+      }
       const std::string name = std::string(outcome_name(o));
-      t.rows.push_back({label_of(s, models), value_text(s.name, s.before_mean),
-                        value_text(s.name, s.after_mean),
-                        change_text(s.name, s.difference) + bounds_text(s.name, s.low, s.high),
-                        o == Outcome::regressed ? Text(strong(name)) : Text(name), remark_of(s)});
+      std::vector<Text> row = {label_of(s, models)};
+      if (!brief)
+        row.insert(row.end(),
+                   {value_text(s.name, s.before_mean), value_text(s.name, s.after_mean)});
+      row.emplace_back(change_text(s.name, s.difference) + bounds_text(s.name, s.low, s.high));
+      if (!brief)
+        row.emplace_back(in_nats(s.name) && std::isfinite(s.difference)
+                             ? fmt::format("{:+.2f} %", 100 * std::expm1(s.difference))
+                             : "");
+      row.push_back(o == Outcome::regressed ? Text(strong(name)) : Text(name));
+      row.emplace_back(remark_of(s));
+      t.rows.push_back(std::move(row));
     }
+  if (left_out > 0) t.caption = fmt::format("{} more; --all shows them.", left_out);
   return t;
 }
 
@@ -160,16 +175,16 @@ std::string verdict_sentence(const Changes& c) {
   if (failures > 0) parts.push_back(counted(failures, "new failure"));
   for (const MeanChange& m : c.means)
     if (m.regressed) parts.push_back(fmt::format("the mean of {} regressed", m.metric));
-  const char* head = c.regressed()                          ? "regressed"
-                     : !c.conclusive()                      ? "inconclusive"
-                     : c.count(Outcome::improved) > 0       ? "improved"
-                     : c.count(Outcome::equivalent) > 0     ? "equivalent"
-                     : c.count(Outcome::identical) > 0      ? "identical where both have numbers"
-                                                            : "nothing to compare";
+  const char* head = c.regressed()                      ? "regressed"
+                     : !c.conclusive()                  ? "inconclusive"
+                     : c.count(Outcome::improved) > 0   ? "improved"
+                     : c.count(Outcome::equivalent) > 0 ? "equivalent"
+                     : c.count(Outcome::identical) > 0  ? "identical where both have numbers"
+                                                        : "nothing to compare";
   return fmt::format("{}: {}", head, parts.empty() ? "no series is gated" : join(parts, ", "));
 }
 
-Document comparison_document(const Changes& c, bool all) {
+Document comparison_document(const Changes& c, ComparisonDetail detail) {
   Document d;
   d.heading(1, fmt::format("{} against {}", c.after, c.before), Depth::screen);
   d.text(strong(verdict_sentence(c)));
@@ -177,15 +192,25 @@ Document comparison_document(const Changes& c, bool all) {
   for (const CellChange& cell : c.cells) items.emplace_back(cell_sentence(cell));
   for (const MeanChange& m : c.means) items.emplace_back(mean_sentence(m));
   if (c.enlarged > 1.005)
-    items.emplace_back(
-        fmt::format("The differences spread {:.2g} times as much as the pairs of calibration, whose "
-                    "variances count that much more.",
-                    std::sqrt(c.enlarged)));
+    items.emplace_back(fmt::format(
+        "The differences spread {:.2g} times as much as the pairs of calibration, whose "
+        "variances count that much more.",
+        std::sqrt(c.enlarged)));
   d.list(std::move(items));
-  d.table(table_of(c, {Outcome::regressed, Outcome::missing, Outcome::inconclusive,
-                       Outcome::improved, Outcome::broken, Outcome::added},
-                   "What changed, or may have"));
-  if (all) d.table(table_of(c, {Outcome::equivalent, Outcome::identical}, "What did not"));
+  d.table(table_of(c,
+                   {Outcome::regressed, Outcome::missing, Outcome::inconclusive, Outcome::improved,
+                    Outcome::broken, Outcome::added},
+                   "What changed, or may have", detail));
+  if (detail == ComparisonDetail::whole)
+    d.table(table_of(c, {Outcome::equivalent, Outcome::identical}, "What did not", detail));
+  if (const auto plain = std::count_if(
+          c.series.begin(), c.series.end(),
+          [](const SeriesChange& s) { return s.gated && !s.calibrated && !std::isnan(s.low); });
+      plain > 0)
+    d.text(fmt::format("{} series are not calibrated: a plain paired t, which sees little with few "
+                       "seeds.",
+                       plain),
+           Paragraph::Kind::note);
   for (const std::string& n : c.notes) d.text(n, Paragraph::Kind::note);
   return d;
 }
@@ -194,10 +219,10 @@ Json to_json(const Changes& c) {
   Json j = {{"schema", "pesuite.comparison/1"},
             {"before", c.before},
             {"after", c.after},
-            {"verdict", c.identical()      ? "identical"
-                        : c.regressed()    ? "regressed"
-                        : !c.conclusive()  ? "inconclusive"
-                                           : "passed"},
+            {"verdict", c.identical()     ? "identical"
+                        : c.regressed()   ? "regressed"
+                        : !c.conclusive() ? "inconclusive"
+                                          : "passed"},
             {"sentence", verdict_sentence(c)},
             {"series", Json::array()},
             {"cells", Json::array()},
@@ -241,7 +266,7 @@ std::vector<Figure> overlaid_figures(const Measurement& before, const Measuremen
 
 std::vector<std::string> write_comparison(const std::filesystem::path& folder, const Changes& c,
                                           const Measurement& before, const Measurement& after) {
-  Document d = comparison_document(c, true);
+  Document d = comparison_document(c, ComparisonDetail::whole);
   std::vector<Figure> figures = overlaid_figures(before, after);
   std::vector<const Figure*> drawn_from;
   for (const Figure& f : figures) drawn_from.push_back(&f);

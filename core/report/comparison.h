@@ -12,8 +12,9 @@ namespace pesuite {
 
 // "regressed: 2 of 24 series, ...": the answer, and all that it rests on.
 std::string verdict_sentence(const Changes&);
-// The whole, the important first. `all`: also series that are identical or equivalent, one by one.
-Document comparison_document(const Changes&, bool all);
+// brief: gated series that changed or may have, for a terminal; whole: every series and number.
+enum class ComparisonDetail { brief, whole };
+Document comparison_document(const Changes&, ComparisonDetail);
 Json to_json(const Changes&);  // pesuite.comparison/1
 // Of each task, the encodings of both over length, one over the other.
 std::vector<Figure> overlaid_figures(const Measurement& before, const Measurement& after);

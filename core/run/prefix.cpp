@@ -15,9 +15,9 @@ namespace pesuite {
 
 namespace {
 
-constexpr int prefix_batch = 8;        // examples of a step, where the suite has more
-constexpr int prefix_examples = 4;     // of an evaluation
-constexpr double prefix_seconds = 120; // a machine may be busy
+constexpr int prefix_batch = 8;         // examples of a step, where the suite has more
+constexpr int prefix_examples = 4;      // of an evaluation
+constexpr double prefix_seconds = 120;  // a machine may be busy
 
 // By how much numbers may differ, as a share: rounding, and what it grows to in so few steps.
 struct Tolerance {
@@ -69,7 +69,8 @@ Json evaluations_of(const PrefixWork& w, Stage& stage, const Task& task, std::in
   Json out = Json::array();
   std::set<int> done;
   const std::vector<CellEval>& all = w.cell->evals;
-  for (const CellEval* e : {all.empty() ? nullptr : &all.front(), all.empty() ? nullptr : &all.back()}) {
+  for (const CellEval* e :
+       {all.empty() ? nullptr : &all.front(), all.empty() ? nullptr : &all.back()}) {
     if (e == nullptr || e->probe || !done.insert(e->length).second) continue;
     EvalConfig config = eval_config_of(w.cell->config, e->config);
     config.examples = std::min(config.examples, prefix_examples);
@@ -101,9 +102,12 @@ Json run_one(const PrefixWork& w, const std::vector<std::string>& plugin_path) {
     before = s.norm;
   };
   stage.train({}, w.steps);
-  Json out = {{"encoding", w.cell->encoding}, {"task", w.cell->task},
-              {"model", w.cell->model},       {"precision", precision_name(w.precision)},
-              {"losses", losses},             {"norms", norms},
+  Json out = {{"encoding", w.cell->encoding},
+              {"task", w.cell->task},
+              {"model", w.cell->model},
+              {"precision", precision_name(w.precision)},
+              {"losses", losses},
+              {"norms", norms},
               {"cursor", stage.state.cursor}};
   if (w.precision == w.cell->config.precision && w.cell->config.evaluation.empty() &&
       w.cell->config.switches.empty())
@@ -112,11 +116,12 @@ Json run_one(const PrefixWork& w, const std::vector<std::string>& plugin_path) {
 }
 
 Json run_apart(const PrefixWork& w, const std::vector<std::string>& plugin_path) {
-  const Isolated r =
-      run_isolated([&] { return run_one(w, plugin_path).dump(); }, prefix_seconds);
+  const Isolated r = run_isolated([&] { return run_one(w, plugin_path).dump(); }, prefix_seconds);
   if (r.end == Isolated::End::returned) return Json::parse(r.text);
-  return {{"encoding", w.cell->encoding}, {"task", w.cell->task},
-          {"model", w.cell->model},       {"precision", precision_name(w.precision)},
+  return {{"encoding", w.cell->encoding},
+          {"task", w.cell->task},
+          {"model", w.cell->model},
+          {"precision", precision_name(w.precision)},
           {"failed", r.text}};
 }
 
@@ -151,9 +156,9 @@ std::string violation_of(const Json& before, const Json& now, bool& same_bits) {
   if (before.value("cursor", 0) != now.value("cursor", 0))
     return fmt::format("{} examples are read in its first steps, were {}", now.value("cursor", 0),
                        before.value("cursor", 0));
-  for (const auto& [key, what, most] :
-       {std::tuple{"losses", "loss of step", t.loss}, {"norms", "gradient norm of step", t.norm},
-        {"evaluated", "nats of evaluation", t.loss}})
+  for (const auto& [key, what, most] : {std::tuple{"losses", "loss of step", t.loss},
+                                        {"norms", "gradient norm of step", t.norm},
+                                        {"evaluated", "nats of evaluation", t.loss}})
     if (std::string found = first_other(before, now, key, what, most, same_bits); !found.empty())
       return found;
   return "";

@@ -19,9 +19,9 @@ inline constexpr int long_prefix_steps = 60;
 Json run_prefix(const Plan&, const std::vector<std::string>& plugin_path, int jobs);
 
 struct PrefixCheck {
-  std::size_t compared = 0;            // trainings in both
-  bool same_bits = true;               // of all of them
-  std::vector<std::string> violations; // a sentence each, the first number that differs
+  std::size_t compared = 0;             // trainings in both
+  bool same_bits = true;                // of all of them
+  std::vector<std::string> violations;  // a sentence each, the first number that differs
 };
 // Of the same machine and build numbers may differ by the last digits alone, on another one by what
 // rounding grows to in so few steps.

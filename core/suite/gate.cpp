@@ -123,8 +123,8 @@ GateRule read_gate(Reader& r) {
   else
     r.problem("margin", "must be a number from 0 on, or a text such as \"0.01 nats\"");
   g.alpha = r.number("alpha", g.alpha, 1e-6, 0.5);
-  g.lower = r.choice("direction", {"lower", "higher"},
-                     m.better == Metric::Better::higher ? 1 : 0) == 0;
+  g.lower =
+      r.choice("direction", {"lower", "higher"}, m.better == Metric::Better::higher ? 1 : 0) == 0;
   g.one_by_one = r.choice("test", {"paired", "mcnemar"}, m.bounded ? 1 : 0) == 1;
   g.scope = parse_gate_scope(r.text("scope", usual_scope));
   return g;
@@ -152,6 +152,7 @@ std::vector<GateRule> usual_gates() {
     g.metric = name;
     g.margin = usual_margin(m);
     g.lower = m.better == Metric::Better::lower;
+    g.one_by_one = m.bounded;
     g.scope = parse_gate_scope(usual_scope);
     out.push_back(g);
   }

@@ -25,10 +25,10 @@ double parse_margin(const std::string& text, const std::string& metric);
 
 struct GateRule {
   std::string metric = "nll";
-  std::string where;       // a filter of cells and protocols, "task=copy* & protocol=last*"; "": all
-  double margin = 0.01;    // the smallest change for the worse that counts
-  double alpha = 0.05;     // of the whole gate
-  bool lower = true;       // is better
+  std::string where;     // a filter of cells and protocols, "task=copy* & protocol=last*"; "": all
+  double margin = 0.01;  // the smallest change for the worse that counts
+  double alpha = 0.05;   // of the whole gate
+  bool lower = true;     // is better
   bool one_by_one = true;  // examples are compared one by one where they are known (McNemar)
   GateScope scope;
   bool covers(const Coordinates&, const std::string& metric, int length, int train_length) const;

@@ -28,14 +28,15 @@ Measurement made_up_side(std::size_t encodings, std::size_t seeds, double shift 
       MeasuredSeries s;
       s.name = {id, "lags", "micro", 64, Place{"nll", "last(32)", length, {}, "", 0, 0}};
       for (std::uint64_t seed = 1; seed <= seeds; ++seed)
-        s.seeds[seed].value = 2 + 0.1 * static_cast<double>(e) + shift +
-                              noise * wobble[(seed + e + static_cast<std::size_t>(length)) % 8] / 0.0004;
+        s.seeds[seed].value =
+            2 + 0.1 * static_cast<double>(e) + shift +
+            noise * wobble[(seed + e + static_cast<std::size_t>(length)) % 8] / 0.0004;
       m.series.push_back(s);
     }
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       m.seeds.insert(seed);
-      m.cells.push_back({id, "lags", "micro", 64, seed, "ok", "",
-                         std::to_string(shift) + std::to_string(noise)});
+      m.cells.push_back(
+          {id, "lags", "micro", 64, seed, "ok", "", std::to_string(shift) + std::to_string(noise)});
     }
   }
   m.versions["task lags"] = "1";
@@ -185,7 +186,8 @@ TEST(Discordant, ExamplesMustAgreeWithSeedsInAGate) {
   for (MeasuredSeries& s : before.series)
     for (auto& [seed, n] : s.seeds) n.value = 0.95, n.right = "ffff" + std::string(16, 'f');
   for (MeasuredSeries& s : now.series)
-    for (auto& [seed, n] : s.seeds) n.value = after[seed - 1], n.right = "0fff" + std::string(16, 'f');
+    for (auto& [seed, n] : s.seeds)
+      n.value = after[seed - 1], n.right = "0fff" + std::string(16, 'f');
   calibrate_side(before, 0.01);
   EXPECT_EQ(compare(before, now).count(Outcome::regressed), 2u);
   for (MeasuredSeries& s : now.series)

@@ -15,12 +15,13 @@ class Gate : public Run {
  protected:
   fs::path gate_suite(const std::string& more = "", const std::string& name = "g",
                       const std::string& encodings = "[[encoding]]\nexpr = \"none\"\n") {
-    return write(name + ".toml",
-                 fmt::format("name = \"{}\"\n[defaults]\nseeds = [1, 2, 3]\n[model.micro]\npreset = "
-                             "\"micro\"\n[train]\nsteps = 6\nbatch = 4\nvalidation_examples = 4\n{}"
-                             "[[task]]\ntask = \"toylag\"\noptions = {{document = 128}}\n"
-                             "train_len = 16\n[[eval]]\nlengths = [16, 32]\nexamples = 4\n{}",
-                             name, encodings, more));
+    return write(
+        name + ".toml",
+        fmt::format("name = \"{}\"\n[defaults]\nseeds = [1, 2, 3]\n[model.micro]\npreset = "
+                    "\"micro\"\n[train]\nsteps = 6\nbatch = 4\nvalidation_examples = 4\n{}"
+                    "[[task]]\ntask = \"toylag\"\noptions = {{document = 128}}\n"
+                    "train_len = 16\n[[eval]]\nlengths = [16, 32]\nexamples = 4\n{}",
+                    name, encodings, more));
   }
   Ended run(const std::vector<std::string>& more = {}, const std::string& suite = "g.toml") {
     std::vector<std::string> words = {"run", suite, "--no-report", "--progress", "none"};
@@ -52,7 +53,8 @@ TEST_F(Gate, TwoRunsAreComparedSeriesBySeries) {
   EXPECT_TRUE(fs::exists(folder_ / "report/figures"));
   EXPECT_EQ(pesuite({"compare", runs("a"), runs("c")}).code, 0) << "no gate was asked for";
 
-  const Ended by = pesuite({"compare", runs("a"), runs("c"), "--by", "encoding", "--metric", "nll"});
+  const Ended by =
+      pesuite({"compare", runs("a"), runs("c"), "--by", "encoding", "--metric", "nll"});
   EXPECT_THAT(by.out, HasSubstr("nll, encoding none (2 series)"));
   EXPECT_EQ(pesuite({"compare", runs("a"), runs("c"), "--by", "colour"}).code, 2);
   EXPECT_EQ(pesuite({"compare", runs("a")}).code, 2);
@@ -81,9 +83,8 @@ TEST_F(Gate, BaselinesAreSavedShownAndAccepted) {
   ASSERT_EQ(run({"--out", "c", "--set", "train.optimizer.lr=0.3"}).code, 0);
   EXPECT_EQ(pesuite({"baseline", "accept", "main", runs("c")}).code, 2) << "without a reason";
   EXPECT_EQ(slurp(folder_ / "baselines/main.json"), text);
-  const Ended accepted =
-      pesuite({"baseline", "accept", "main", runs("c"), "--reason", "a larger rate"},
-              {"PESUITE_WHO=Ada"});
+  const Ended accepted = pesuite(
+      {"baseline", "accept", "main", runs("c"), "--reason", "a larger rate"}, {"PESUITE_WHO=Ada"});
   ASSERT_EQ(accepted.code, 0) << accepted.err;
   EXPECT_THAT(accepted.out, HasSubstr("regressed"));
   EXPECT_THAT(pesuite({"baseline", "show", "main"}).out,
@@ -109,8 +110,8 @@ TEST_F(Gate, RegressSaysIdenticalAndFindsChanges) {
   ASSERT_EQ(run().code, 0);
   ASSERT_EQ(pesuite({"baseline", "save", "main", runs()}).code, 0);
   const std::string text = slurp(folder_ / "baselines/main.json");
-  const std::vector<std::string> regress = {"regress", "--baseline", "main", "--suite", "g.toml",
-                                            "--progress", "none"};
+  const std::vector<std::string> regress = {"regress", "--baseline", "main", "--suite",
+                                            "g.toml",  "--progress", "none"};
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> all = regress;
     all.insert(all.end(), more.begin(), more.end());
@@ -134,17 +135,20 @@ TEST_F(Gate, RegressSaysIdenticalAndFindsChanges) {
   EXPECT_EQ(Json::parse(worse.out)["verdict"], "regressed");
   EXPECT_EQ(slurp(folder_ / "baselines/main.json"), text) << "a gate writes no baseline";
 
-  const Ended quiet =
-      pesuite({"baseline", "accept", "main", "--suppress", "none on toylag*", "--until",
-               "2999-12-31", "--reason", "known"});
+  const Ended quiet = pesuite({"baseline", "accept", "main", "--suppress", "none on toylag*",
+                               "--until", "2999-12-31", "--reason", "known"});
   ASSERT_EQ(quiet.code, 0) << quiet.err;
   const Ended suppressed = with({"--golden", "note"});
   EXPECT_EQ(suppressed.code, 0) << suppressed.out;
   EXPECT_THAT(suppressed.out, HasSubstr("suppressed until 2999-12-31"));
   EXPECT_EQ(pesuite({"baseline", "accept", "main", "--suppress", "x*", "--until", "2999-12-31",
-                     "--reason", "r"}).code, 2);
+                     "--reason", "r"})
+                .code,
+            2);
   EXPECT_EQ(pesuite({"baseline", "accept", "main", "--suppress", "none*", "--until", "2020-01-01",
-                     "--reason", "r"}).code, 2);
+                     "--reason", "r"})
+                .code,
+            2);
 }
 
 TEST_F(Gate, TooFewSeedsAreInconclusive) {
@@ -167,8 +171,8 @@ TEST_F(Gate, ARunCanBeHeldAgainstABaseline) {
   const Ended same = run({"--gate", "--baseline", "main"});
   EXPECT_EQ(same.code, 0) << same.err;
   EXPECT_THAT(same.out, HasSubstr("identical"));
-  const Ended worse = run({"--gate", "--baseline", "main", "--out", "c", "--set",
-                           "train.optimizer.lr=0.3"});
+  const Ended worse =
+      run({"--gate", "--baseline", "main", "--out", "c", "--set", "train.optimizer.lr=0.3"});
   EXPECT_EQ(worse.code, 1) << worse.out;
   EXPECT_TRUE(fs::exists(run_folder("c") / "gate.json"));
   EXPECT_EQ(run({"--baseline", "main", "--out", "c", "--set", "train.optimizer.lr=0.3"}).code, 0);
@@ -204,9 +208,9 @@ TEST_F(Gate, CalibrationGoesIntoTheBaseline) {
   gate_suite();
   ASSERT_EQ(run().code, 0);
   ASSERT_EQ(pesuite({"baseline", "save", "main", runs(), "--no-prefix"}).code, 0);
-  const std::vector<std::string> words = {"regress",    "calibrate", "--baseline", "main", "--suite",
-                                          "g.toml",     "--pairs",   "12",         "--progress",
-                                          "none"};
+  const std::vector<std::string> words = {"regress",    "calibrate", "--baseline", "main",
+                                          "--suite",    "g.toml",    "--pairs",    "12",
+                                          "--progress", "none"};
   const Ended e = pesuite(words);
   ASSERT_EQ(e.code, 0) << e.err;
   EXPECT_THAT(e.out, HasSubstr("2 series calibrated by 12 pairs"));
