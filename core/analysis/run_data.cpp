@@ -51,6 +51,7 @@ Number number_of(const Json& j) {
   n.standard_error = number(j, "stderr");
   n.low = number(j, "low"), n.high = number(j, "high"), n.chance = number(j, "chance");
   n.n = integer(j, "n"), n.count = integer(j, "count");
+  n.right = text(j, "right");
   return n;
 }
 
@@ -115,7 +116,10 @@ class Sorter {
     if (run_.suite.empty()) run_.suite = text(j, "suite");
     run_.expressions.resize(run_.encodings.size());
     run_.plugins.resize(run_.encodings.size());
+    run_.versions.resize(run_.encodings.size());
     run_.expressions[e] = text(encoding, "expr");
+    for (const Json& p : list(encoding, "plugins"))
+      run_.versions[e][text(p, "encoding")] = text(p, "version");
     if (run_.plugins[e].empty())
       for (const Json& p : list(encoding, "plugins")) {
         const std::string build = text(p, "build");
@@ -154,6 +158,7 @@ class Sorter {
       c = {};
     }
     c.id = id;
+    if (c.series.empty()) c.series = text(j, "series");
     if (c.path.empty() || c.path == "none") c.path = text(j, "path");
     return c;
   }
@@ -297,6 +302,7 @@ void use_plan(const Json& plan, const fs::path& folder, RunData& run) {
   }
   run.expressions.resize(run.encodings.size());
   run.plugins.resize(run.encodings.size());
+  run.versions.resize(run.encodings.size());
 }
 
 // The value that a text names by itself, "64" or "3x"; NaN where it is a label such as "start".
@@ -444,6 +450,7 @@ RunData read_run(const fs::path& folder) {
   run.suite = text(suite, "name");
   run.about = text(suite, "about");
   if (const Json* h = field(suite, "hypothesis"); h != nullptr) run.hypotheses = *h;
+  if (const Json* g = field(suite, "gate"); g != nullptr) run.gates = *g;
   Order order(suite, plan);
   run.encodings = order.encodings;
   Sorter sorter(run);

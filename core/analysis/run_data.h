@@ -22,6 +22,7 @@ struct Number {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   static constexpr double infinite = std::numeric_limits<double>::infinity();
   double value = none;  // infinite where the record says "inf"
+  std::string right;    // which examples were, where recorded: see Observation
   double standard_error = none, low = none, high = none, chance = none;
   std::int64_t n = 0, count = 0;  // independent units, scored targets
 };
@@ -48,6 +49,7 @@ struct Setting {
 
 struct CellData {  // one (encoding, seed) of a task
   std::string id, path;
+  std::string series;         // hash of its settings, without seed and builds
   std::string status = "ok";  // or "diverged", or the kind of a failure
   std::string reason;
   std::map<Place, Number> evals;
@@ -109,7 +111,8 @@ struct RunData {
   std::vector<std::string> encodings;    // ids in suite order
   std::vector<std::string> expressions;  // of each; "" where nothing was recorded
   std::vector<std::string> plugins;      // "rotary 1.0.0, build 1234abcd"
-  std::vector<TaskData> tasks;           // in suite order
+  std::vector<std::map<std::string, std::string>> versions;  // of each: of its parts, by name
+  std::vector<TaskData> tasks;                               // in suite order
   std::set<std::string> models, backends, precisions, determinisms, paths;
   std::set<std::uint64_t> seeds;
   std::string last_record;             // time stamp
@@ -117,6 +120,7 @@ struct RunData {
   std::size_t cells = 0, planned = 0;  // with records; in the plan, 0 where there is none
   Json tuning;                         // tuning.json: learning rates tried and chosen; or null
   Json hypotheses;                     // [[hypothesis]] of the suite as JSON; null for none
+  Json gates;                          // [[gate]], likewise
   bool references = false;             // references.bib is there
   std::string caution;  // a sentence that readers need before all numbers; "" for none
   int epoch = 0;        // of its numerics, as the plan has it; 0: not known

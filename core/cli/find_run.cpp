@@ -6,7 +6,7 @@
 
 namespace pesuite::cli {
 
-fs::path find_run(const std::string& name, const fs::path& out) {
+fs::path run_named(const std::string& name, const fs::path& out) {
   if (fs::exists(fs::path(name) / "records.jsonl")) return name;
   fs::path latest;
   std::error_code error;
@@ -14,11 +14,16 @@ fs::path find_run(const std::string& name, const fs::path& out) {
     if (item.path().filename().string().find(name) != std::string::npos &&
         fs::exists(item.path() / "records.jsonl"))
       latest = std::max(latest, item.path());
-  if (latest.empty())
+  return latest;
+}
+
+fs::path find_run(const std::string& name, const fs::path& out) {
+  fs::path found = run_named(name, out);
+  if (found.empty())
     fail(Exit::usage,
          "there is no run '{}': neither a folder with records.jsonl nor part of a name under {}",
          name, (out / "runs").string());
-  return latest;
+  return found;
 }
 
 }  // namespace pesuite::cli

@@ -291,7 +291,7 @@ int publish_verb(const std::vector<std::string>& words) {
   return 0;
 }
 
-constexpr Verb subcommands[] = {
+constexpr Verb verbs_of_history[] = {
     {"add", "add results of runs, by the commit that computed them", add_verb},
     {"list", "the series and their last values", list_verb_of_history},
     {"detect", "where levels changed: steps and drift", detect_verb},
@@ -303,7 +303,7 @@ constexpr Verb subcommands[] = {
 
 int history_verb(const std::vector<std::string>& words) {
   return call({"pesuite history", "SUBCOMMAND", "Results over commits, in OUT/history.sqlite.", "",
-               subcommands},
+               verbs_of_history},
               words);
 }
 

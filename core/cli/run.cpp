@@ -12,9 +12,12 @@
 #include "base/text.h"
 #include "cell/record.h"
 #include "cli/arguments.h"
+#include "cli/sides.h"
 #include "cli/suite_flags.h"
+#include "report/comparison.h"
 #include "report/report.h"
 #include "run/sandbox.h"
+#include "report/terminal.h"
 #include "run/tune.h"
 #include "run/verify.h"
 #include "suite/keys.h"
@@ -144,6 +147,10 @@ void add_flags_of_run(Arguments& a) {
       "bit; "
       "exit 8 where they differ")("dry-run", po::bool_switch(), "show the plan and stop")(
       "no-report", po::bool_switch(), "write records only")(
+      "baseline", po::value<std::string>(), "then hold the run against this baseline")(
+      "baselines", po::value<std::string>()->default_value("baselines"), "folder of the baselines")(
+      "gate", po::bool_switch(), "exit code 1 where a gated series is worse than the baseline's")(
+      "require-conclusive", po::bool_switch(), "with --gate: exit code 7 where one may be")(
       "progress", po::value<std::string>()->default_value("auto"),
       join(progress_modes, ", ").c_str());
   a.choices("progress", progress_modes);
@@ -209,6 +216,20 @@ void print_result(const RunResult& r) {
     fmt::print(stderr, "report: {}\n", (r.folder / "report.md").string());
 }
 
+// Holds the run against a baseline; the exit code of its gate, 0 without --gate.
+int judge_run(const RunResult& r, const Arguments& a) {
+  if (!a.has("baseline")) return 0;
+  const Baseline b = read_baseline(baseline_file(a.text("baseline"), baselines_folder(a)));
+  Measurement m = measure(read_run(r.folder));
+  m.name = "run " + m.name;
+  CompareOptions options;
+  options.baseline = &b;
+  const Changes c = compare(b.measured, m, options);
+  write_file_atomic(r.folder / "gate.json", to_json(c).dump(1) + "\n");
+  fmt::print("{}", terminal(comparison_document(c, ComparisonDetail::brief)));
+  return a.flag("gate") ? verdict_code(c, a.flag("require-conclusive")) : 0;
+}
+
 // What the report reads beside the records.
 void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
                   const RunOptions& options, const std::vector<Chosen>& chosen) {
@@ -222,6 +243,33 @@ void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
 // Until the run listens itself there is nothing to save: then who is asked to stop has stopped.
 void leave_when_asked() {
   ::signal(SIGUSR1, [](int) { ::_exit(static_cast<int>(Exit::preempted)); });
+}
+
+// Shows what a run gave, checks what was asked for, and gives the exit code.
+int conclude(const RunResult& r, const Suite& suite, const RunOptions& options,
+             const Arguments& a) {
+  const bool wants_report = !a.flag("no-report");
+  if (!r.ran && !r.recorded && r.failed == 0 && (!wants_report || report_exists(r.folder))) {
+    if (!is_quiet(options)) print_nothing_to_do(r, suite.name);
+    const int code = a.flag("verify-determinism") ? verify(suite, options) : 0;
+    return code != 0 ? code : judge_run(r, a);
+  }
+  if (wants_report) report_on(r, is_quiet(options));
+  if (!is_quiet(options))
+    print_result(r);
+  else if (options.progress == ProgressMode::none)  // a failure is told all the same
+    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
+  if (const int stopped = stop_code(r); stopped != 0) return stopped;
+  if (a.flag("verify-determinism"))
+    if (const int code = verify(suite, options); code != 0) return code;
+  const int judged = judge_run(r, a);
+  return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : judged;
+}
+
+// A gate needs its baseline, sound, before hours are spent.
+void check_gate(const Arguments& a) {
+  if (a.flag("gate")) a.require("baseline", "--gate needs --baseline NAME, which");
+  if (a.has("baseline")) read_baseline(baseline_file(a.text("baseline"), baselines_folder(a)));
 }
 
 }  // namespace
@@ -244,6 +292,7 @@ int run_verb(const std::vector<std::string>& words) {
     print_plan(suite, options, problems, false);
     return 0;
   }
+  check_gate(a);
   a.folder("out");
   if (options.sandbox) enter_sandbox(options.out);
   std::vector<Chosen> chosen;
@@ -251,20 +300,7 @@ int run_verb(const std::vector<std::string>& words) {
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
   const RunResult r = run_suite(suite, plan, options);
   write_beside(r.folder, suite, plan, options, chosen);
-  const bool wants_report = !a.flag("no-report");
-  if (!r.ran && !r.recorded && r.failed == 0 && (!wants_report || report_exists(r.folder))) {
-    if (!is_quiet(options)) print_nothing_to_do(r, suite.name);
-    return a.flag("verify-determinism") ? verify(suite, options) : 0;
-  }
-  if (wants_report) report_on(r, is_quiet(options));
-  if (!is_quiet(options))
-    print_result(r);
-  else if (options.progress == ProgressMode::none)  // a failure is told all the same
-    for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
-  if (const int stopped = stop_code(r); stopped != 0) return stopped;
-  if (a.flag("verify-determinism"))
-    if (const int code = verify(suite, options); code != 0) return code;
-  return r.failed > 0 ? static_cast<int>(Exit::cells_failed) : 0;
+  return conclude(r, suite, options, a);
 }
 
 int plan_verb(const std::vector<std::string>& words) {

@@ -31,6 +31,7 @@ Json to_json(const Observation& o) {
   if (o.n > 0) j["n"] = o.n;
   put("sum", o.sum);
   if (o.count > 0) j["count"] = o.count;
+  if (!o.right.empty()) j["right"] = o.right;
   j["coords"] = o.coords;
   j["step"] = o.step;
   j["tokens"] = o.tokens;
@@ -56,6 +57,7 @@ Observation observation_from_json(const Json& j) {
   o.n = j.value("n", std::int64_t{0});
   o.sum = number_at(j, "sum");
   o.count = j.value("count", std::int64_t{0});
+  o.right = j.value("right", std::string());
   o.coords = j.at("coords");
   o.step = j.at("step");
   o.tokens = j.at("tokens");

@@ -24,6 +24,9 @@ struct Observation {
   std::int64_t n = 0;      // independent units: sequences or documents
   double sum = none;       // value = sum / count where given
   std::int64_t count = 0;  // scored targets
+  // Of exact match: which examples were right, in their order, four a hexadecimal digit, the first
+  // at its highest bit; "": not said.
+  std::string right = {};
   Json coords = Json::object();
   std::int64_t step = 0, tokens = 0;  // of training, when it was made
   double flops = 0, seconds = 0;      // spent on training until then

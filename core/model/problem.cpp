@@ -19,6 +19,19 @@ std::vector<Sums> total(const std::vector<Sums>& examples) {
   return out;
 }
 
+// Which examples have all their targets right, as Observation writes it.
+std::string right_ones(const std::vector<Sums>& examples) {
+  std::string out;
+  for (std::size_t i = 0; i < examples.size(); i += 4) {
+    unsigned digit = 0;
+    for (std::size_t k = i; k < std::min(i + 4, examples.size()); ++k)
+      if (examples[k].count > 0 && examples[k].correct == static_cast<double>(examples[k].count))
+        digit |= 8u >> (k - i);
+    out += "0123456789abcdef"[digit];
+  }
+  return out;
+}
+
 // How the right answer ranks among the task's candidates: first, and one over its rank.
 struct Ranks {
   std::vector<Sums> first, reciprocal;  // a unit an example; `correct` holds the sum
@@ -120,6 +133,7 @@ void evaluate_problem(const Scorer& model, const Task& task, const EvalConfig& c
   add_regret(all, "nats/target", split, coords, out);
   out.push_back(accuracy(all, "acc", split, coords, chance.accuracy));
   if (count > c.examples) out.push_back(accuracy(total(all), "em", split, coords, chance.exact));
+  out.back().right = right_ones(all);  // with one target each, accuracy says the same
   ranks.describe(task.info().candidates, split, coords, out);
   recalled.each(coords, [&](const std::vector<Sums>& targets, const Json& where) {
     out.push_back(accuracy(targets, "acc", split, where, chance.accuracy));

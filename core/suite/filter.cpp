@@ -7,8 +7,11 @@
 
 namespace pesuite {
 
-Filter::Filter(std::string_view text) : text_(text) {
-  static const std::vector<std::string> keys = {"encoding", "task", "model", "seed"};
+Filter::Filter(std::string_view text, Of of) : text_(text) {
+  static const std::vector<std::string> of_cells = {"encoding", "task", "model", "seed"};
+  static const std::vector<std::string> of_series = {"encoding", "task",   "model",
+                                                     "protocol", "metric", "eval_len"};
+  const std::vector<std::string>& keys = of == Of::cells ? of_cells : of_series;
   std::size_t column = 1;
   for (const std::string& part : split(text, '&')) {
     const auto refuse = [&](const std::string& why) {
@@ -40,7 +43,8 @@ Filter::Filter(std::string_view text) : text_(text) {
       c.patterns.push_back(trim(trimmed.substr(equals + 1)));
     }
     if (std::find(keys.begin(), keys.end(), c.key) == keys.end())
-      refuse(fmt::format("a cell has no '{}'{}", c.key, did_you_mean(c.key, keys)));
+      refuse(fmt::format("a {} has no '{}'{}", of == Of::cells ? "cell" : "series", c.key,
+                         did_you_mean(c.key, keys)));
     conditions_.push_back(std::move(c));
     column += part.size() + 1;
   }

@@ -9,12 +9,14 @@
 
 namespace pesuite {
 
-using Coordinates = std::map<std::string, std::string>;  // encoding, task, model, seed
+// encoding, task, model, seed; of series: encoding, task, model, protocol, metric, eval_len.
+using Coordinates = std::map<std::string, std::string>;
 
 class Filter {
  public:
+  enum class Of { cells, series };
   // Error (usage) with the column when `text` is no filter, or names no coordinate of a cell.
-  explicit Filter(std::string_view text);
+  explicit Filter(std::string_view text, Of = Of::cells);
   bool matches(const Coordinates&) const;
   // Error (usage) where a pattern fits none of the values that cells have; `whose` they are stands
   // in the sentence: "the suite".

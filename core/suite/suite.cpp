@@ -251,6 +251,7 @@ void read_questions(Reader& r, Suite& s) {
   for (const SuiteTask& t : s.tasks) known.tasks.push_back(t.id);
   for (const SuiteModel& m : s.models) known.models.push_back(m.id);
   s.hypotheses = read_hypotheses(r, &known);
+  s.gates = read_gates(r);
   if (!s.evals.empty()) return;
   s.values.push_back({"eval", "every task at 1x, 2x, 4x and 8x", "default"});
   EvalSettings e;

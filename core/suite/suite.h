@@ -13,6 +13,7 @@
 #include "model/train.h"
 #include "suite/config.h"
 #include "suite/filter.h"
+#include "suite/gate.h"
 #include "suite/hypothesis.h"
 
 namespace pesuite {
@@ -103,6 +104,7 @@ struct Suite {
   std::vector<std::uint64_t> seeds;
   std::vector<EvalSettings> evals;
   std::vector<Hypothesis> hypotheses;
+  std::vector<GateRule> gates;  // none: the usual ones
   std::vector<Tuned> tuned;
   Json tuning;                  // of `tuned`, the kept tuning.json that says so; else null
   std::vector<Filter> include;  // a cell matches one of them, where there are any

@@ -243,7 +243,7 @@ TEST(SuiteSchema, KnowsEveryKeyThatTheProgramReads) {
   const fs::path folder = fs::path(PESUITE_TEST_DIR) / "../core/suite";
   std::string source;
   for (const char* file :
-       {"suite", "read_train", "read_model", "read_task", "read_eval", "hypothesis"})
+       {"suite", "read_train", "read_model", "read_task", "read_eval", "hypothesis", "gate"})
     source += read_file(folder / (std::string(file) + ".cpp"));
   const std::regex read(
       R"re((?:\b\w\.(?:text|flag|integer|number|choice|table|named_table|find|has)s?|positive|read_\w+)\((?:\w, )?"(\w+)")re");
