@@ -61,7 +61,7 @@ CellConfig config_of(const PrefixWork& w) {
   return c;
 }
 
-double rounded(double x) {  // what doubles of a JSON file keep
+double finite_or_none(double x) {  // JSON has no other
   return std::isfinite(x) ? x : -1;
 }
 
@@ -77,7 +77,7 @@ Json evaluations_of(const PrefixWork& w, Stage& stage, const Task& task, std::in
     for (const Observation& o :
          evaluate(stage.model(), task, config, e->length, w.cell->config.seed, step))
       if (o.metric == "nll" && o.whole()) {
-        out.push_back(rounded(o.value));
+        out.push_back(finite_or_none(o.value));
         break;
       }
   }
@@ -97,18 +97,12 @@ Json run_one(const PrefixWork& w, const std::vector<std::string>& plugin_path) {
   Json losses = Json::array(), norms = Json::array();
   double before = 0;
   stage.watch.progress = [&](const TrainState& s, double loss) {
-    losses.push_back(rounded(loss));
-    norms.push_back(rounded(s.norm - before));
+    losses.push_back(finite_or_none(loss));
+    norms.push_back(finite_or_none(s.norm - before));
     before = s.norm;
   };
   stage.train({}, w.steps);
-  Json out = {{"encoding", w.cell->encoding},
-              {"task", w.cell->task},
-              {"model", w.cell->model},
-              {"precision", precision_name(w.precision)},
-              {"losses", losses},
-              {"norms", norms},
-              {"cursor", stage.state.cursor}};
+  Json out = {{"losses", losses}, {"norms", norms}, {"cursor", stage.state.cursor}};
   if (w.precision == w.cell->config.precision && w.cell->config.evaluation.empty() &&
       w.cell->config.switches.empty())
     out["evaluated"] = evaluations_of(w, stage, task, stage.state.step);
