@@ -423,7 +423,7 @@ void Comparer::say_differences() {
   std::set<std::uint64_t> left;
   for (const std::uint64_t seed : a_.seeds)
     if (!b_.seeds.contains(seed)) left.insert(seed);
-  if (!left.empty())
+  if (!left.empty() && !options_.some_seeds)
     out_.notes.push_back(fmt::format("{} has not the {} {} of {}", b_.name,
                                      left.size() == 1 ? "seed" : "seeds", fmt::join(left, ", "),
                                      a_.name));

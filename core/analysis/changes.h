@@ -75,6 +75,7 @@ struct CompareOptions {
                                 // one, the mean over the others; "": each by itself
   const Baseline* baseline = nullptr;  // that `before` is of: its suppressions count
   bool gate_all = false;               // also beyond the scope of the rules
+  bool some_seeds = false;             // of `before` were asked for: nothing to say of the others
 };
 // `rules` and calibration are those of `before`. Error (usage) where nothing can be compared: no
 // series or no seed in common.

@@ -176,6 +176,22 @@ void suppress(Baseline& b, const Arguments& a) {
   note(b, "suppressed", fmt::format("{} until {}: {}", s.series, s.until, s.why));
 }
 
+// The numbers of a run instead of its own.
+void take_in(Baseline& b, const Arguments& a) {
+  Measurement m = measured_for_baseline(a.text("run"), a);
+  try {
+    fmt::print("{}",
+               terminal(comparison_document(compare(b.measured, m), ComparisonDetail::brief)));
+  } catch (const Error& e) {
+    fail(e.code(), "{}; to begin a baseline of another suite, save it under another name",
+         e.what());
+  }
+  for (const std::string& n : accept(b, std::move(m))) fmt::print(stderr, "note: {}\n", n);
+  b.prefix = nullptr;  // of the program before
+  add_prefix(b, a);
+  note(b, "accepted", a.text("reason"));
+}
+
 int accept_verb(const std::vector<std::string>& words) {
   Arguments a("baseline accept NAME [RUN] --reason TEXT [flags]",
               "Takes the numbers of a run into a baseline and writes who, when and why into its "
@@ -199,22 +215,7 @@ int accept_verb(const std::vector<std::string>& words) {
     fail(Exit::usage, "give a run to accept, or --suppress SERIES --until DAY; one of the two");
   const fs::path file = baseline_file(a.text("name"), baselines_folder(a));
   Baseline b = read_baseline(file);
-  if (a.has("suppress")) {
-    suppress(b, a);
-  } else {
-    Measurement m = measured_for_baseline(a.text("run"), a);
-    try {
-      fmt::print("{}",
-                 terminal(comparison_document(compare(b.measured, m), ComparisonDetail::brief)));
-    } catch (const Error& e) {
-      fail(e.code(), "{}; to begin a baseline of another suite, save it under another name",
-           e.what());
-    }
-    for (const std::string& n : accept(b, std::move(m))) fmt::print(stderr, "note: {}\n", n);
-    b.prefix = nullptr;  // of the program before
-    add_prefix(b, a);
-    note(b, "accepted", a.text("reason"));
-  }
+  a.has("suppress") ? suppress(b, a) : take_in(b, a);
   write_baseline(file, b);
   fmt::print("wrote {}: {}\n", file.string(), summary_of(b));
   return 0;

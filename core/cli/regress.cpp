@@ -155,7 +155,7 @@ int regress(const Arguments& a, const std::vector<std::string>& words) {
       make_plan(suite, g.options.plugin_path, Store(g.options.out / "store"), problems);
   if (const int code = check_first_steps(g, plan, golden); code != 0) return code;
   CompareOptions options;
-  options.baseline = &g.baseline;
+  options.baseline = &g.baseline, options.some_seeds = true;
   // a program that computes the same says so with its first seed
   if (!a.flag("all-seeds") && seeds.size() > 1 && !is_done(plan)) {
     const Ran ran = run_seeds(g, {seeds[0]});

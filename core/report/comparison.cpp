@@ -36,12 +36,29 @@ std::string change_text(const SeriesName& s, double x) {
 }
 std::string bounds_text(const SeriesName& s, double low, double high) {
   if (std::isnan(low)) return "";
-  return fmt::format(" [{}, {}]", change_text(s, low), change_text(s, high));
+  return fmt::format(" ({} to {})", change_text(s, low), change_text(s, high));
 }
 
-std::string label_of(const SeriesChange& s, bool models) {
-  return s.label.empty() ? series_text(s.name, models)
-                         : fmt::format("{} ({} series)", s.label, s.members);
+bool several_models(const Changes& c) {
+  return std::any_of(c.series.begin(), c.series.end(),
+                     [&](const SeriesChange& s) { return s.name.model != c.series[0].name.model; });
+}
+
+// On a terminal short: "rope lags nll@256", with the protocol where there are several.
+std::string label_of(const Changes& c, const SeriesChange& s, bool brief) {
+  if (!s.label.empty()) return fmt::format("{} ({} series)", s.label, s.members);
+  const bool models = several_models(c);
+  if (!brief) return series_text(s.name, models);
+  const Place& p = s.name.place;
+  std::string out = fmt::format("{} {} {}@{}", s.name.encoding, s.name.task, p.metric, p.length);
+  if (models) out += " " + s.name.model;
+  if (std::any_of(c.series.begin(), c.series.end(), [&](const SeriesChange& o) {
+        return !o.name.place.protocol.empty() && o.name.place.protocol != p.protocol &&
+               o.name.task == s.name.task;
+      }))
+    out += " " + p.protocol;
+  for (const auto& [axis, value] : p.axes) out += fmt::format(" {}={}", axis, format_number(value));
+  return out;
 }
 
 std::string remark_of(const SeriesChange& s) {
@@ -62,11 +79,6 @@ std::string remark_of(const SeriesChange& s) {
   return join(out, "; ");
 }
 
-bool several_models(const Changes& c) {
-  return std::any_of(c.series.begin(), c.series.end(),
-                     [&](const SeriesChange& s) { return s.name.model != c.series[0].name.model; });
-}
-
 constexpr std::size_t most_rows = 30;  // of a table that nobody asked to see whole
 
 Table table_of(const Changes& c, const std::vector<Outcome>& outcomes, const std::string& title,
@@ -74,11 +86,10 @@ Table table_of(const Changes& c, const std::vector<Outcome>& outcomes, const std
   const bool brief = detail == ComparisonDetail::brief;
   Table t;
   t.title = title;
-  t.rows = {{"series", "difference [95 %]", "verdict", "remarks"}};
+  t.rows = {{"series", "difference (95 %)", "verdict", "remarks"}};
   if (!brief)
     t.rows = {
-        {"series", "before", "after", "difference [95 %]", "perplexity", "verdict", "remarks"}};
-  const bool models = several_models(c);
+        {"series", "before", "after", "difference (95 %)", "perplexity", "verdict", "remarks"}};
   std::size_t left_out = 0;
   for (const Outcome o : outcomes)
     for (const SeriesChange& s : c.series) {
@@ -89,7 +100,7 @@ Table table_of(const Changes& c, const std::vector<Outcome>& outcomes, const std
         continue;
       }
       const std::string name = std::string(outcome_name(o));
-      std::vector<Text> row = {label_of(s, models)};
+      std::vector<Text> row = {label_of(c, s, brief)};
       if (!brief)
         row.insert(row.end(),
                    {value_text(s.name, s.before_mean), value_text(s.name, s.after_mean)});
@@ -253,13 +264,15 @@ std::vector<Figure> overlaid_figures(const Measurement& before, const Measuremen
   const RunData run = as_run({{&before, ", before"}, {&after, ", after"}});
   const Across across;
   std::vector<Figure> out;
+  std::set<std::string> names;
+  const auto add = [&](std::vector<Figure> more, std::size_t most) {
+    for (std::size_t i = 0; i < std::min(most, more.size()); ++i)
+      if (names.insert(more[i].name).second) out.push_back(std::move(more[i]));
+  };
   for (const TaskData& t : run.tasks) {
+    add(figures_of(FigureSection::task, {run, across, &t}), 1);
     for (const std::string& protocol : t.protocols)
-      for (Figure& f : figures_of(FigureSection::protocol, {run, across, &t, protocol}))
-        out.push_back(std::move(f));
-    if (!t.problem) continue;
-    std::vector<Figure> all = figures_of(FigureSection::task, {run, across, &t});
-    if (!all.empty()) out.push_back(std::move(all.front()));
+      add(figures_of(FigureSection::protocol, {run, across, &t, protocol}), 2);
   }
   return out;
 }
