@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -73,6 +74,16 @@ Json last_start(const fs::path& run) {
   return env.contains("starts") && !env["starts"].empty() ? env["starts"].back() : env;
 }
 
+// As all dates of the history are written, so that they can be compared.
+std::string date_of(const std::string& text) {
+  static const std::regex day("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+      second("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z");
+  if (std::regex_match(text, day)) return text + "T00:00:00Z";
+  if (!std::regex_match(text, second))
+    fail(Exit::usage, "--date is '{}'; write 2026-11-20 or 2026-11-20T12:00:00Z", text);
+  return text;
+}
+
 Commit commit_of(const Arguments& a, const fs::path& run, const std::vector<Json>& records) {
   const Json start = last_start(run);
   const bool given = a.has("commit");
@@ -90,7 +101,7 @@ Commit commit_of(const Arguments& a, const fs::path& run, const std::vector<Json
       find_commit(a.text("repository"), name)
           .value_or(Commit{name.substr(0, std::max<std::size_t>(12, given ? name.size() : 0)), "",
                            "", 0});
-  if (a.has("date")) c.date = a.text("date");
+  if (a.has("date")) c.date = date_of(a.text("date"));
   if (c.date.empty())
     for (const Json& r : records) c.date = std::max(c.date, r.value("ts", std::string()));
   return c;
@@ -291,7 +302,7 @@ int publish_verb(const std::vector<std::string>& words) {
   return 0;
 }
 
-constexpr Verb verbs_of_history[] = {
+constexpr Verb history_subcommands[] = {
     {"add", "add results of runs, by the commit that computed them", add_verb},
     {"list", "the series and their last values", list_verb_of_history},
     {"detect", "where levels changed: steps and drift", detect_verb},
@@ -303,7 +314,7 @@ constexpr Verb verbs_of_history[] = {
 
 int history_verb(const std::vector<std::string>& words) {
   return call({"pesuite history", "SUBCOMMAND", "Results over commits, in OUT/history.sqlite.", "",
-               verbs_of_history},
+               history_subcommands},
               words);
 }
 

@@ -24,7 +24,7 @@ std::string name_of(const Json& s) {
   if (n.contains("eval_len")) out += " at " + text_of(n["eval_len"]);
   if (n.contains("protocol")) out += ", " + text_of(n["protocol"]);
   for (const char* more : {"axes", "coords"})
-    for (const auto& [key, value] : n.value(more, Json::object()).items())
+    for (const Json all = n.value(more, Json::object()); const auto& [key, value] : all.items())
       out += fmt::format(", {} {}", key, text_of(value));
   return out;
 }

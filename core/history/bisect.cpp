@@ -15,22 +15,26 @@ namespace {
 
 enum class Verdict { good, bad, skip, stop };
 
-// Ctrl-C is for the command that runs: who waits for it cleans up afterwards.
-class NoInterrupts {
+volatile sig_atomic_t asked_to_stop = 0, running_command = 0;
+void stop_command(int signal) {
+  asked_to_stop = signal;
+  if (running_command > 0) ::kill(running_command, SIGTERM);
+}
+
+// A signal ends the command that runs, and then the search, which cleans up.
+class StopsCleanly {
  public:
-  NoInterrupts() {
+  StopsCleanly() {
+    asked_to_stop = 0;
     struct sigaction a {};
-    a.sa_handler = SIG_IGN;
+    a.sa_handler = stop_command;
     for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &a, &old_[i]);
   }
-  ~NoInterrupts() {
+  ~StopsCleanly() {
     for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &old_[i], nullptr);
   }
-  NoInterrupts(const NoInterrupts&) = delete;
-  NoInterrupts& operator=(const NoInterrupts&) = delete;
-  void restore_in_child() const {
-    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &old_[i], nullptr);
-  }
+  StopsCleanly(const StopsCleanly&) = delete;
+  StopsCleanly& operator=(const StopsCleanly&) = delete;
 
  private:
   static constexpr int signals[] = {SIGINT, SIGTERM};
@@ -43,18 +47,20 @@ int run_in(const fs::path& folder, const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (std::string& w : texts) argv.push_back(w.data());
   argv.push_back(nullptr);
-  const NoInterrupts guard;
   const pid_t pid = ::fork();
   if (pid == 0) {
-    guard.restore_in_child();
     if (::chdir(folder.c_str()) != 0) ::_exit(127);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
     ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
+  running_command = pid;
+  if (asked_to_stop != 0) ::kill(pid, SIGTERM);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  running_command = 0;
+  if (asked_to_stop != 0) return -asked_to_stop;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
@@ -108,7 +114,6 @@ class Bisection {
         out_.end = Bisected::End::stopped;
         return out_;
       }
-      git(tree_.folder(), {"reset", "--hard", "--quiet"});  // what the command changed
       said_ = git(tree_.folder(),
                   {"bisect", v == Verdict::good  ? "good"
                              : v == Verdict::bad ? "bad"
@@ -167,6 +172,7 @@ class Bisection {
     ++out_.tried;
     std::string why;
     const Verdict v = judge(why);
+    git(tree_.folder(), {"reset", "--hard", "--quiet"});  // what the command changed
     constexpr const char* words[] = {"good", "bad", "skipped", "stopped"};
     say_(
         fmt::format("{} is {}{}", c.id, words[static_cast<int>(v)], why.empty() ? "" : ": " + why));
@@ -195,10 +201,11 @@ class Bisection {
     return is_bad ? Verdict::bad : Verdict::skip;
   }
   static Verdict stop(int code, std::string& why) {
-    why = fmt::format("ended by signal {}", -code);
+    why = fmt::format("signal {}", -code);
     return Verdict::stop;
   }
 
+  const StopsCleanly guard_;
   const BisectOrder& order_;
   const std::function<void(const std::string&)>& say_;
   const std::string good_, bad_;

@@ -23,6 +23,21 @@ struct Range {
   double low = 0, high = 1;
 };
 
+// How far each seed usually lies from the mean of all: drawn without it, seeds show how much
+// commits differ, and not how much seeds do.
+std::map<std::uint64_t, double> usual_distances(const HistorySeries& h) {
+  std::map<std::uint64_t, std::vector<double>> values;
+  for (const HistoryPoint& p : h.points)
+    for (const auto& [seed, o] : p.seeds)
+      if (std::isfinite(o.value)) values[seed].push_back(o.value);
+  std::map<std::uint64_t, double> out;
+  double mean = 0;
+  for (const auto& [seed, all] : values)
+    mean += median_of(all) / static_cast<double>(values.size());
+  for (const auto& [seed, all] : values) out[seed] = median_of(all) - mean;
+  return out;
+}
+
 // All that is drawn, with room around it; never thinner than a few changes that count, so that
 // noise does not look like a mountain.
 Range range_in(const HistorySeries& h, const Trend& t, bool seeds) {
@@ -31,9 +46,11 @@ Range range_in(const HistorySeries& h, const Trend& t, bool seeds) {
     if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
   };
   for (const double v : t.values) add(v);
-  for (const HistoryPoint& p : h.points)
-    if (seeds)
-      for (const auto& [seed, o] : p.seeds) add(o.value);
+  if (seeds) {
+    auto usual = usual_distances(h);
+    for (const HistoryPoint& p : h.points)
+      for (const auto& [seed, o] : p.seeds) add(o.value - usual[seed]);
+  }
   if (low > high) return {};
   const double middle = (low + high) / 2;
   const double half = std::max({(high - low) / 2 * 1.08, t.counts, 1e-9 * std::abs(middle), 1e-12});
@@ -122,12 +139,13 @@ std::string marks(const HistorySeries& h, const Trend& t, const Frame& f) {
 std::string dots(const HistorySeries& h, const Trend& t, const Frame& f) {
   std::string out;
   const double size = h.points.size() > 150 ? 1.6 : 2.4;
+  auto usual = usual_distances(h);
   for (std::size_t i = 0; i < h.points.size(); ++i) {
     const double x = f.x(static_cast<double>(i));
     for (const auto& [seed, o] : h.points[i].seeds)
       if (std::isfinite(o.value) && h.points[i].seeds.size() > 1)
         out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"/>\n", x,
-                           f.to_y(o.value), size * 0.7, seed_ink);
+                           f.to_y(o.value - usual[seed]), size * 0.7, seed_ink);
     if (!std::isfinite(t.values[i])) continue;
     out += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}</title></circle>\n", x,

@@ -32,10 +32,10 @@ std::string page(const std::string& title, const std::string& up, const std::str
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'self'\">\n<title>{0}</title>\n<link rel=\"stylesheet\" href=\"{1}style.css\">\n</head>\n"
+      "'unsafe-inline'\">\n<title>{0}</title>\n<style>\n{3}</style>\n</head>\n"
       "<body>\n<nav><a href=\"{1}index.html\">All series</a><a href=\"{1}regressions.html\">"
       "Regressions</a></nav>\n<h1>{0}</h1>\n{2}</body>\n</html>\n",
-      html_text(title), up, body);
+      html_text(title), up, body, style);
 }
 
 std::string row(const std::vector<std::string>& cells, const char* tag = "td") {
@@ -58,7 +58,6 @@ class Publisher {
       : all_(all), trends_(trends), folder_(folder), compare_url_(std::move(compare_url)) {}
 
   Site write() {
-    write_file_atomic(folder_ / "style.css", style);
     write_file_atomic(folder_ / "index.html", page("Results over commits", "", grid()));
     write_file_atomic(folder_ / "regressions.html", page("Regressions", "", regressions()));
     for (std::size_t i = 0; i < all_.size(); ++i)
@@ -147,7 +146,7 @@ class Publisher {
     for (const double v : t.values)
       if (std::isfinite(v)) latest = v;
     const bool failing = !t.failing.empty() && t.failing.back().last + 1 == h.points.size();
-    const bool better = !t.changes.empty() && t.changes.back().way == Change::Way::better;
+    const bool better = t.course(h.what.direction) == Change::Way::better;
     const char* state = failing ? " failing" : t.open() ? " worse" : better ? " better" : "";
     return fmt::format("<td class=\"cell{}\"><a href=\"series/{}.html\" title=\"{}\">{}{}</a></td>",
                        state, h.what.id, html_text(h.what.name()),
@@ -211,7 +210,7 @@ class Publisher {
       to += row(change_row(f.series, *f.change, true));
     }
     const std::vector<std::string> heading = {"date", "commits", "series", "from",
-                                              "to",   "change",  "kind",   "since"};
+                                              "to",   "change",  "kind",   "now"};
     const auto section = [&](const char* title, const std::string& rows) {
       if (rows.empty()) return std::string();
       return fmt::format("<h2>{}</h2>\n", title) + table(heading, rows);
@@ -247,14 +246,14 @@ class Publisher {
     body += t.spread > 0 ? fmt::format("A commit's mean varies by about {:.2g}; ", t.spread)
                          : "How much a commit's mean varies is not known; ";
     body += fmt::format(
-        "changes below {:.2g} are not listed. Dark: mean over seeds, light: seeds, blue: "
-        "levels.</p>\n",
+        "changes below {:.2g} are not listed. Dark: mean over seeds; light: seeds, each less "
+        "its usual distance from the others; blue: levels.</p>\n",
         t.counts);
     std::string changes;
     for (auto c = t.changes.rbegin(); c != t.changes.rend(); ++c)
       changes += row(change_row(i, *c, false));
     body += changes.empty() ? "<p>No change was found.</p>\n"
-                            : table({"date", "commits", "from", "to", "change", "kind", "since",
+                            : table({"date", "commits", "from", "to", "change", "kind", "now",
                                      "first commit behind it"},
                                     changes);
     body += "<h2>Commits</h2>\n";

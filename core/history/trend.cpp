@@ -74,31 +74,36 @@ Change::Way way_of(const HistorySeries& h, double size) {
   return Change::Way::neither;
 }
 
+// The last level of the run of steps in one direction that begins at level `a`.
+std::size_t end_of_run(const std::vector<Level>& levels, std::size_t a) {
+  const double first = levels[a + 1].value - levels[a].value;
+  std::size_t b = a + 1;
+  while (b + 1 < levels.size() && (levels[b + 1].value - levels[b].value) * first > 0) ++b;
+  return b;
+}
+
 // Steps that count, and runs of small ones in one direction that do together.
 std::vector<Change> changes_in(const HistorySeries& h, const std::vector<Level>& levels,
                                double counts) {
   std::vector<Change> out;
   const auto add = [&](std::size_t a, std::size_t b) {
     const double size = levels[b].value - levels[a].value;
-    if (std::abs(size) < counts || size == 0) return false;
+    if (std::abs(size) < counts || size == 0) return;
     out.push_back({way_of(h, size), b > a + 1, levels[a].end - 1, levels[b].begin, levels[a].value,
                    levels[b].value});
     if (b > a + 1) out.back().before = levels[a + 1].begin - 1;
-    return true;
   };
   for (std::size_t a = 0; a + 1 < levels.size();) {
-    if (add(a, a + 1)) {
-      ++a;
-      continue;
+    const std::size_t b = end_of_run(levels, a);
+    const double total = std::abs(levels[b].value - levels[a].value);
+    double largest = 0;
+    for (std::size_t k = a; k < b; ++k)
+      largest = std::max(largest, std::abs(levels[k + 1].value - levels[k].value));
+    if (largest < counts || (largest < 2 * counts && largest < total / 2)) {
+      add(a, b);  // none of its steps stands out
+    } else {
+      for (std::size_t k = a; k < b; ++k) add(k, k + 1);
     }
-    std::size_t b = a + 1;
-    const double first = levels[b].value - levels[a].value;
-    while (b + 1 < levels.size()) {
-      const double step = levels[b + 1].value - levels[b].value;
-      if (step * first <= 0 || std::abs(step) >= counts) break;
-      ++b;
-    }
-    add(a, b);
     a = b;
   }
   for (Change& c : out) {
@@ -135,6 +140,13 @@ std::vector<Failing> failing_in(const HistorySeries& h) {
 
 bool Trend::open() const {
   return std::any_of(changes.begin(), changes.end(), [](const Change& c) { return c.lasts; });
+}
+
+Change::Way Trend::course(const std::string& direction) const {
+  if (levels.size() < 2) return Change::Way::neither;
+  const double gain = levels.back().value - levels.front().value;
+  if (std::abs(gain) < counts || direction == "none") return Change::Way::neither;
+  return (gain > 0) == (direction == "higher") ? Change::Way::better : Change::Way::worse;
 }
 
 Trend trend_of(const HistorySeries& h, double counts) {

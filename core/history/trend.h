@@ -31,6 +31,7 @@ struct Trend {
   std::vector<Failing> failing;
 
   bool open() const;  // something that was once better is worse by now
+  Change::Way course(const std::string& direction) const;  // from the first level to the last
 };
 
 // `counts`: 0 takes that of the metric, see change_that_counts(). Commits in a row with the same

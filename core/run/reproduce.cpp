@@ -44,7 +44,8 @@ Json line_of(const Json& record) {
 std::string place_of(const Json& record) {
   std::string out = fmt::format("{} {} at step {}", record.value("split", ""),
                                 record.value("metric", ""), record.value("step", std::int64_t{0}));
-  for (const auto& [name, value] : record.value("coords", Json::object()).items())
+  const Json coords = record.value("coords", Json::object());
+  for (const auto& [name, value] : coords.items())
     out +=
         fmt::format(", {} {}", name, value.is_string() ? value.get<std::string>() : value.dump());
   return out;

@@ -226,7 +226,7 @@ TEST(HistorySite, AsksForNothingElsewhere) {
     for (std::sregex_iterator m(text.begin(), text.end(), link), end; m != end; ++m)
       EXPECT_TRUE(fs::exists(item.path().parent_path() / (*m)[1].str())) << (*m)[1];
   }
-  EXPECT_EQ(files, 4);
+  EXPECT_EQ(files, 3);
   const std::string page = read_file(folder / "site" / "series" / (h.what.id + ".html"));
   EXPECT_THAT(page, ::testing::HasSubstr("c059..c060"));
   EXPECT_THAT(read_file(folder / "site" / "regressions.html"), ::testing::HasSubstr("c059..c060"));
