@@ -197,11 +197,11 @@ std::optional<ArchiveReader::Entry> ArchiveReader::next() {
   if (code != ARCHIVE_OK) s.refuse(fmt::format("it is damaged or cut off: {}", reason_of(s.in)));
   const char* name = archive_entry_pathname(entry);
   s.path = name != nullptr ? name : "";
-  if (!is_safe_path(s.path))
-    s.refuse(fmt::format("the name '{}' leads outside of the folder, or is none", s.path));
   if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr ||
       archive_entry_symlink(entry) != nullptr)
     s.refuse(fmt::format("'{}' is a link or no regular file", s.path));
+  if (!is_safe_path(s.path))
+    s.refuse(fmt::format("the name '{}' leads outside of the folder, or is none", s.path));
   if (archive_entry_size_is_set(entry) == 0 || archive_entry_size(entry) < 0)
     s.refuse(fmt::format("'{}' has no size", s.path));
   return Entry{s.path, static_cast<std::uint64_t>(archive_entry_size(entry))};
