@@ -24,7 +24,7 @@ TEST(Prefix, MayDifferByRounding) {
   const PrefixCheck same = check_prefix(prefix_of({3, 2}), prefix_of({3, 2}));
   EXPECT_EQ(same.compared, 1u);
   EXPECT_TRUE(same.same_bits);
-  const PrefixCheck close = check_prefix(prefix_of({3, 2}), prefix_of({3, 2.00001}));
+  const PrefixCheck close = check_prefix(prefix_of({3, 2}), prefix_of({3, 2.0000003}));
   EXPECT_FALSE(close.same_bits);
   EXPECT_TRUE(close.violations.empty());
 }
