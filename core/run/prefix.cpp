@@ -19,12 +19,13 @@ constexpr int prefix_batch = 8;         // examples of a step, where the suite h
 constexpr int prefix_examples = 4;      // of an evaluation
 constexpr double prefix_seconds = 120;  // a machine may be busy
 
-// By how much numbers may differ, as a share: rounding, and what it grows to in so few steps.
+// By how much numbers may differ, as a share: about 15 times what rounding grew to in so few steps
+// between AVX2 and AVX-512 (9e-9 of losses, 2e-7 of norms; bf16 was not measured so).
 struct Tolerance {
   double loss, norm;
 };
 Tolerance tolerance_of(const std::string& precision) {
-  return precision == "bf16" ? Tolerance{2e-3, 2e-2} : Tolerance{1e-5, 1e-4};
+  return precision == "bf16" ? Tolerance{2e-3, 2e-2} : Tolerance{2e-7, 3e-6};
 }
 
 struct PrefixWork {

@@ -173,6 +173,13 @@ TEST(Schemas, AgreeWithTheFilesOfARun) {
   EXPECT_EQ(planned["cells"][0]["family"], "language");
   planned["cells"][0]["config"]["model"]["width"] = 0;
   EXPECT_NE(plan.problems(planned), "") << "the plan's schema reaches into its cells";
+
+  const Ended saved = Command(folder, {"baseline", "save", "b", results.string()}).wait();
+  EXPECT_EQ(saved.code, 0) << saved.err;
+  Plain baseline = load(folder / "baselines/b.json");
+  EXPECT_EQ(Schema("baseline.schema.json").problems(baseline), "") << baseline;
+  baseline["series"][0]["values"]["1"] = "much";
+  EXPECT_NE(Schema("baseline.schema.json").problems(baseline), "");
 }
 
 Plain suite_json(const fs::path& file) {
