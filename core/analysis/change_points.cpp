@@ -41,7 +41,7 @@ class Deviations {
 
 // Price of a step in spreads of a point, by simulation of noise alone; see the header.
 double price_of_step(std::size_t points) {
-  if (points < 20) return 8.5;  // whose spread is hardly known
+  if (points < 30) return 8.5;  // whose spread is hardly known
   return 7.0 + 0.5 * std::log(static_cast<double>(points) / 10);
 }
 
