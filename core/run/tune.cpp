@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "encoding/expression.h"
+#include "model/metrics.h"
 #include "plugin/card.h"
 #include "run/run.h"
 
@@ -163,6 +164,21 @@ bool Chosen::at_edge() const {
          (attempts[best].rate <= low->rate || attempts[best].rate >= high->rate);
 }
 
+namespace {
+
+// Of rates that do as well as the best attempt, to a tenth of what matters, the one in the middle:
+// at an edge of them the next seeds may fail. So a setting of the encoding's own is taken only
+// where it does better than the suite's.
+void prefer_the_middle(Chosen& c) {
+  const double tie = 0.1 * metric("nll").matters;
+  std::vector<std::size_t> as_good;
+  for (std::size_t i = 0; i < c.rates; ++i)
+    if (c.attempts[i].loss <= c.attempts[c.best].loss + tie) as_good.push_back(i);
+  if (!as_good.empty()) c.best = as_good[(as_good.size() - 1) / 2];
+}
+
+}  // namespace
+
 std::vector<Chosen> choose(const std::vector<std::pair<Suite, RunData>>& tried) {
   std::vector<Chosen> out;
   for (const auto& [suite, run] : tried)
@@ -191,6 +207,7 @@ std::vector<Chosen> choose(const std::vector<std::pair<Suite, RunData>>& tried) 
            "no learning rate can be chosen for {} on {}: none of its {} tuning cells has a "
            "validation loss; see their failures, and '--rerun failed'",
            c.encoding, c.task, c.attempts.size());
+    prefer_the_middle(c);
   }
   return out;
 }

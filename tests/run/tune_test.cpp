@@ -67,6 +67,17 @@ TEST(Tuning, ChoosesByTheFinalValidationLoss) {
   EXPECT_TRUE(std::isinf(chosen[0].attempts[2].loss));
 }
 
+// A tenth of what matters does not count: of rates that do as well the one in the middle is taken.
+TEST(Tuning, TakesTheMiddleOfRatesThatDoAsWell) {
+  const auto chosen = chosen_of({{0.0001, tried(0.2000, 0.600)},
+                                 {0.001, tried(0.2015, 0.595)},
+                                 {0.01, tried(0.2010, 0.597)},
+                                 {0.1, tried(0.4, 0.5969)}});
+  EXPECT_EQ(chosen[0].attempts[chosen[0].best].rate, 0.001);
+  EXPECT_FALSE(chosen[0].at_edge());
+  EXPECT_EQ(chosen[1].attempts[chosen[1].best].rate, 0.01);
+}
+
 TEST(Tuning, TakesADivergedRateOnlyWhereThereIsNoOther) {
   const auto one = chosen_of({{0.1, tried(INFINITY, 1)}, {0.2, tried(NAN, 2)}})[0];
   EXPECT_EQ(one.attempts[one.best].rate, 0.1);
