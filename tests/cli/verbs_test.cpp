@@ -32,9 +32,11 @@ class Verbs : public Run {
   // The words that name each verb and subcommand that has flags of its own.
   std::vector<std::vector<std::string>> verbs() {
     std::vector<std::vector<std::string>> out;
+    const std::vector<std::string> groups = {"plugin", "baseline"};
     for (const std::string& verb : offered({""}))
-      if (verb != "plugin") out.push_back({verb});
-    for (const std::string& sub : offered({"plugin", ""})) out.push_back({"plugin", sub});
+      if (std::count(groups.begin(), groups.end(), verb) == 0) out.push_back({verb});
+    for (const std::string& group : groups)
+      for (const std::string& sub : offered({group, ""})) out.push_back({group, sub});
     return out;
   }
 };
@@ -82,7 +84,7 @@ TEST_F(Verbs, EachFlagStandsInPageAndCompletion) {
 TEST_F(Verbs, PagesAreClean) {
   if (find_program("mandoc").empty()) GTEST_SKIP() << "mandoc is not installed (Debian: mandoc)";
   std::vector<std::vector<std::string>> all = verbs();
-  all.insert(all.end(), {{}, {"plugin"}});
+  all.insert(all.end(), {{}, {"plugin"}, {"baseline"}});
   for (const std::vector<std::string>& verb : all) {
     const fs::path page = write("page.1", asked(verb, "--help=man"));
     const fs::path said = folder_ / "said";
