@@ -48,7 +48,7 @@ void unify_names(std::vector<std::string>& words) {
 
 std::string Arguments::verb() const {
   const std::vector<std::string> words = split(usage_, ' ');
-  const bool is_group = words[0] == "plugin" || words[0] == "history";
+  const bool is_group = words[0] == "plugin" || words[0] == "history" || words[0] == "baseline";
   return is_group ? words[0] + " " + words.at(1) : words[0];
 }
 
