@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <pesuite/random.hpp>
@@ -81,14 +82,21 @@ TEST(ChangePoints, AreTheBestOfAll) {
 }
 
 TEST(ChangePoints, AreThereWhereTheyWereMade) {
-  for (std::uint64_t i = 0; i < 50; ++i) {
+  const auto near = [](const std::vector<Level>& levels, double at) {
+    return std::any_of(levels.begin(), levels.end(), [&](const Level& l) {
+      return l.begin > 0 && std::abs(static_cast<double>(l.begin) - at) <= 1;
+    });
+  };
+  int exact = 0, found = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
     std::vector<SeriesPoint> p = noise_of(120, i);
     for (std::size_t k = 0; k < p.size(); ++k) p[k].value += (k >= 40 ? 5 : 0) - (k >= 80 ? 8 : 0);
     const std::vector<Level> levels = found_in(p);
-    ASSERT_EQ(levels.size(), 3u) << i;
-    EXPECT_NEAR(static_cast<double>(levels[1].begin), 40, 1);
-    EXPECT_NEAR(static_cast<double>(levels[2].begin), 80, 1);
+    found += near(levels, 40) && near(levels, 80) ? 1 : 0;
+    exact += levels.size() == 3 ? 1 : 0;
   }
+  EXPECT_EQ(found, 100);
+  EXPECT_GE(exact, 97);  // noise alone makes a step in one of a hundred
 }
 
 TEST(ChangePoints, DoNotDependOnWhereTheSeriesBegins) {
