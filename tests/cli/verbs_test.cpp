@@ -69,10 +69,10 @@ TEST_F(Verbs, AllStandInHelpAndInPages) {
 TEST_F(Verbs, EachFlagStandsInPageAndCompletion) {
   for (const std::vector<std::string>& verb : verbs()) {
     const std::string name = join(verb, " ");
-    const std::set<std::string> flags = found(asked(verb, "--help"), "^  (?:-. \\[ )?(--[a-z-]+)");
+    const std::set<std::string> flags = found(asked(verb, "--help"), "^  (?:-. \\[ )?(--[a-z0-9-]+)");
     EXPECT_TRUE(flags.contains("--help") && flags.contains("--plugin-path")) << name;
     const std::string page = without_escapes(asked(verb, "--help=man"));
-    EXPECT_EQ(found(page, "^\\.B (?:-., )?(--[a-z-]+)"), flags) << name;
+    EXPECT_EQ(found(page, "^\\.B (?:-., )?(--[a-z0-9-]+)"), flags) << name;
     std::vector<std::string> words = verb;
     words.emplace_back("--");
     const std::vector<std::string> all = offered(words);
