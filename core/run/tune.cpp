@@ -166,7 +166,8 @@ bool Chosen::at_edge() const {
 
 namespace {
 
-// Of rates that do as well as the best attempt, to a tenth of what matters, the one in the middle:
+// Of rates that do as well as the best attempt, to a tenth of what matters, the middle one (of two
+// the higher):
 // at an edge of them the next seeds may fail. So a setting of the encoding's own is taken only
 // where it does better than the suite's.
 void prefer_the_middle(Chosen& c) {
@@ -174,7 +175,7 @@ void prefer_the_middle(Chosen& c) {
   std::vector<std::size_t> as_good;
   for (std::size_t i = 0; i < c.rates; ++i)
     if (c.attempts[i].loss <= c.attempts[c.best].loss + tie) as_good.push_back(i);
-  if (!as_good.empty()) c.best = as_good[(as_good.size() - 1) / 2];
+  if (!as_good.empty()) c.best = as_good[as_good.size() / 2];
 }
 
 }  // namespace
