@@ -19,7 +19,7 @@ FUZZ_TARGET(manifest) {
   PES_CHECK(to_toml(again, "x.plugin.so") == written);
   difference(manifest, again);
   Catalog catalog;
-  catalog.offers.emplace_back("x.plugin.so", manifest);
+  catalog.offers.emplace_back("x.plugin.so", manifest, true);
   for (const std::string& name : catalog.encoding_names())
     card_markdown(catalog.encoding_card(name));
   for (const std::string& name : catalog.task_names()) option_rows(catalog.task_card(name));

@@ -41,7 +41,7 @@ FUZZ_TARGET(suite) {
   const Plan plan = make_plan(suite, libraries, Store(fuzz::folder() / "store"));
   check_notes(plan);
   PES_CHECK(!plan.cells.empty());
-  plan_table(plan, 2);
+  plan_table(plan, suite, 2);
   trainings_table(plan);
   to_json(plan, suite).dump();
 }
