@@ -12,10 +12,10 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "perplexity"
-y_low = 2.505540182
-y_high = 114.0871526
+y_low = 2.260398577
+y_high = 13.30450391
 y_log = 1
-y_ticks = "(\"5\" 5, \"10\" 10, \"20\" 20, \"50\" 50)"
+y_ticks = "(\"3\" 3, \"5\" 5, \"7\" 7, \"10\" 10)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.2354970819, 0.35546647, 0.4350370852, 0.6266294792, 0.08309264946, 0.2693449137]
-fall_from = 2.505540182
-fall_to = 1.897995435
+array end[6] = [0.2190406573, 0.6225659024, 0.3347331683, 0.531696766, 0.07161192354, 0.07576118564]
+fall_from = 2.260398577
+fall_to = 1.987003249
 infinite = 0
-array label_at[6] = [0.2267067121, 0.35546647, 0.4350370852, 0.6266294792, 0.08309264946, 0.2781352835]
+array label_at[6] = [0.2190406573, 0.6225659024, 0.3347331683, 0.531696766, 0.04797226887, 0.0994008403]
 mark = 64
 optimum = 1
 panel_height = 350
-rise_from = 118.1170297
-rise_to = 161.433812
+rise_from = 13.52063197
+rise_to = 15.63081941
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -12,8 +12,8 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "perplexity"
-y_low = 1.889386119
-y_high = 375.6562764
+y_low = 1.833970952
+y_high = 162.1722523
 y_log = 1
 y_ticks = "(\"3\" 3, \"10\" 10, \"30\" 30, \"100\" 100)"
 y_lines = 1
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.2506001489, 0.3155530915, 0.3980707192, 0.6370641497, 0.1102187842, 0.3849313019]
-fall_from = 1.889386119
-fall_to = 1.285758106
+array end[6] = [0.1347302329, 0.6017511904, 0.2255182725, 0.3698694341, 0.06720530667, 0.07274856448]
+fall_from = 1.833970952
+fall_to = 1.323800986
 infinite = 0
-array label_at[6] = [0.2506001489, 0.3147564661, 0.417613609, 0.6370641497, 0.1102187842, 0.3661850376]
+array label_at[6] = [0.1429899394, 0.6017511904, 0.2255182725, 0.3698694341, 0.04013279658, 0.09156136801]
 mark = 64
 optimum = 1
 panel_height = 350
-rise_from = 394.1720541
-rise_to = 607.7744809
+rise_from = 168.9167697
+rise_to = 243.7466968
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -12,8 +12,8 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "perplexity"
-y_low = 5.704513413
-y_high = 15.31583306
+y_low = 5.714727874
+y_high = 14.75110966
 y_log = 1
 y_ticks = "(\"6\" 6, \"7\" 7, \"8\" 8, \"9\" 9, \"10\" 10, \"12\" 12, \"14\" 14)"
 y_lines = 1
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.7115374004, 0.6750416328, 0.8591637988, 0.9377572994, 0.1171301384, 0.2070693956]
-fall_from = 5.704513413
-fall_to = 5.309141215
+array end[6] = [0.7391830287, 0.6875941479, 0.8929366296, 0.9354087896, 0.1201050188, 0.1113878744]
+fall_from = 5.714727874
+fall_to = 5.333893559
 infinite = 0
-array label_at[6] = [0.7190038023, 0.6675752309, 0.8591637988, 0.9377572994, 0.1171301384, 0.2070693956]
+array label_at[6] = [0.7391830287, 0.6875941479, 0.8884584239, 0.9398869953, 0.1414607323, 0.09003216086]
 mark = 64
 optimum = 1
 panel_height = 350
-rise_from = 15.45396467
-rise_to = 16.75457958
+rise_from = 14.87882353
+rise_to = 16.07917286
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

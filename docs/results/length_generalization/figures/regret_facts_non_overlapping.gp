@@ -12,10 +12,10 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "regret (nats per token)"
-y_low = 0.02005091575
-y_high = 4.25450139
+y_low = 1.065986172e-05
+y_high = 2.640591504
 y_log = 1
-y_ticks = "(\"0.03\" 0.03, \"0.1\" 0.1, \"0.3\" 0.3, \"1\" 1, \"3\" 3)"
+y_ticks = "(\"10⁻⁴\" 0.0001, \"0.001\" 0.001, \"0.01\" 0.01, \"0.1\" 0.1, \"1\" 1)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 1
-array end[6] = [0.650953507, 0.7498467638, 0.7948701219, 0.8725397567, 0.2431473063, 0.6845343026]
-fall_from = 0.03006797726
-fall_to = 0.02097424972
+array end[6] = [0.81407917, 0.9199960935, 0.8605831638, 0.9055003967, 0.3661970395, 0.5366282567]
+fall_from = 2.727076638e-05
+fall_to = 1.183256446e-05
 infinite = 0
-array label_at[6] = [0.6420296191, 0.7466441571, 0.7980727286, 0.8725397567, 0.2431473063, 0.6934581906]
+array label_at[6] = [0.7978968489, 0.9521825632, 0.8493254203, 0.9007539917, 0.3661970395, 0.5366282567]
 mark = 64
 optimum = 0
 panel_height = 350
-rise_from = 4.45041891
-rise_to = 6.673764743
+rise_from = 2.931085787
+rise_to = 7.498498372
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -12,10 +12,10 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "regret (nats per token)"
-y_low = 0.02906252486
-y_high = 5.699795288
+y_low = 4.345768619e-05
+y_high = 6.549830789
 y_log = 1
-y_ticks = "(\"0.03\" 0.03, \"0.1\" 0.1, \"0.3\" 0.3, \"1\" 1, \"3\" 3)"
+y_ticks = "(\"10⁻⁴\" 0.0001, \"0.001\" 0.001, \"0.01\" 0.01, \"0.1\" 0.1, \"1\" 1)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 1
-array end[6] = [0.6337553647, 0.6997679339, 0.7599292898, 0.8700165056, 0.1956305304, 0.7515387083]
-fall_from = 0.04332291341
-fall_to = 0.03038073422
+array end[6] = [0.742342701, 0.9156807308, 0.8136865672, 0.8679960832, 0.2397122647, 0.5349828944]
+fall_from = 0.0001070760666
+fall_to = 4.803752e-05
 infinite = 0
-array label_at[6] = [0.6337553647, 0.6856500726, 0.7885072154, 0.8700165056, 0.1956305304, 0.737078644]
+array label_at[6] = [0.742342701, 0.9175526927, 0.8136865672, 0.8661241213, 0.2397122647, 0.5349828944]
 mark = 64
 optimum = 0
 panel_height = 350
-rise_from = 5.958324908
-rise_to = 8.88195349
+rise_from = 7.240091573
+rise_to = 17.83897384
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -12,8 +12,8 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "regret (nats per token)"
-y_low = -0.04480757473
-y_high = 0.9409590694
+y_low = -0.04303237658
+y_high = 0.9036799083
 y_log = 0
 y_lines = 1
 n = 6
@@ -33,16 +33,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.7127960957, 0.6762313621, 0.8607014634, 0.939443482, 0.1172655836, 0.2073747988]
-fall_from = -0.04480757473
-fall_to = -0.1164996943
+array end[6] = [0.7403256811, 0.6886518273, 0.8943325322, 0.9368746488, 0.1202279769, 0.1114964743]
+fall_from = -0.04303237658
+fall_to = -0.1118841791
 infinite = 0
-array label_at[6] = [0.7202280146, 0.6687994432, 0.8607014634, 0.939443482, 0.1172655836, 0.2073747988]
+array label_at[6] = [0.7403256811, 0.6886518273, 0.8898893048, 0.9413178762, 0.1415765113, 0.09014793988]
 mark = 64
 optimum = 0
 panel_height = 350
-rise_from = 0.9499205844
-rise_to = 1.030574219
+rise_from = 0.9122863836
+rise_to = 0.9897446614
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

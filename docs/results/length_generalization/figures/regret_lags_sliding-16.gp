@@ -12,10 +12,10 @@ x_log = 1
 x_ticks = "(\"64\\n1x\" 64, \"128\\n2x\" 128, \"256\\n4x\" 256, \"512\\n8x\" 512)"
 x_lines = 2
 y_label = "regret (nats per token)"
-y_low = 0.03050850965
-y_high = 1.327450431
+y_low = 0.02651857313
+y_high = 1.308952631
 y_log = 1
-y_ticks = "(\"0.05\" 0.05, \"0.1\" 0.1, \"0.2\" 0.2, \"0.5\" 0.5, \"1\" 1)"
+y_ticks = "(\"0.03\" 0.03, \"0.1\" 0.1, \"0.3\" 0.3, \"1\" 1)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -34,16 +34,16 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.8297199257, 0.855942827, 0.8955442352, 0.927838545, 0.2054755109, 0.634184932]
-fall_from = 0.03050850965
-fall_to = 0.02318730521
+array end[6] = [0.8388270241, 0.8650125709, 0.9025220798, 0.9324774582, 0.2347753738, 0.370029387]
+fall_from = 0.02651857313
+fall_to = 0.01997081074
 infinite = 0
-array label_at[6] = [0.8001185261, 0.8515470975, 0.9029756689, 0.9544042404, 0.2054755109, 0.634184932]
+array label_at[6] = [0.8075669261, 0.8589954975, 0.910424069, 0.9618526404, 0.2347753738, 0.370029387]
 mark = 64
 optimum = 0
 panel_height = 350
-rise_from = 1.373771973
-rise_to = 1.87060334
+rise_from = 1.356182817
+rise_to = 1.865808216
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

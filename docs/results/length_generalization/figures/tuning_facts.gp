@@ -7,13 +7,13 @@ name = "tuning_facts"
 figure_title = "facts · loss of each attempt of tuning"
 x_label = "learning rate"
 x_low = 0.001304347826
-x_high = 0.0276
+x_high = 0.0138
 x_log = 1
-x_ticks = "(\"0.002\" 0.002, \"0.005\" 0.005, \"0.01\" 0.01, \"0.02\" 0.02)"
+x_ticks = "(\"0.0015\" 0.0015, \"0.002\" 0.002, \"0.003\" 0.003, \"0.005\" 0.005, \"0.007\" 0.007, \"0.01\" 0.01)"
 x_lines = 1
 y_label = "validation loss (nats per token)"
-y_low = 1.295140789
-y_high = 2.060280908
+y_low = 1.130132295
+y_high = 1.526861367
 y_log = 0
 y_lines = 1
 n = 6
@@ -33,14 +33,14 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.5831110246, 0.7893507831, 0.5518987735, 0.5327880336, 0.1670599694, 0.1713368961]
-fall_from = 1.295140789
-fall_to = 1.239494235
+array end[6] = [0.8805650702, 0.07621628077, 0.9545454545, 0.4603577988, 0.7184239925, 0.3264848816]
+fall_from = 1.130132295
+fall_to = 1.101279271
 infinite = 0
-array label_at[6] = [0.607361182, 0.7893507831, 0.5559326106, 0.5045040391, 0.143484147, 0.1949127185]
+array label_at[6] = [0.8805650702, 0.07621628077, 0.9545454545, 0.4603577988, 0.7184239925, 0.3264848816]
 panel_height = 350
-rise_from = 2.067236727
-rise_to = 2.1298391
+rise_from = 1.530467995
+rise_to = 1.562927646
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -12,8 +12,8 @@ x_log = 1
 x_ticks = "(\"0.001\" 0.001, \"0.002\" 0.002, \"0.005\" 0.005, \"0.01\" 0.01)"
 x_lines = 1
 y_label = "validation loss (nats per token)"
-y_low = 1.825756119
-y_high = 2.897749513
+y_low = 1.8502524
+y_high = 2.383327591
 y_log = 0
 y_lines = 1
 n = 6
@@ -33,14 +33,14 @@ set style line 105 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
 set style line 6 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
 below = 0
-array end[6] = [0.4918582118, 0.04545454545, 0.1882746382, 0.06063405954, 0.1887944623, 0.05822497783]
-fall_from = 1.825756119
-fall_to = 1.747792963
+array end[6] = [0.9431548879, 0.04549020896, 0.3326601753, 0.07670427993, 0.3337055213, 0.07113538632]
+fall_from = 1.8502524
+fall_to = 1.811483296
 infinite = 0
-array label_at[6] = [0.4918582118, 0.003342622847, 0.1628202646, 0.1061997657, 0.214248836, 0.05477119428]
+array label_at[6] = [0.9431548879, 0.01301472031, 0.3074685626, 0.1158718632, 0.358897134, 0.06444329174]
 panel_height = 350
-rise_from = 2.907494907
-rise_to = 2.995203458
+rise_from = 2.38817373
+rise_to = 2.431788972
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8
