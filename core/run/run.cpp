@@ -164,6 +164,13 @@ class Runner {
     }
   }
 
+  // Of a cell that has all its results and lost the line that says so, e.g. on a full disk.
+  void restore_status(const PlannedCell& c) const {
+    const bool diverged = c.state == PlannedCell::State::diverged;
+    if ((diverged || c.state == PlannedCell::State::done) && store_.read_status(c.id).is_null())
+      store_.write_status(c.id, {{"state", diverged ? "diverged" : "done"}});
+  }
+
   // What is to run, first what most has to wait for.
   void choose(RecordFile& records) {
     for (PlannedCell& c : cells_) {
@@ -175,6 +182,7 @@ class Runner {
     refresh_all(cells_, store_);
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       const PlannedCell& c = cells_[i];
+      restore_status(c);
       switch (c.state) {
         case PlannedCell::State::done: result_.skipped += c.is_trunk ? 0 : 1; break;
         case PlannedCell::State::diverged:
