@@ -86,9 +86,7 @@ bool hear(pid_t child, int fd, double seconds, std::string& text, int& status) {
   }
 }
 
-}  // namespace
-
-Isolated run_isolated(const std::function<std::string()>& body, double seconds) {
+Isolated isolate_once(const std::function<std::string()>& body, double seconds) {
   int ends[2];
   if (::pipe(ends) != 0) fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
   const pid_t parent = ::getpid(), child = ::fork();
@@ -127,6 +125,15 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds) 
   } else {
     result.text.erase(0, 1);
   }
+  return result;
+}
+
+}  // namespace
+
+Isolated run_isolated(const std::function<std::string()>& body, double seconds) {
+  Isolated result = isolate_once(body, seconds);
+  if (result.end == Isolated::End::crashed && result.code == SIGKILL)
+    result = isolate_once(body, seconds);
   return result;
 }
 

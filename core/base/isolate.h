@@ -12,7 +12,8 @@ struct Isolated {
   int code = 0;      // Exit code of the Error that was thrown, or the signal
 };
 
-// Forks, calls body, and hands back its result. To be used before threads exist.
+// Forks, calls body, and hands back its result. To be used before threads exist. Once more where it
+// got SIGKILL: nobody kills itself so, and perhaps another process took the memory.
 Isolated run_isolated(const std::function<std::string()>& body, double seconds);
 
 std::string signal_name(int signal);  // "SIGSEGV (segmentation fault)"

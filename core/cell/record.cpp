@@ -173,6 +173,14 @@ void RecordFile::forget(const std::string& cell, const std::string& part) {
         [&](const auto& c, const auto& p) { return c != cell || (!part.empty() && p != part); });
 }
 
+std::vector<std::string> RecordFile::failed_cells() const {
+  std::vector<std::string> out;
+  for (const auto& [key, sum] : known_)
+    if (const std::size_t at = key.rfind('/'); key.substr(at + 1) == failure_part)
+      out.push_back(key.substr(0, at));
+  return out;
+}
+
 void RecordFile::keep_results_of(const std::set<std::string>& cells) {
   rewrite([&](const auto& c, const auto& p) { return cells.contains(c) && p != failure_part; });
 }

@@ -53,6 +53,7 @@ class RecordFile {
   }
   // Takes out what is recorded of a cell that is to run again, or one part of it.
   void forget(const std::string& cell, const std::string& part = "");
+  std::vector<std::string> failed_cells() const;
   // Takes out what is of no such cell, and all failures.
   void keep_results_of(const std::set<std::string>& cells);
   bool changed() const { return changed_; }  // since it was opened

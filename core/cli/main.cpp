@@ -123,11 +123,7 @@ int complain(std::string_view message, Exit code) {
   return static_cast<int>(code);
 }
 
-}  // namespace
-}  // namespace pesuite
-
-int main(int argc, char** argv) {
-  using namespace pesuite;
+int run_program(int argc, char** argv) {
   if (argc > 1 && (argv[1] == std::string_view("train") || argv[1] == std::string_view("eval") ||
                    argv[1] == std::string_view("bench")))
     wait_passively(argv);
@@ -154,4 +150,22 @@ int main(int argc, char** argv) {
                                 e.what()),
                     Exit::internal);
   }
+}
+
+// Without what libraries do at the end: one that is damaged, or whose threads still run, crashes
+// there. Leak checkers look at the end.
+[[noreturn]] void leave(int code) {
+  std::fflush(nullptr);
+#if defined(__SANITIZE_ADDRESS__)
+  std::exit(code);
+#else
+  ::_exit(code);
+#endif
+}
+
+}  // namespace
+}  // namespace pesuite
+
+int main(int argc, char** argv) {
+  pesuite::leave(pesuite::run_program(argc, argv));
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <numbers>
 #include <set>
 
@@ -107,17 +106,11 @@ const T* Facts::once(std::map<std::string, std::optional<T>>& known, const std::
 }
 
 Json Facts::ask(double seconds, const std::function<Json()>& question) const {
-  const auto answer = [&] {
-    const auto text = [&] {
-      return question().dump(-1, ' ', false, Json::error_handler_t::replace);
-    };
-    const double patience = waited_in_vain_ ? impatient_seconds : seconds;
-    constexpr double least = 2;
-    return run_isolated(text, limit_ > 0 ? std::min(std::max(limit_, least), patience) : patience);
-  };
-  Isolated r = answer();
-  // No plugin kills itself so: somebody did, and perhaps another process took the memory.
-  if (r.end == Isolated::End::crashed && r.code == SIGKILL) r = answer();
+  const auto text = [&] { return question().dump(-1, ' ', false, Json::error_handler_t::replace); };
+  const double patience = waited_in_vain_ ? impatient_seconds : seconds;
+  constexpr double least = 2;
+  const Isolated r =
+      run_isolated(text, limit_ > 0 ? std::min(std::max(limit_, least), patience) : patience);
   switch (r.end) {
     case Isolated::End::returned: return Json::parse(r.text);
     case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);

@@ -120,6 +120,8 @@ class Runner {
     RecordFile records(folder_ / "records.jsonl", notes);
     choose(records);
     if (!damaged.empty()) repair(damaged, records);
+    forget_old_failures(records);
+    sweep_finished_cells();
     double work = 0;
     for (const std::size_t i : queue_) work += cells_[i].seconds;
     Progress progress(options_.progress, cells_.size(),
@@ -169,6 +171,28 @@ class Runner {
     const bool diverged = c.state == PlannedCell::State::diverged;
     if ((diverged || c.state == PlannedCell::State::done) && store_.read_status(c.id).is_null())
       store_.write_status(c.id, {{"state", diverged ? "diverged" : "done"}});
+  }
+
+  // Failures of what is no longer planned, since a library is another, or loads again.
+  void forget_old_failures(RecordFile& records) const {
+    std::set<std::string> planned;
+    for (const PlannedCell& c : cells_) planned.insert(c.id);
+    const std::vector<std::string> failed = records.failed_cells();
+    if (std::includes(planned.begin(), planned.end(), failed.begin(), failed.end())) return;
+    for (const PlannedCell& c : whole_plan().cells) planned.insert(c.id);
+    for (const std::string& cell : failed)
+      if (!planned.contains(cell)) records.forget(cell, "failure");
+  }
+
+  // Workers sweep where they work.
+  void sweep_finished_cells() const {
+    for (const PlannedCell& c : cells_) {
+      if (!fs::exists(store_.cell(c.id))) continue;
+      FileLock lock(store_.cell(c.id) / ".lock");
+      if (!lock.try_take()) continue;
+      for (const fs::path& folder : {store_.cell(c.id), store_.checkpoints(c.id)})
+        sweep_temporaries(folder);
+    }
   }
 
   // What is to run, first what most has to wait for.

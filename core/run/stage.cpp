@@ -35,6 +35,14 @@ void Stage::make_model(const std::string& encoding) {
   model_ = std::make_unique<Model>(backend_, model_of(config_),
                                    make_encoding(catalog_, encoding, config_), config_.seed);
   encoding_ = encoding;
+  // nor without that of a library that did not load then
+  for (const std::string& name : names_of(parse_encoding(encoding).first))
+    if (!config_.encoding_identity.contains(name))
+      fail(
+          Exit::data,
+          "encoding '{}' was planned without its library, which could not be loaded then; the same "
+          "command plans it anew",
+          name);
   check();
 }
 

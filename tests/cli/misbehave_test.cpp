@@ -117,6 +117,13 @@ TEST_P(Loading, OfABadLibraryFailsItsCellsAlone) {
   EXPECT_EQ(numbers_of(records(), "none"), alone) << e.err;
   const std::string reason = f.how == "exit_0" ? "ended with exit code 0" : f.reason;
   EXPECT_NE(reason_of("misbehaves").find(reason), std::string::npos) << reason_of("misbehaves");
+
+  std::vector<std::string> again = words;  // when it loads again, nothing is left of that
+  again.emplace_back("results");
+  const Ended mended = pesuite(again);
+  EXPECT_EQ(mended.code, 0) << mended.err;
+  EXPECT_EQ(reason_of("misbehaves"), "");
+  EXPECT_EQ(status_of("misbehaves"), "ok");
 }
 INSTANTIATE_TEST_SUITE_P(Faults, Loading,
                          ::testing::Values(Fault{"segfault", "load", "crash", "SIGSEGV"},
