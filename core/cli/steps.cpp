@@ -16,7 +16,11 @@ constexpr std::chrono::seconds a_moment{1}, a_while{20};
 Steps::Steps(std::string what)
     : terminal_(use_color(stderr)), next_line_(start_ + a_moment), what_(std::move(what)) {
   if (terminal_) show();
+  // Whoever asks a library forks, and a thread that is only half there may hold a lock that the
+  // child then waits for: from here on the watcher sleeps.
   watcher_ = std::thread([this] { watch(); });
+  watching_.wait();
+  const std::lock_guard lock(mutex_);
 }
 
 Steps::~Steps() {
@@ -44,6 +48,7 @@ void Steps::say(const std::string& line) {
 
 void Steps::watch() {
   std::unique_lock lock(mutex_);
+  watching_.count_down();
   while (!end_.wait_for(lock, a_moment, [this] { return ended_; })) {
     if (!terminal_ && Clock::now() < next_line_) continue;
     show();

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -33,6 +34,7 @@ class Steps {
   std::condition_variable end_;
   std::string what_;
   bool ended_ = false, drawn_ = false;
+  std::latch watching_{1};
   std::thread watcher_;
 };
 
