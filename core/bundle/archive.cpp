@@ -80,6 +80,14 @@ std::string reason_of(archive* a) {
 struct ArchiveWriter::State {
   fs::path file, temporary;
   archive* out = nullptr;
+  State() = default;
+  State(const State&) = delete;
+  ~State() {  // also of a writer that failed while it was made
+    if (out == nullptr) return;
+    archive_write_free(out);
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+  }
   void check(int code) const {
     if (code != ARCHIVE_OK) fail(Exit::data, "cannot write {}: {}", file.string(), reason_of(out));
   }
@@ -112,12 +120,7 @@ ArchiveWriter::ArchiveWriter(const fs::path& file) : state_(std::make_unique<Sta
   s.check(archive_write_open_filename(s.out, s.temporary.c_str()));
 }
 
-ArchiveWriter::~ArchiveWriter() {
-  if (state_->out == nullptr) return;
-  archive_write_free(state_->out);
-  std::error_code ignored;
-  fs::remove(state_->temporary, ignored);
-}
+ArchiveWriter::~ArchiveWriter() = default;
 
 void ArchiveWriter::add(const std::string& path, std::string_view content) {
   state_->begin(path, content.size());
@@ -155,6 +158,11 @@ struct ArchiveReader::State {
   fs::path file;
   archive* in = nullptr;
   std::string path;  // of the entry
+  State() = default;
+  State(const State&) = delete;
+  ~State() {  // also of a reader that was refused while it was made
+    if (in != nullptr) archive_read_free(in);
+  }
   [[noreturn]] void refuse(const std::string& why) const {
     fail(Exit::data, "{}: {}; nothing of it was taken", file.string(), why);
   }
@@ -185,9 +193,7 @@ ArchiveReader::ArchiveReader(const fs::path& file) : state_(std::make_unique<Sta
     s.refuse(fmt::format("it is no tar.zst: {}", reason_of(s.in)));
 }
 
-ArchiveReader::~ArchiveReader() {
-  if (state_ != nullptr && state_->in != nullptr) archive_read_free(state_->in);
-}
+ArchiveReader::~ArchiveReader() = default;
 
 std::optional<ArchiveReader::Entry> ArchiveReader::next() {
   State& s = *state_;
