@@ -147,6 +147,8 @@ class Store {
   void write_status(const std::string& id, Json status) const;  // adds the time
   // Whether a cell is from before there were checksums, and giving it those of what it holds.
   bool is_old(const std::string& id) const;
+  // Writes it where a cell has all its results and lost it, e.g. on a full disk.
+  void keep_status(const std::string& id, const std::string& state) const;
   void adopt(const std::string& id) const;
 
  private:

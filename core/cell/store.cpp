@@ -69,8 +69,7 @@ void Store::adopt(const std::string& id) const {
     if ((ending == ".jsonl" || ending == ".txt") && item.path() != log(id) && is_kept(item.path()))
       write_sealed(item.path(), read_kept(item.path()));
   }
-  if (const Json old = read_status(id); !old.is_null())
-    write_sealed(status(id), old.dump() + "\n");
+  if (const Json old = read_status(id); !old.is_null()) write_sealed(status(id), old.dump() + "\n");
   fs::remove(cell(id) / old_status);  // last: until then it is done again
 }
 
@@ -107,6 +106,10 @@ Json Store::read_status(const std::string& id) const {
 void Store::write_status(const std::string& id, Json status) const {
   status["ts"] = utc_timestamp();
   write_sealed(this->status(id), status.dump() + "\n");
+}
+
+void Store::keep_status(const std::string& id, const std::string& state) const {
+  if (read_status(id).is_null()) write_status(id, {{"state", state}});
 }
 
 std::vector<Json> read_observations(const fs::path& file) {

@@ -166,13 +166,6 @@ class Runner {
     }
   }
 
-  // Of a cell that has all its results and lost the line that says so, e.g. on a full disk.
-  void restore_status(const PlannedCell& c) const {
-    const bool diverged = c.state == PlannedCell::State::diverged;
-    if ((diverged || c.state == PlannedCell::State::done) && store_.read_status(c.id).is_null())
-      store_.write_status(c.id, {{"state", diverged ? "diverged" : "done"}});
-  }
-
   // Failures of what is no longer planned, since a library is another, or loads again.
   void forget_old_failures(RecordFile& records) const {
     std::set<std::string> planned;
@@ -206,10 +199,13 @@ class Runner {
     refresh_all(cells_, store_);
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       const PlannedCell& c = cells_[i];
-      restore_status(c);
       switch (c.state) {
-        case PlannedCell::State::done: result_.skipped += c.is_trunk ? 0 : 1; break;
+        case PlannedCell::State::done:
+          store_.keep_status(c.id, "done");
+          result_.skipped += c.is_trunk ? 0 : 1;
+          break;
         case PlannedCell::State::diverged:
+          store_.keep_status(c.id, "diverged");
           if (c.is_trunk) break;
           ++(suite_.divergence_fails ? result_.failed : result_.skipped);
           if (suite_.divergence_fails)
