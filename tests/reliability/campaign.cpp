@@ -149,6 +149,7 @@ Numbers numbers_in(const fs::path& out) {
     std::string name = fs::relative(file, out);
     if (name.starts_with("runs/"))  // whose names begin with a time
       name = "records/" + name.substr(std::min(name.size(), name.find('-')));
+    if (file.filename() == "status.jsonl") continue;  // of a finished cell nobody needs it
     if (file.extension() == ".jsonl") all[name] = lines_in(file);
     if (file.extension() == ".safetensors") all[name] = weights_in(file);
   }
