@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "base/text.h"
 
 namespace pesuite {
@@ -16,30 +17,11 @@ namespace {
 enum class Verdict { good, bad, skip, stop };
 
 volatile sig_atomic_t asked_to_stop = 0, running_command = 0;
+// A signal ends the command that runs, and then the search, which cleans up.
 void stop_command(int signal) {
   asked_to_stop = signal;
   if (running_command > 0) ::kill(running_command, SIGTERM);
 }
-
-// A signal ends the command that runs, and then the search, which cleans up.
-class StopsCleanly {
- public:
-  StopsCleanly() {
-    asked_to_stop = 0;
-    struct sigaction a {};
-    a.sa_handler = stop_command;
-    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &a, &old_[i]);
-  }
-  ~StopsCleanly() {
-    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &old_[i], nullptr);
-  }
-  StopsCleanly(const StopsCleanly&) = delete;
-  StopsCleanly& operator=(const StopsCleanly&) = delete;
-
- private:
-  static constexpr int signals[] = {SIGINT, SIGTERM};
-  struct sigaction old_[2];
-};
 
 // Exit code of a program in a folder, its stdout on our stderr; minus the signal that ended it.
 int run_in(const fs::path& folder, const std::vector<std::string>& words) {
@@ -205,7 +187,7 @@ class Bisection {
     return Verdict::stop;
   }
 
-  const StopsCleanly guard_;
+  const SignalGuard guard_{stop_command, {SIGINT, SIGTERM}};
   const BisectOrder& order_;
   const std::function<void(const std::string&)>& say_;
   const std::string good_, bad_;
@@ -217,6 +199,7 @@ class Bisection {
 }  // namespace
 
 Bisected bisect(const BisectOrder& order, const std::function<void(const std::string&)>& say) {
+  asked_to_stop = 0;
   return Bisection(order, say).result();
 }
 

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/isolate.h"
 #include "base/seal.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cell/determinism.h"
 #include "cell/record.h"
@@ -27,6 +28,7 @@
 #include "plan/trainings.h"
 #include "run/environment.h"
 #include "run/process.h"
+#include "run/run_records.h"
 #include "run/worker.h"
 
 namespace pesuite {
@@ -39,26 +41,6 @@ void on_signal(int signal) {
   asked_by = signal;
   asked_times = asked_times + 1;
 }
-
-class SignalGuard {  // stop signals count instead of ending the program
- public:
-  SignalGuard() {
-    asked_by = 0;
-    asked_times = 0;
-    struct sigaction a {};
-    a.sa_handler = on_signal;
-    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &a, &old_[i]);
-  }
-  ~SignalGuard() {
-    for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &old_[i], nullptr);
-  }
-  SignalGuard(const SignalGuard&) = delete;
-  SignalGuard& operator=(const SignalGuard&) = delete;
-
- private:
-  static constexpr int signals[] = {SIGINT, SIGTERM, SIGUSR1};
-  struct sigaction old_[3];
-};
 
 struct Process {
   std::size_t cell = 0;  // index into the plan
@@ -117,7 +99,7 @@ class Runner {
       notes.push_back(fmt::format("{} is not what the run wrote, and is written anew",
                                   (folder_ / name).string()));
     unseal_run(folder_);
-    RecordFile records(folder_ / "records.jsonl", notes);
+    RunRecords records(suite_, store_, folder_, notes);
     choose(records);
     if (!damaged.empty()) repair(damaged, records);
     forget_old_failures(records);
@@ -127,19 +109,16 @@ class Runner {
     Progress progress(options_.progress, cells_.size(),
                       cells_.size() - queue_.size() - result_.failed, work);
     for (const std::string& n : notes) progress.say("note: " + n);
-    std::vector<RecordFile::Part> left;  // by earlier runs
-    for (const PlannedCell& c : cells_) {
-      if (c.state == PlannedCell::State::done) records.forget(c.id, "failure");
-      collect(c, left);
-    }
-    records.add(left);
+    records.copy(cells_);  // what earlier runs left
     // a new suite may be made of cells that others have trained
     if (!queue_.empty() || records.changed() || !damaged.empty() ||
         !fs::exists(folder_ / "plan.json"))
       write_context();
     if (!queue_.empty()) {
       result_.ran = true;
-      const SignalGuard guard;
+      asked_by = 0;
+      asked_times = 0;
+      const SignalGuard guard(on_signal, {SIGINT, SIGTERM, SIGUSR1});
       loop(records, progress);
     }
     result_.left = queue_.size();
@@ -149,32 +128,29 @@ class Runner {
   }
 
  private:
-  // Takes out what nobody can vouch for; the store has the rest.
-  void repair(const std::vector<std::string>& damaged, RecordFile& records) {
+  std::set<std::string> planned_ids() const {
+    std::set<std::string> ids;
+    for (const PlannedCell& c : whole_plan().cells) ids.insert(c.id);
+    return ids;
+  }
+
+  void repair(const std::vector<std::string>& damaged, RunRecords& records) const {
     for (const std::string& name : damaged) {
       std::error_code ignored;
       if (name == "env.json" || name == "tuning.json") fs::remove(folder_ / name, ignored);
     }
-    std::set<std::string> cells;
-    for (const PlannedCell& c : whole_plan().cells) cells.insert(c.id);
-    records.keep_results_of(cells);
-    for (const PlannedCell& c : cells_) {
-      if (c.is_trunk || c.state != PlannedCell::State::failed) continue;
-      const Json status = store_.read_status(c.id);
-      records.add(c.id, "failure",
-                  {failure_record(context_of(suite_, c), status["kind"], status["reason"])});
-    }
+    records.repair(planned_ids(), cells_);
   }
 
   // Failures of what is no longer planned, since a library is another, or loads again.
-  void forget_old_failures(RecordFile& records) const {
+  void forget_old_failures(RunRecords& records) const {
     std::set<std::string> planned;
     for (const PlannedCell& c : cells_) planned.insert(c.id);
     const std::vector<std::string> failed = records.failed_cells();
     if (std::includes(planned.begin(), planned.end(), failed.begin(), failed.end())) return;
-    for (const PlannedCell& c : whole_plan().cells) planned.insert(c.id);
+    planned.merge(planned_ids());
     for (const std::string& cell : failed)
-      if (!planned.contains(cell)) records.forget(cell, "failure");
+      if (!planned.contains(cell)) records.forget_failure(cell);
   }
 
   // Workers sweep where they work.
@@ -189,12 +165,12 @@ class Runner {
   }
 
   // What is to run, first what most has to wait for.
-  void choose(RecordFile& records) {
+  void choose(RunRecords& records) {
     for (PlannedCell& c : cells_) {
       const bool again = wants_again(c);
       if (!again && (options_.resume || c.state != PlannedCell::State::begun)) continue;
       start_over(c);
-      if (again) records.forget(c.id);
+      if (again) records.forget(c);
     }
     refresh_all(cells_, store_);
     for (std::size_t i = 0; i < cells_.size(); ++i) {
@@ -277,7 +253,7 @@ class Runner {
     environment_.emplace(folder_ / "env.json", std::move(start));
   }
 
-  void loop(RecordFile& records, Progress& progress) {
+  void loop(RunRecords& records, Progress& progress) {
     bool stopping = false;
     while (!running_.empty() || (!stopping && !queue_.empty())) {
       if (!stopping) start_what_is_ready(records, progress);
@@ -295,7 +271,7 @@ class Runner {
     }
   }
 
-  void start_what_is_ready(RecordFile& records, Progress& progress) {
+  void start_what_is_ready(RunRecords& records, Progress& progress) {
     for (auto at = queue_.begin();
          at != queue_.end() && running_.size() < static_cast<std::size_t>(jobs_);) {
       if (is_ready(cells_[*at], cells_, store_)) {
@@ -442,7 +418,7 @@ class Runner {
     }
   }
 
-  void reap(RecordFile& records, Progress& progress, bool& stopping) {
+  void reap(RunRecords& records, Progress& progress, bool& stopping) {
     for (std::size_t i = 0; i < running_.size();) {
       siginfo_t end{};
       const pid_t pid = running_[i].pid;
@@ -516,7 +492,7 @@ class Runner {
   }
 
   // Writes down how a cell ended.
-  void settle(Process& p, int status, RecordFile& records, Progress& progress, bool& stopping) {
+  void settle(Process& p, int status, RunRecords& records, Progress& progress, bool& stopping) {
     PlannedCell& c = cells_[p.cell];
     if (!ended(p, status, stopping)) {
       progress.finished(c.id, "stopped", "");
@@ -526,7 +502,7 @@ class Runner {
     if (p.kind.empty()) {
       if (!c.is_trunk)
         c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
-      record(c, records);
+      records.copy({c});
       progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
                         headline(c));
       return;
@@ -537,7 +513,7 @@ class Runner {
       queue_.push_back(p.cell);
       return;
     }
-    record(c, records);  // what it left is a result nevertheless
+    records.copy({c});  // what it left is a result nevertheless
     if (p.kind != "diverged")
       store_.write_status(c.id, {{"state", "failed"}, {"kind", p.kind}, {"reason", p.reason}});
     fail_cell(c, p, records, progress);
@@ -554,10 +530,9 @@ class Runner {
                                  : fmt::format(" in evaluation ({})", p.at.phase);
   }
 
-  void fail_cell(const PlannedCell& c, const Process& p, RecordFile& records, Progress& progress) {
+  void fail_cell(const PlannedCell& c, const Process& p, RunRecords& records, Progress& progress) {
     // a trunk is no cell of the suite: those that wait for it say what failed
-    if (!c.is_trunk)
-      records.add(c.id, "failure", {failure_record(context_of(suite_, c), p.kind, p.reason)});
+    if (!c.is_trunk) records.add_failure(c, p.kind, p.reason);
     ++result_.failed;
     result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
     progress.finished(c.id, p.kind, p.reason);
@@ -565,46 +540,6 @@ class Runner {
 
   static std::string headline(const PlannedCell& c) {
     return c.state == PlannedCell::State::diverged ? "kept as a result" : "";
-  }
-
-  // Whole or not at all: who is killed while copying leaves no part of a file, which would be
-  // newer.
-  static void copy_newer(const fs::path& from, const fs::path& to) {
-    if (fs::exists(to) && fs::file_size(to) == fs::file_size(from) &&
-        fs::last_write_time(to) >= fs::last_write_time(from))
-      return;
-    write_file_atomic(to, read_file(from));
-  }
-
-  // Copies what the store has of a cell into the run's records.
-  void record(const PlannedCell& c, RecordFile& records) {
-    if (c.state == PlannedCell::State::done) records.forget(c.id, "failure");  // it came through
-    std::vector<RecordFile::Part> parts;
-    collect(c, parts);
-    records.add(parts);
-  }
-  void collect(const PlannedCell& c, std::vector<RecordFile::Part>& parts) {
-    if (c.is_trunk) return;
-    const auto copy = [&](const std::string& part, const fs::path& file) {
-      if (!is_kept(file)) return;
-      parts.push_back({c.id, part, {}});
-      for (const Json& line : read_observations(file))
-        parts.back().records.push_back(make_record(context_of(suite_, c), part, line));
-    };
-    copy("train", store_.training(c.training));
-    for (const CellEval& e : c.evals) {
-      const std::string part = part_id(e);
-      copy("eval-" + part, store_.evaluation(c.id, part));
-      if (e.probe && e.probe->kind == ProbeKind::maps) copy_maps(c, e, part);
-    }
-  }
-  void copy_maps(const PlannedCell& c, const CellEval& e, const std::string& part) {
-    const fs::path from = store_.maps(c.id, part);
-    const fs::path to =
-        folder_ / "attention" / maps_name(c.encoding, c.task, c.model, c.seed, e.length, part);
-    if (!is_sound_safetensors(from)) return;
-    const std::string maps = read_file(from);
-    if (!fs::exists(to) || read_file(to) != maps) write_file_atomic(to, maps);
   }
 
   const Suite& suite_;
