@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <stdexcept>
 
@@ -53,88 +55,140 @@ namespace {
   ::_exit(0);
 }
 
-// Reads what the child writes until it has ended, whatever children of its own hold the pipe, which
-// end with it. False where that takes longer.
-bool hear(pid_t child, int fd, double seconds, std::string& text, int& status) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  for (bool open = true;;) {
-    constexpr int silent = 20, over = 1;  // ms
-    pollfd p{fd, POLLIN, 0};
-    ::poll(&p, open ? 1 : 0, open ? silent : over);
+using Clock = std::chrono::steady_clock;
+
+// A body that runs in a process of its own.
+class Child {
+ public:
+  Child(const std::function<std::string()>& body, double seconds)
+      : seconds_(seconds), deadline_(Clock::now() + std::chrono::duration<double>(seconds)) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
+    const pid_t parent = ::getpid();
+    child_ = ::fork();
+    if (child_ < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
+    if (child_ == 0) {
+      ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(1);
+      ::close(ends[0]);
+      run_child(ends[1], body);
+    }
+    ::setpgid(child_, child_);  // whoever is first
+    ::close(ends[1]);
+    fd_ = ends[0];
+    ::fcntl(fd_, F_SETFL, O_NONBLOCK);
+  }
+  ~Child() {
+    if (!ended_) kill();
+    ::close(fd_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pollfd waited_for() const { return {open_ ? fd_ : -1, POLLIN, 0}; }
+  bool silent() const { return !open_; }
+
+  // Reads what there is. True once it has ended, whatever children of its own hold the pipe, which
+  // end with it, or has had its time.
+  bool hear() {
     siginfo_t end{};  // not reaped before its group has gone: its number stays its own
-    const bool ended =
-        ::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        end.si_pid == child;
-    if (ended) {
-      ::kill(-child, SIGKILL);
-      ::waitpid(child, &status, 0);
+    ended_ = ::waitid(P_PID, static_cast<id_t>(child_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+             end.si_pid == child_;
+    if (ended_) {
+      ::kill(-child_, SIGKILL);
+      ::waitpid(child_, &status_, 0);
     }
     char buffer[65536];
     ssize_t n = 0;
     do {
-      n = open ? ::read(fd, buffer, sizeof buffer) : 0;
-      if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
-      if (n == 0) open = false;
-    } while (n > 0 && ended);
-    if (ended) return true;
-    if (std::chrono::steady_clock::now() < deadline) continue;
-    ::kill(-child, SIGKILL);
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return false;
+      n = open_ ? ::read(fd_, buffer, sizeof buffer) : 0;
+      if (n > 0) text_.append(buffer, static_cast<std::size_t>(n));
+      if (n == 0) open_ = false;
+    } while (n > 0 && ended_);
+    if (ended_) return true;
+    if (Clock::now() < deadline_) return false;
+    kill();
+    timed_out_ = true;
+    return true;
   }
-}
 
-Isolated isolate_once(const std::function<std::string()>& body, double seconds) {
-  int ends[2];
-  if (::pipe(ends) != 0) fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
-  const pid_t parent = ::getpid(), child = ::fork();
-  if (child < 0) fail(Exit::internal, "cannot start a process: {}", std::strerror(errno));
-  if (child == 0) {
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-    ::close(ends[0]);
-    run_child(ends[1], body);
+  Isolated result() const {
+    using End = Isolated::End;
+    if (timed_out_)
+      return {End::timed_out, fmt::format("did not come back within {} s", seconds_), 0};
+    if (WIFSIGNALED(status_)) {
+      const int signal = WTERMSIG(status_);
+      return {End::crashed, "crashed with " + signal_name(signal), signal};
+    }
+    if (text_.empty() || WEXITSTATUS(status_) != 0)
+      return {End::crashed, "left its process without an answer", 0};
+    if (text_[0] == 'M') return {End::crashed, "asked for more memory than there is", 0};
+    if (text_[0] == 'E')
+      return {End::threw, text_.substr(text_.find(' ') + 1), std::atoi(text_.c_str() + 1)};
+    return {End::returned, text_.substr(1), 0};
   }
-  ::setpgid(child, child);  // whoever is first
-  ::close(ends[1]);
-  Isolated result;
-  int status = 0;
-  const bool in_time = hear(child, ends[0], seconds, result.text, status);
-  ::close(ends[0]);
-  if (!in_time) {
-    result.end = Isolated::End::timed_out;
-    result.text = fmt::format("did not come back within {} s", seconds);
-  } else if (WIFSIGNALED(status)) {
-    result.end = Isolated::End::crashed;
-    result.code = WTERMSIG(status);
-    result.text = "crashed with " + signal_name(result.code);
-  } else if (result.text.empty() || WEXITSTATUS(status) != 0) {
-    result.end = Isolated::End::crashed;
-    result.text = "left its process without an answer";
-  } else if (result.text[0] == 'M') {
-    result.end = Isolated::End::crashed;
-    result.text = "asked for more memory than there is";
-  } else if (result.text[0] == 'E') {
-    result.end = Isolated::End::threw;
-    const std::size_t space = result.text.find(' ');
-    result.code = std::atoi(result.text.c_str() + 1);
-    result.text.erase(0, space + 1);
-  } else {
-    result.text.erase(0, 1);
+
+ private:
+  void kill() {
+    ::kill(-child_, SIGKILL);
+    while (::waitpid(child_, &status_, 0) < 0 && errno == EINTR) {
+    }
+    ended_ = true;
   }
-  return result;
-}
+
+  const double seconds_;
+  const std::chrono::time_point<Clock, std::chrono::duration<double>> deadline_;
+  pid_t child_ = -1;
+  int fd_ = -1, status_ = 0;
+  bool open_ = true, ended_ = false, timed_out_ = false;
+  std::string text_;
+};
 
 }  // namespace
 
+std::vector<Isolated> run_isolated(const std::vector<std::function<std::string()>>& bodies,
+                                   double seconds, int at_once) {
+  constexpr int patience = 20, over = 1;  // ms
+  struct Running {
+    std::size_t which;
+    bool again;
+    std::unique_ptr<Child> child;
+  };
+  std::vector<Isolated> results(bodies.size());
+  std::vector<Running> running;
+  const auto start = [&](std::size_t i, bool again) {
+    running.push_back({i, again, std::make_unique<Child>(bodies[i], seconds)});
+  };
+  for (std::size_t next = 0; next < bodies.size() || !running.empty();) {
+    while (next < bodies.size() && running.size() < static_cast<std::size_t>(std::max(1, at_once)))
+      start(next++, false);
+    std::vector<pollfd> fds;
+    bool silent = false;
+    for (const Running& r : running) {
+      fds.push_back(r.child->waited_for());
+      silent = silent || r.child->silent();
+    }
+    ::poll(fds.data(), fds.size(), silent ? over : patience);
+    std::vector<Running> heard;
+    heard.swap(running);
+    for (Running& r : heard) {
+      if (!r.child->hear()) {
+        running.push_back(std::move(r));
+        continue;
+      }
+      results[r.which] = r.child->result();
+      if (results[r.which].code == SIGKILL && results[r.which].end == Isolated::End::crashed &&
+          !r.again)
+        start(r.which, true);
+    }
+  }
+  return results;
+}
+
 Isolated run_isolated(const std::function<std::string()>& body, double seconds) {
-  Isolated result = isolate_once(body, seconds);
-  if (result.end == Isolated::End::crashed && result.code == SIGKILL)
-    result = isolate_once(body, seconds);
-  return result;
+  return run_isolated(std::vector{body}, seconds, 1).front();
 }
 
 double peak_memory() {

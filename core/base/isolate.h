@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace pesuite {
 
@@ -12,9 +13,14 @@ struct Isolated {
   int code = 0;      // Exit code of the Error that was thrown, or the signal
 };
 
-// Forks, calls body, and hands back its result. To be used before threads exist. Once more where it
-// got SIGKILL: nobody kills itself so, and perhaps another process took the memory.
+// Forks, calls body, and hands back its result. To be used before threads exist: a lock that one of
+// them holds is never released in the child. Once more where it got SIGKILL: nobody kills itself
+// so, and perhaps another process took the memory.
 Isolated run_isolated(const std::function<std::string()>& body, double seconds);
+
+// The same for each of `bodies`, `at_once` of them side by side.
+std::vector<Isolated> run_isolated(const std::vector<std::function<std::string()>>& bodies,
+                                   double seconds, int at_once);
 
 std::string signal_name(int signal);  // "SIGSEGV (segmentation fault)"
 

@@ -97,6 +97,36 @@ std::string printable(std::string_view text, bool lines) {
   return out;
 }
 
+std::string markdown_text(std::string_view given) {
+  const std::string text = printable(given);
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ';
+    const bool tag = c == '<' && (std::isalpha(static_cast<unsigned char>(next)) || next == '/' ||
+                                  next == '!' || next == '?');
+    const bool link = c == ']' && next == '(';
+    const bool entity = c == '&' && (std::isalpha(static_cast<unsigned char>(next)) || next == '#');
+    if (tag || link || entity || c == '*' || c == '`' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string xml_text(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text, true)) switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      case '\n': out += "&#10;"; break;
+      case '\t': out += "&#9;"; break;
+      default: out += c;
+    }
+  return out;
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t size = first_character(text).size;

@@ -18,6 +18,10 @@ bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?
 // UTF-8, become visible signs, e.g. "\u{1b}". Line breaks and tabs become spaces, or stay where
 // `lines`.
 std::string printable(std::string_view text, bool lines = false);
+// The same in Markdown, where nothing of it is a mark; in a cell of a table '|' is left to escape.
+std::string markdown_text(std::string_view text);
+// The same as it may stand in XML and HTML, between tags and in attributes.
+std::string xml_text(std::string_view text);
 bool is_utf8(std::string_view text);
 // Why `text` cannot name something, as the end of a sentence; "" where it can.
 std::string why_no_name(std::string_view text, std::size_t longest);

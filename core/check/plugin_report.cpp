@@ -17,32 +17,18 @@ std::size_t count(const std::vector<Report>& reports, Outcome o) {
   return n;
 }
 
-// Text as XML takes it: what it cannot hold at all becomes '?'.
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;
-      case '\t': out += "&#9;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  return out;
-}
-
 std::string test_case(const Report& r, const Finding& f) {
-  std::string out = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
-                                xml(fmt::format("{}: {}", r.file.filename().string(), f.subject)),
-                                xml(f.check), f.seconds);
+  std::string out =
+      fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
+                  xml_text(fmt::format("{}: {}", r.file.filename().string(), f.subject)),
+                  xml_text(f.check), f.seconds);
   const char* element = f.outcome == Outcome::failed    ? "failure"
                         : f.outcome == Outcome::skipped ? "skipped"
                         : f.outcome == Outcome::passed  ? nullptr
                                                         : "error";
   if (element == nullptr) return out + "/>\n";
-  return out +
-         fmt::format(">\n      <{} message=\"{}\"/>\n    </testcase>\n", element, xml(f.detail));
+  return out + fmt::format(">\n      <{} message=\"{}\"/>\n    </testcase>\n", element,
+                           xml_text(f.detail));
 }
 
 }  // namespace
@@ -95,7 +81,7 @@ std::string junit(const std::vector<Report>& reports) {
     double seconds = 0;
     for (const Finding& f : r.findings) seconds += f.seconds;
     out += fmt::format(
-        "  <testsuite name=\"{}\" {} time=\"{:.3f}\">\n", xml(r.file.string()),
+        "  <testsuite name=\"{}\" {} time=\"{:.3f}\">\n", xml_text(r.file.string()),
         counts(r.findings.size(), r.count(Outcome::failed),
                r.count(Outcome::crashed) + r.count(Outcome::timed_out), r.count(Outcome::skipped)),
         seconds);

@@ -13,9 +13,9 @@ constexpr std::size_t most_characters = 60'000;
 
 std::string cell_text(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : markdown_text(text)) {
     if (c == '|') out += '\\';
-    out += c == '\n' ? ' ' : c;
+    out += c;
   }
   return out;
 }
@@ -70,9 +70,10 @@ int rank(const SeriesVerdict& v) {
 
 std::string comment_markdown(const Verdicts& v) {
   std::string out = "<!-- pesuite -->\n";
-  out += fmt::format("### {}\n\n", v.sentence.empty() ? v.verdict : v.sentence);
+  out += fmt::format("### {}\n\n", markdown_text(v.sentence.empty() ? v.verdict : v.sentence));
   out += fmt::format("`{}` against `{}`.\n\n", v.after, v.before);
-  for (const std::string& f : v.failures) out += fmt::format("* **new failure**: {}\n", f);
+  for (const std::string& f : v.failures)
+    out += fmt::format("* **new failure**: {}\n", markdown_text(f));
   if (!v.failures.empty()) out += "\n";
   std::vector<const SeriesVerdict*> changed, same;
   for (const SeriesVerdict& s : v.series) (rank(s) < 100 ? changed : same).push_back(&s);
@@ -85,7 +86,7 @@ std::string comment_markdown(const Verdicts& v) {
                        table_of(same, most_characters - std::min(most_characters, out.size())));
   for (const std::string& n : v.notes) {
     if (out.size() + n.size() > most_characters + 4000) break;
-    out += fmt::format("> {}\n", n);
+    out += fmt::format("> {}\n", markdown_text(n));
   }
   return out;
 }

@@ -11,20 +11,6 @@ namespace pesuite {
 
 namespace {
 
-std::string xml_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;
-      default:
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t') out += c;  // others are no XML
-    }
-  return out;
-}
-
 struct TestCase {
   std::string group, name, kind, message;  // kind: "", "failure" or "skipped"
   double seconds = 0;

@@ -77,7 +77,7 @@ std::string line(double x1, double y1, double x2, double y2, const char* colour,
 std::string words(double x, double y, const std::string& text, const char* anchor,
                   const char* colour = ink, const char* more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"{}\"{}>{}</text>\n",
-                     x, y, anchor, colour, more, html_text(text));
+                     x, y, anchor, colour, more, xml_text(text));
 }
 
 std::vector<double> ticks_of(Range r) {
@@ -121,7 +121,7 @@ std::string marks(const HistorySeries& h, const Trend& t, const Frame& f) {
         "opacity=\"0.12\"><title>{}</title></rect>\n",
         f.x(static_cast<double>(x.first)) - 3, f.y0,
         f.x(static_cast<double>(x.last)) - f.x(static_cast<double>(x.first)) + 6, f.high, worse,
-        html_text(x.status));
+        xml_text(x.status));
   for (const Change& c : t.changes) {
     const double a = f.x(static_cast<double>(c.before)), b = f.x(static_cast<double>(c.after));
     const char* colour = c.way == Change::Way::worse    ? worse
@@ -131,7 +131,7 @@ std::string marks(const HistorySeries& h, const Trend& t, const Frame& f) {
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" "
         "opacity=\"0.22\"><title>{}</title></rect>\n",
         a, f.y0, std::max(2.0, b - a), f.high, colour,
-        html_text(fmt::format("{}, {:+.3g}", range_of(h, c.before, c.after), c.size())));
+        xml_text(fmt::format("{}, {:+.3g}", range_of(h, c.before, c.after), c.size())));
   }
   return out;
 }
@@ -150,26 +150,13 @@ std::string dots(const HistorySeries& h, const Trend& t, const Frame& f) {
     out += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}</title></circle>\n", x,
         f.to_y(t.values[i]), size, ink,
-        html_text(fmt::format("{} {}: {}", h.points[i].commit.id, h.points[i].commit.subject,
-                              short_number(t.values[i]))));
+        xml_text(fmt::format("{} {}: {}", h.points[i].commit.id, h.points[i].commit.subject,
+                             short_number(t.values[i]))));
   }
   return out;
 }
 
 }  // namespace
-
-std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
-    }
-  return out;
-}
 
 std::string short_number(double v) {
   if (std::isnan(v)) return "-";
@@ -185,7 +172,7 @@ std::string chart_of(const HistorySeries& h, const Trend& t) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" role=\"img\">\n"
       "<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
-      width, height, html_text(h.what.name()));
+      width, height, xml_text(h.what.name()));
   out += axes(h, f) + marks(h, t, f) + dots(h, t, f);
   for (const Level& l : t.levels)
     out += line(f.x(static_cast<double>(l.begin)), f.to_y(l.value),

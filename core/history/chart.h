@@ -9,7 +9,6 @@ namespace pesuite {
 
 std::string chart_of(const HistorySeries&, const Trend&);      // with axes and marks
 std::string sparkline_of(const HistorySeries&, const Trend&);  // for a cell of a table
-std::string html_text(std::string_view);                       // what may stand between tags
 std::string short_number(double);                              // four digits that count
 
 }  // namespace pesuite

@@ -35,7 +35,7 @@ std::string page(const std::string& title, const std::string& up, const std::str
       "'unsafe-inline'\">\n<title>{0}</title>\n<style>\n{3}</style>\n</head>\n"
       "<body>\n<nav><a href=\"{1}index.html\">All series</a><a href=\"{1}regressions.html\">"
       "Regressions</a></nav>\n<h1>{0}</h1>\n{2}</body>\n</html>\n",
-      html_text(title), up, body, style);
+      xml_text(title), up, body, style);
 }
 
 std::string row(const std::vector<std::string>& cells, const char* tag = "td") {
@@ -97,15 +97,15 @@ class Publisher {
     }
     std::string out = summary(ended), suite, task;
     for (const auto& [g, cells] : groups) {
-      if (g.suite != suite) out += fmt::format("<h2>Suite {}</h2>\n", html_text(g.suite));
+      if (g.suite != suite) out += fmt::format("<h2>Suite {}</h2>\n", xml_text(g.suite));
       if (g.suite != suite || g.task + g.model != task)
-        out += fmt::format("<h3>{}, model {}</h3>\n", html_text(g.task), html_text(g.model));
+        out += fmt::format("<h3>{}, model {}</h3>\n", xml_text(g.task), xml_text(g.model));
       suite = g.suite, task = g.task + g.model;
       std::vector<std::string> heading = {"encoding"};
-      for (const std::string& p : places[g]) heading.push_back(html_text(p));
+      for (const std::string& p : places[g]) heading.push_back(xml_text(p));
       std::string rows;
       for (const std::string& e : encodings[g]) {
-        std::vector<std::string> line = {html_text(e)};
+        std::vector<std::string> line = {xml_text(e)};
         for (const std::string& p : places[g]) {
           const auto it = cells.at(e).find(p);
           line.push_back(it == cells.at(e).end() ? "" : grid_cell(it->second));
@@ -113,7 +113,7 @@ class Publisher {
         rows += row(line);
       }
       if (!g.machine.empty())
-        out += fmt::format("<p class=\"quiet\">on {}</p>\n", html_text(g.machine));
+        out += fmt::format("<p class=\"quiet\">on {}</p>\n", xml_text(g.machine));
       out += table(heading, rows);
     }
     return out;
@@ -149,15 +149,15 @@ class Publisher {
     const bool better = t.course(h.what.direction) == Change::Way::better;
     const char* state = failing ? " failing" : t.open() ? " worse" : better ? " better" : "";
     return fmt::format("<td class=\"cell{}\"><a href=\"series/{}.html\" title=\"{}\">{}{}</a></td>",
-                       state, h.what.id, html_text(h.what.name()),
-                       failing ? html_text(t.failing.back().status) : short_number(latest),
+                       state, h.what.id, xml_text(h.what.name()),
+                       failing ? xml_text(t.failing.back().status) : short_number(latest),
                        sparkline_of(h, t));
   }
 
   // ------------------------------------------------------------------------------ regressions
 
   std::string range_link(const HistorySeries& h, std::size_t before, std::size_t after) const {
-    const std::string range = html_text(range_of(h, before, after));
+    const std::string range = xml_text(range_of(h, before, after));
     if (compare_url_.empty()) return "<code>" + range + "</code>";
     std::string url = compare_url_;
     for (const auto& [mark, value] :
@@ -165,7 +165,7 @@ class Publisher {
           {"{after}", h.points[after].commit.id}})
       for (std::size_t at; (at = url.find(mark)) != std::string::npos;)
         url.replace(at, mark.size(), value);
-    return fmt::format("<a href=\"{}\"><code>{}</code></a>", html_text(url), range);
+    return fmt::format("<a href=\"{}\"><code>{}</code></a>", xml_text(url), range);
   }
 
   std::vector<std::string> change_row(std::size_t i, const Change& c, bool with_series) const {
@@ -174,7 +174,7 @@ class Publisher {
                                     range_link(h, c.before, c.after)};
     if (with_series)
       out.push_back(
-          fmt::format("<a href=\"series/{}.html\">{}</a>", h.what.id, html_text(h.what.name())));
+          fmt::format("<a href=\"series/{}.html\">{}</a>", h.what.id, xml_text(h.what.name())));
     out.push_back(number_cell(short_number(c.from)));
     out.push_back(number_cell(short_number(c.to)));
     const char* colour = c.way == Change::Way::worse    ? "bad"
@@ -184,7 +184,7 @@ class Publisher {
     out.emplace_back(c.drift ? "drift" : "step");
     out.emplace_back(c.way == Change::Way::worse ? (c.lasts ? "lasts" : "came back") : "");
     if (!with_series)
-      out.push_back("<td class=\"subject\">" + html_text(h.points[c.after].commit.subject) +
+      out.push_back("<td class=\"subject\">" + xml_text(h.points[c.after].commit.subject) +
                     "</td>");
     return out;
   }
@@ -227,8 +227,8 @@ class Publisher {
         const std::size_t before = f.began ? f.first - 1 : f.first;
         rows += row(
             {h.points[f.first].commit.date.substr(0, 10), range_link(h, before, f.first),
-             fmt::format("<a href=\"series/{}.html\">{}</a>", h.what.id, html_text(h.what.name())),
-             html_text(f.status), counted(f.last - f.first + 1, "commit")});
+             fmt::format("<a href=\"series/{}.html\">{}</a>", h.what.id, xml_text(h.what.name())),
+             xml_text(f.status), counted(f.last - f.first + 1, "commit")});
       }
     if (rows.empty()) return "";
     return "<h2>Seeds without a number</h2>\n" +
@@ -261,9 +261,9 @@ class Publisher {
     for (std::size_t k = h.points.size(); k-- > 0;) {
       const HistoryPoint& p = h.points[k];
       rows +=
-          row({p.commit.date.substr(0, 10), "<code>" + html_text(p.commit.id) + "</code>",
+          row({p.commit.date.substr(0, 10), "<code>" + xml_text(p.commit.id) + "</code>",
                number_cell(short_number(t.values[k])), number_cell(std::to_string(p.seeds.size())),
-               "<td class=\"subject\">" + html_text(p.commit.subject) + "</td>"});
+               "<td class=\"subject\">" + xml_text(p.commit.subject) + "</td>"});
     }
     body += table({"date", "commit", "mean", "seeds", "subject"}, rows);
     return page(h.what.name(), "../", body);

@@ -226,17 +226,6 @@ class Drawing {
   pid_t pid_;
 };
 
-std::string xml(const std::string& text) {
-  std::string out;
-  for (const char c : printable(text)) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      default: out += c;
-    }
-  return out;
-}
-
 // gnuplot titles every picture "Gnuplot"; readers of screens want to hear what it shows.
 void describe(const fs::path& svg, const Figure& f) {
   std::string text = read_file(svg);
@@ -246,7 +235,7 @@ void describe(const fs::path& svg, const Figure& f) {
       !(from < desc && desc < to))
     return;
   text.replace(from, to - from,
-               fmt::format("<title>{}</title>\n<desc>{}", xml(f.title), xml(f.caption)));
+               fmt::format("<title>{}</title>\n<desc>{}", xml_text(f.title), xml_text(f.caption)));
   write_file_atomic(svg, text);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <set>
 
 #include "backend/group.h"
@@ -110,8 +109,7 @@ Json run_one(const PrefixWork& w, const std::vector<std::string>& plugin_path) {
   return out;
 }
 
-Json run_apart(const PrefixWork& w, const std::vector<std::string>& plugin_path) {
-  const Isolated r = run_isolated([&] { return run_one(w, plugin_path).dump(); }, prefix_seconds);
+Json told(const PrefixWork& w, const Isolated& r) {
   Json out = {{"encoding", w.cell->encoding},
               {"task", w.cell->task},
               {"model", w.cell->model},
@@ -168,16 +166,13 @@ std::string violation_of(const Json& before, const Json& now, bool& same_bits) {
 
 Json run_prefix(const Plan& plan, const std::vector<std::string>& plugin_path, int jobs) {
   const std::vector<PrefixWork> works = works_of(plan);
-  std::vector<Json> results(works.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i; (i = next++) < works.size();) results[i] = run_apart(works[i], plugin_path);
-  };
-  std::vector<std::future<void>> others;
-  for (int j = 1; j < jobs; ++j) others.push_back(std::async(std::launch::async, work));
-  work();
-  for (auto& o : others) o.get();
-  return Json(results);
+  std::vector<std::function<std::string()>> bodies;
+  for (const PrefixWork& w : works)
+    bodies.push_back([&] { return run_one(w, plugin_path).dump(); });
+  const std::vector<Isolated> results = run_isolated(bodies, prefix_seconds, jobs);
+  Json out = Json::array();
+  for (std::size_t i = 0; i < works.size(); ++i) out.push_back(told(works[i], results[i]));
+  return out;
 }
 
 PrefixCheck check_prefix(const Json& before, const Json& now) {

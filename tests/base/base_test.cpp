@@ -1,5 +1,6 @@
 // Random numbers, text and files.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,12 @@ namespace {
 using testing::Scratch;
 
 // Known answers of Philox4x32-10 (Salmon et al. 2011, the Random123 test vectors).
+TEST(Texts, StandInXmlAsTheyAre) {
+  EXPECT_EQ(xml_text("a<b> & \"c\" 'd'"), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
+  EXPECT_EQ(xml_text("one\ntwo\tthree"), "one&#10;two&#9;three");
+  EXPECT_EQ(xml_text("\x1b[1m\xff"), "\\u{1b}[1m\ufffd") << "XML cannot hold them";
+}
+
 TEST(Random, PhiloxKnownAnswers) {
   EXPECT_EQ(pes::philox4x32({0, 0, 0, 0}, 0),
             (pes::Block{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
@@ -276,6 +283,28 @@ TEST(Isolate, TellsHowItEnded) {
   const Isolated greedy = run_isolated([]() -> std::string { throw std::bad_alloc(); }, 10);
   EXPECT_EQ(greedy.end, Isolated::End::crashed) << "no bug of ours";
   EXPECT_EQ(greedy.text, "asked for more memory than there is");
+}
+
+TEST(Isolate, RunsManySideBySide) {
+  std::vector<std::function<std::string()>> bodies;
+  for (int i = 0; i < 7; ++i)
+    bodies.push_back([i]() -> std::string {
+      if (i == 2) fail(Exit::data, "the third");
+      if (i == 4) ::kill(::getpid(), SIGSEGV);
+      if (i == 5) ::pause();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10 * (7 - i)));
+      return std::to_string(i);
+    });
+  using End = Isolated::End;
+  for (const int at_once : {1, 3, 20}) {
+    const std::vector<Isolated> all = run_isolated(bodies, 1, at_once);
+    ASSERT_EQ(all.size(), 7u);
+    for (const int i : {0, 1, 3, 6}) EXPECT_EQ(all[i].text, std::to_string(i));
+    EXPECT_EQ(all[2].text, "the third");
+    EXPECT_EQ(all[4].end, End::crashed);
+    EXPECT_EQ(all[5].end, End::timed_out);
+  }
+  EXPECT_TRUE(run_isolated(std::vector<std::function<std::string()>>{}, 1, 2).empty());
 }
 
 TEST(ToToml, ReadsBackAndWritesNumbersShort) {

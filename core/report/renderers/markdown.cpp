@@ -11,22 +11,6 @@ namespace pesuite {
 
 namespace {
 
-// What Markdown would act on, in names that anybody may choose.
-std::string markdown_escaped(const std::string& given) {
-  const std::string text = printable(given);
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ';
-    const bool tag = c == '<' && (std::isalpha(static_cast<unsigned char>(next)) || next == '/' ||
-                                  next == '!' || next == '?');
-    const bool link = c == ']' && next == '(';
-    const bool entity = c == '&' && (std::isalpha(static_cast<unsigned char>(next)) || next == '#');
-    if (tag || link || entity || c == '*' || c == '`' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 // Between more backticks than stand in it.
 std::string in_code(const std::string& given) {
   const std::string text = printable(given);
@@ -64,13 +48,13 @@ std::string address(const std::string& target) {
 std::string markdown(const Span& s) {
   switch (s.style) {
     case Span::Style::plain: break;
-    case Span::Style::strong: return "**" + markdown_escaped(s.text) + "**";
-    case Span::Style::emphasis: return "*" + markdown_escaped(s.text) + "*";
+    case Span::Style::strong: return "**" + markdown_text(s.text) + "**";
+    case Span::Style::emphasis: return "*" + markdown_text(s.text) + "*";
     case Span::Style::code: return in_code(s.text);
     case Span::Style::link:
-      return fmt::format("[{}]({})", markdown_escaped(s.text), address(s.target));
+      return fmt::format("[{}]({})", markdown_text(s.text), address(s.target));
   }
-  return markdown_escaped(s.text);
+  return markdown_text(s.text);
 }
 
 std::string markdown(const Figure& f, bool drawn) {
@@ -79,8 +63,8 @@ std::string markdown(const Figure& f, bool drawn) {
                          code(fmt::format("gnuplot {}.gp", f.name)), code("figures/"));
   return fmt::format(
       "{}*{}{}*{}\n\n",
-      drawn ? fmt::format("![{}](figures/{}.svg)\n\n", markdown_escaped(f.title), f.name) : "",
-      drawn ? "" : "(Not drawn.) ", markdown_escaped(f.caption), markdown(data));
+      drawn ? fmt::format("![{}](figures/{}.svg)\n\n", markdown_text(f.title), f.name) : "",
+      drawn ? "" : "(Not drawn.) ", markdown_text(f.caption), markdown(data));
 }
 
 std::string markdown(const Paragraph& p) {
@@ -95,7 +79,7 @@ std::string markdown(const Paragraph& p) {
 std::string markdown(const Part& p, const std::set<std::string>& drawn) {
   if (const auto* h = std::get_if<Heading>(&p))
     return fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(h->level), '#'),
-                       markdown_escaped(h->title));
+                       markdown_text(h->title));
   if (const auto* t = std::get_if<Table>(&p)) return markdown(*t) + "\n";
   if (const auto* f = std::get_if<Figure>(&p)) return markdown(*f, drawn.contains(f->name));
   if (const auto* text = std::get_if<Paragraph>(&p)) return markdown(*text);
