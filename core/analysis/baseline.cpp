@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/text.h"
 
 namespace pesuite {
@@ -270,12 +271,9 @@ std::string who_is_it() {
   for (const char* name : {"PESUITE_WHO", "GIT_AUTHOR_NAME"})
     if (const char* found = std::getenv(name); found != nullptr && *found != '\0') return found;
   if (!find_program("git").empty())
-    if (FILE* said = ::popen("git config user.name 2>/dev/null", "r"); said != nullptr) {
-      char line[256] = "";
-      const bool any = std::fgets(line, sizeof line, said) != nullptr;
-      ::pclose(said);
-      if (any && !trim(line).empty()) return trim(line);
-    }
+    if (const std::string said = trim(printed_by({"git", "config", "user.name"}).out);
+        !said.empty())
+      return said;
   const passwd* user = ::getpwuid(::getuid());
   return user != nullptr ? user->pw_name : fmt::format("user {}", ::getuid());
 }

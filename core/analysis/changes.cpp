@@ -49,7 +49,7 @@ namespace {
 
 constexpr double solved = 0.99;
 
-std::string major_of(const std::string& version) {  // "rope 1.2, t5 2" -> "rope 1, t5 2"
+std::string major_of(const std::string& version) {  // "a 1.2, b 2" -> "a 1, b 2"
   std::string out;
   for (const std::string& part : split(version, ','))
     out += (out.empty() ? "" : ",") + part.substr(0, part.find('.', part.rfind(' ') + 1));

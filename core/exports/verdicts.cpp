@@ -40,9 +40,6 @@ SeriesVerdict series_of(const Json& s) {
   v.gated = s.value("gated", true);
   v.difference = number_of(s, "difference"), v.p = number_of(s, "p");
   v.low = number_of(s, "low"), v.high = number_of(s, "high");
-  if (s.contains("interval") && s["interval"].is_array() && s["interval"].size() == 2 &&
-      s["interval"][0].is_number() && s["interval"][1].is_number())
-    v.low = s["interval"][0], v.high = s["interval"][1];
   if (s.contains("seeds"))
     v.seeds = s["seeds"].is_array() ? s["seeds"].size() : s["seeds"].get<std::size_t>();
   v.seeds_needed = s.value("seeds_needed", std::size_t{0});
@@ -67,7 +64,7 @@ bool SeriesVerdict::fails() const {
 Verdicts read_verdicts(const fs::path& file) {
   const Json j = Json::parse(read_file(file), nullptr, false);
   const std::string schema = j.is_object() ? j.value("schema", std::string()) : "";
-  if (schema != "pesuite.comparison/1" && schema != "pesuite.compare/1")
+  if (schema != "pesuite.comparison/1")
     fail(Exit::data, "{}: these are no verdicts; 'pesuite compare A B --json' writes them",
          file.string());
   Verdicts out;

@@ -27,7 +27,7 @@ struct Verdicts {
   std::vector<std::string> notes;
 };
 
-// pesuite.comparison/1 or pesuite.compare/1. Error (data) for anything else.
+// pesuite.comparison/1. Error (data) for anything else.
 Verdicts read_verdicts(const fs::path& file);
 
 }  // namespace pesuite

@@ -11,11 +11,10 @@
 namespace pesuite {
 
 struct GitSaid {
-  int code = 127;  // exit code; 127: it cannot be started
+  int code = 0;  // exit code; 127: there is no git
   std::string out;
 };
-// Runs a program and keeps what it writes to stdout; stderr is kept too where `both`.
-GitSaid run_and_read(const std::vector<std::string>& words, bool both = false);
+// What git prints to stdout in a repository, and to stderr behind it where `both`.
 GitSaid git(const fs::path& repository, std::vector<std::string> words, bool both = false);
 
 struct Commit {
