@@ -180,7 +180,7 @@ TEST_F(PluginCheck, WritesJUnit) {
   EXPECT_NE(xml.find("errors=\"2\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("name=\"creates\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("SIGABRT"), std::string::npos) << xml;
-  EXPECT_NE(xml.find("<skipped message=\"Needs the check 'creates"), std::string::npos) << xml;
+  EXPECT_NE(xml.find("<skipped message=\"Needs the check &#39;creates"), std::string::npos) << xml;
 }
 
 TEST_F(PluginCheck, DescribesEveryCheckInItsPage) {

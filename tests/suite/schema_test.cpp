@@ -180,6 +180,25 @@ TEST(Schemas, AgreeWithTheFilesOfARun) {
   EXPECT_EQ(Schema("baseline.schema.json").problems(baseline), "") << baseline;
   baseline["series"][0]["values"]["1"] = "much";
   EXPECT_NE(Schema("baseline.schema.json").problems(baseline), "");
+
+  Command(folder, {"run", "tiny.toml", "--out", "other", "--no-report", "--set",
+                   "train.optimizer.lr=0.02", "--seeds", "1"})
+      .wait();
+  const fs::path other = fs::directory_iterator(folder / "other/runs")->path();
+  const Schema comparison("comparison.schema.json");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{results.string()}, {other.string()},
+        {other.string(), "--by", "encoding"}}) {
+    std::vector<std::string> words = {"compare", "b", "--json"};
+    words.insert(words.begin() + 2, more.begin(), more.end());
+    const Ended compared = Command(folder, words).wait();
+    EXPECT_EQ(compared.code, 0) << compared.err;
+    Plain j = Plain::parse(compared.out);
+    EXPECT_EQ(comparison.problems(j), "") << j;
+    EXPECT_FALSE(j.at("series").empty());
+    j["series"][0]["verdict"] = "good";
+    EXPECT_NE(comparison.problems(j), "");
+  }
 }
 
 Plain suite_json(const fs::path& file) {
