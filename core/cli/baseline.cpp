@@ -176,12 +176,26 @@ void suppress(Baseline& b, const Arguments& a) {
   note(b, "suppressed", fmt::format("{} until {}: {}", s.series, s.until, s.why));
 }
 
+// Series are shared, no seed is: nothing can be paired.
+bool only_seeds_differ(const Measurement& before, const Measurement& now) {
+  const auto had_seed = [&](std::uint64_t seed) { return before.seeds.count(seed) > 0; };
+  const auto had_series = [&](const MeasuredSeries& s) {
+    return std::any_of(before.series.begin(), before.series.end(),
+                       [&](const MeasuredSeries& o) { return o.name == s.name; });
+  };
+  return std::none_of(now.seeds.begin(), now.seeds.end(), had_seed) &&
+         std::any_of(now.series.begin(), now.series.end(), had_series);
+}
+
 // The numbers of a run instead of its own.
 void take_in(Baseline& b, const Arguments& a) {
   Measurement m = measured_for_baseline(a.text("run"), a);
   try {
-    fmt::print("{}",
-               terminal(comparison_document(compare(b.measured, m), ComparisonDetail::brief)));
+    if (only_seeds_differ(b.measured, m))
+      fmt::print("no seed of {} was in the baseline: what changed cannot be told\n", m.name);
+    else
+      fmt::print("{}",
+                 terminal(comparison_document(compare(b.measured, m), ComparisonDetail::brief)));
   } catch (const Error& e) {
     fail(e.code(), "{}; to begin a baseline of another suite, save it under another name",
          e.what());

@@ -90,6 +90,14 @@ TEST_F(Gate, BaselinesAreSavedShownAndAccepted) {
   EXPECT_THAT(pesuite({"baseline", "show", "main"}).out,
               HasSubstr("accepted by Ada: a larger rate"));
   EXPECT_EQ(pesuite({"compare", "main", runs("c"), "--gate"}).code, 0);
+
+  ASSERT_EQ(run({"--out", "fresh", "--seeds", "8,9"}).code, 0);
+  const Ended fresh =
+      pesuite({"baseline", "accept", "main", runs("fresh"), "--reason", "fresh seeds"});
+  EXPECT_EQ(fresh.code, 0) << fresh.err;
+  EXPECT_THAT(fresh.out, HasSubstr("what changed cannot be told"));
+  EXPECT_EQ(pesuite({"compare", "main", runs("fresh"), "--gate"}).code, 0);
+
   EXPECT_EQ(pesuite({"baseline", "rm", "main"}).code, 0);
   EXPECT_EQ(pesuite({"baseline", "show", "main"}).code, 5);
 }
