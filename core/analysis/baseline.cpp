@@ -213,6 +213,7 @@ Baseline read_baseline(const fs::path& file) {
 }
 
 void write_baseline(const fs::path& file, const Baseline& b) {
+  sweep_temporaries(file.has_parent_path() ? file.parent_path() : ".");
   write_file_atomic(file, baseline_text(b));
 }
 

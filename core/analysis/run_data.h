@@ -126,6 +126,8 @@ struct RunData {
   int epoch = 0;        // of its numerics, as the plan has it; 0: not known
   LengthSettings length_settings;
   std::vector<std::string> notes;
+  // Names of the report's files that are taken, and by what.
+  mutable std::map<std::string, std::string> file_names;
 
   bool several_models() const { return models.size() > 1; }
 };

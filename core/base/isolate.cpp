@@ -29,16 +29,25 @@ std::string signal_name(int signal) {
 
 namespace {
 
+// No core files, and what is printed there is no word of the program.
+void quieten() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  ::dup2(nowhere >= 0 ? nowhere : STDERR_FILENO, STDOUT_FILENO);
+}
+
 // The child: writes "R...", "E<code> ..." or "M", for want of memory, and leaves without running
 // destructors.
 [[noreturn]] void run_child(int fd, const std::function<std::string()>& body) {
-  const rlimit none{0, 0};
-  ::setrlimit(RLIMIT_CORE, &none);
+  quieten();
   std::string out;
   try {
     out = "R" + body();
   } catch (const Error& e) {
-    out = fmt::format("E{} {}", static_cast<int>(e.code()), e.what());
+    out = std::string_view(e.what()).ends_with("out of memory")  // said by a plugin
+              ? "M"
+              : fmt::format("E{} {}", static_cast<int>(e.code()), e.what());
   } catch (const std::bad_alloc&) {
     out = "M";
   } catch (const std::length_error&) {  // of who asks for more than any machine has
@@ -189,6 +198,20 @@ std::vector<Isolated> run_isolated(const std::vector<std::function<std::string()
 
 Isolated run_isolated(const std::function<std::string()>& body, double seconds) {
   return run_isolated(std::vector{body}, seconds, 1).front();
+}
+
+void limit_memory([[maybe_unused]] double bytes) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which map more than they use
+  rlimit data{};
+  if (::getrlimit(RLIMIT_DATA, &data) != 0) return;
+  data.rlim_cur = std::min(data.rlim_max, static_cast<rlim_t>(bytes));
+  ::setrlimit(RLIMIT_DATA, &data);
+#endif
+}
+
+double machine_memory() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 double peak_memory() {

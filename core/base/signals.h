@@ -7,7 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace pesuite {
+
+// The exit code of work that a signal stopped: 130, 143, or 75 where it was only to make room.
+inline int exit_code_of(int signal) {
+  if (signal == SIGINT) return static_cast<int>(Exit::interrupted);
+  if (signal == SIGTERM) return static_cast<int>(Exit::terminated);
+  return static_cast<int>(Exit::preempted);
+}
 
 // While it lives `handler` hears these signals; calls that wait end with EINTR.
 class SignalGuard {

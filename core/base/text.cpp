@@ -79,6 +79,20 @@ bool is_sign_of_control(char32_t c) {
 
 }  // namespace
 
+std::string file_name_of(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+    if (plain)
+      out += c;
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
+  }
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  return out;
+}
+
 std::string printable(std::string_view text, bool lines) {
   std::string out;
   while (!text.empty()) {

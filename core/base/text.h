@@ -12,6 +12,8 @@ namespace pesuite {
 std::vector<std::string> split(std::string_view text, char separator);
 std::string trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
+// Of letters, digits, '_', '-' and '.' alone; texts that differ in other signs may share one.
+std::string file_name_of(std::string_view text);
 bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?'
 
 // For people's eyes: what a terminal would act on or show in another order, and bytes that are no

@@ -118,10 +118,12 @@ Json failure_record(const CellContext& c, const std::string& kind, const std::st
 std::string maps_name(const std::string& encoding, const std::string& task,
                       const std::string& model, std::uint64_t seed, int length,
                       const std::string& part) {
-  std::string out = fmt::format("{}_{}_{}_s{}_{}_{}", encoding, task, model, seed, length, part);
-  for (char& c : out)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.')
-      c = '-';
+  const std::string name = fmt::format("{}_{}_{}", encoding, task, model);
+  std::string out = file_name_of(name);
+  // others may come to the same: task "a_b" and task "a" of model "b", or signs that are left out
+  if (out != name || std::count(name.begin(), name.end(), '_') > 2)
+    out += "-" + checksum(encoding + '\n' + task + '\n' + model);
+  out += fmt::format("_s{}_{}_{}", seed, length, file_name_of(part));
   constexpr std::size_t longest = 200;  // a file's name has at most 255 bytes
   if (out.size() > longest) out = out.substr(0, longest - 17) + "-" + checksum(out);
   return out + ".safetensors";

@@ -24,15 +24,13 @@ namespace {
 // ------------------------------------------------------------------------------- one process
 
 // In the child: what it may use up. A loop without end runs into the first limit, what hoards
-// memory into the second; sanitizers map more than they use.
+// memory into the second.
 void limit_process(double seconds) {
   const auto cpu = static_cast<rlim_t>(std::ceil(seconds));
   const rlimit time{cpu, cpu + 5};
   ::setrlimit(RLIMIT_CPU, &time);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  const rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
-  ::setrlimit(RLIMIT_DATA, &memory);
-#endif
+  constexpr double memory = 4.0 * (1 << 30);
+  limit_memory(memory);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);  // what a plugin prints is no part of the report
 }
 

@@ -127,6 +127,8 @@ int run_program(int argc, char** argv) {
   if (argc > 1 && (argv[1] == std::string_view("train") || argv[1] == std::string_view("eval") ||
                    argv[1] == std::string_view("bench")))
     wait_passively(argv);
+  // Until somebody listens himself there is nothing to save: who is asked to stop has stopped.
+  ::signal(SIGUSR1, [](int) { ::_exit(static_cast<int>(Exit::preempted)); });
   ::signal(SIGXFSZ, SIG_IGN);  // a file that grew too large is then an error with a name
   try {
     return dispatch(std::vector<std::string>(argv + 1, argv + argc));

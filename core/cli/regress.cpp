@@ -9,6 +9,7 @@
 #include "analysis/gate_calibration.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "cli/arguments.h"
 #include "cli/gate.h"
 #include "cli/sides.h"
@@ -98,10 +99,6 @@ bool is_done(const Plan& plan) {
   });
 }
 
-int stop_code_of(const RunResult& r) {
-  return r.stopped_by == SIGUSR1 ? static_cast<int>(Exit::preempted) : 128 + r.stopped_by;
-}
-
 // Exit code 8 where the first steps are not those of the baseline, else 0.
 int check_first_steps(const Gate& g, const Plan& plan, const std::string& golden) {
   if (golden == "skip" || is_done(plan)) return 0;
@@ -165,7 +162,7 @@ int regress(const Arguments& a, const std::vector<std::string>& words) {
   // a program that computes the same says so with its first seed
   if (!a.flag("all-seeds") && seeds.size() > 1 && !is_done(plan)) {
     const Ran ran = run_seeds(g, {seeds[0]});
-    if (ran.result.stopped_by != 0) return stop_code_of(ran.result);
+    if (ran.result.stopped_by != 0) return exit_code_of(ran.result.stopped_by);
     Changes c = compare(g.baseline.measured, ran.measured, options);
     if (c.identical()) {
       c.notes.push_back(fmt::format(
@@ -176,7 +173,7 @@ int regress(const Arguments& a, const std::vector<std::string>& words) {
     }
   }
   const Ran ran = run_seeds(g, seeds);
-  if (ran.result.stopped_by != 0) return stop_code_of(ran.result);
+  if (ran.result.stopped_by != 0) return exit_code_of(ran.result.stopped_by);
   return end_of(compare(g.baseline.measured, ran.measured, options), ran, a);
 }
 
@@ -247,13 +244,13 @@ int calibrate_regress(const std::vector<std::string>& words) {
   const Plan plan = make_plan(suite_with(g, seeds, {}, problems), g.options.plugin_path,
                               Store(g.options.out / "store"), problems);
   const Ran first = run_seeds(g, seeds);
-  if (first.result.stopped_by != 0) return stop_code_of(first.result);
+  if (first.result.stopped_by != 0) return exit_code_of(first.result.stopped_by);
   std::vector<std::uint64_t> others = seeds;
   if (kind == "seeds")
     for (std::uint64_t& s : others) s += pairs;
   const Ran second =
       kind == "seeds" ? run_seeds(g, others) : run_seeds(g, seeds, {other_passes(plan)});
-  if (second.result.stopped_by != 0) return stop_code_of(second.result);
+  if (second.result.stopped_by != 0) return exit_code_of(second.result.stopped_by);
   const GateCalibration c = calibrate_gate(
       first.measured, kind == "seeds" ? shifted(second.measured, pairs) : second.measured,
       first.measured.gates, std::max<std::size_t>(3, g.baseline.measured.seeds.size()));

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/find_run.h"
@@ -69,9 +70,7 @@ fs::path begin_in(const fs::path& out, const fs::path& run, bool resume) {
 
 int stop_code(const Reproduction& r, const std::string& run) {
   fmt::print(stderr, "stopped; 'pesuite reproduce {} --resume' goes on\n", run);
-  return r.again.stopped_by == SIGINT    ? static_cast<int>(Exit::interrupted)
-         : r.again.stopped_by == SIGTERM ? static_cast<int>(Exit::terminated)
-                                         : static_cast<int>(Exit::preempted);
+  return exit_code_of(r.again.stopped_by);
 }
 
 Arguments arguments_of_reproduce() {

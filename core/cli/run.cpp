@@ -9,6 +9,7 @@
 
 #include "backend/group.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cell/record.h"
 #include "cli/arguments.h"
@@ -33,9 +34,7 @@ void add_choices(Arguments& a) {
 }
 
 int stop_code(const RunResult& r) {
-  if (r.stopped_by == SIGINT) return static_cast<int>(Exit::interrupted);
-  if (r.stopped_by == SIGTERM) return static_cast<int>(Exit::terminated);
-  return r.stopped_by != 0 ? static_cast<int>(Exit::preempted) : 0;
+  return r.stopped_by != 0 ? exit_code_of(r.stopped_by) : 0;
 }
 
 bool is_quiet(const RunOptions& o) {
@@ -240,11 +239,6 @@ void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
   seal_run(folder);
 }
 
-// Until the run listens itself there is nothing to save: then who is asked to stop has stopped.
-void leave_when_asked() {
-  ::signal(SIGUSR1, [](int) { ::_exit(static_cast<int>(Exit::preempted)); });
-}
-
 // Shows what a run gave, checks what was asked for, and gives the exit code.
 int conclude(const RunResult& r, const Suite& suite, const RunOptions& options,
              const Arguments& a) {
@@ -275,7 +269,6 @@ void check_gate(const Arguments& a) {
 }  // namespace
 
 int run_verb(const std::vector<std::string>& words) {
-  leave_when_asked();
   Arguments a("run SUITE [flags]",
               "Trains and evaluates every cell of a suite that is not done yet, several at a time, "
               "each in\n"

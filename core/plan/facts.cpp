@@ -57,6 +57,14 @@ void take(const Json& answer, TaskFacts& f) {
   f.hangs = answer.at("hangs");
 }
 
+// Of all that an expression names.
+std::string whom(const std::vector<const Sum*>& sums) {
+  std::set<std::string> names;
+  for (const Sum* s : sums)
+    for (const std::string& name : names_of(*s)) names.insert(name);
+  return join(std::vector<std::string>(names.begin(), names.end()), " + ");
+}
+
 std::string unused_layers(const Sum& s, int layers) {
   for (const Sum::Factor& f : s.factors)
     if (f.pattern.size() > static_cast<std::size_t>(layers))
@@ -105,16 +113,21 @@ const T* Facts::once(std::map<std::string, std::optional<T>>& known, const std::
   return facts ? &*facts : nullptr;
 }
 
-Json Facts::ask(double seconds, const std::function<Json()>& question) const {
-  const auto text = [&] { return question().dump(-1, ' ', false, Json::error_handler_t::replace); };
-  const double patience = waited_in_vain_ ? impatient_seconds : seconds;
+Json Facts::ask(const std::string& whom, double seconds,
+                const std::function<Json()>& question) const {
+  constexpr double most = 0.75;  // of the machine's memory
+  const auto text = [&] {
+    limit_memory(memory_ > 0 ? memory_ : most * machine_memory());
+    return question().dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  const double patience = waited_in_vain_.contains(whom) ? impatient_seconds : seconds;
   constexpr double least = 2;
   const Isolated r =
       run_isolated(text, limit_ > 0 ? std::min(std::max(limit_, least), patience) : patience);
   switch (r.end) {
     case Isolated::End::returned: return Json::parse(r.text);
     case Isolated::End::threw: throw Error(static_cast<Exit>(r.code), r.text);
-    case Isolated::End::timed_out: waited_in_vain_ = true; [[fallthrough]];
+    case Isolated::End::timed_out: waited_in_vain_.insert(whom); [[fallthrough]];
     default: throw Crashed(r.text);
   }
 }
@@ -132,7 +145,7 @@ const TaskFacts* Facts::task(const SuiteTask& t, const Lengths& l) {
     f.text = text_of(t.expression);
     f.identity = identity_of_task(catalog_, t.expression, true);
     f.family = family != nullptr ? family : "";
-    take(ask(task_seconds,
+    take(ask(t.expression.name, task_seconds,
              [&] {
                Json answer =
                    answer_of(Task(catalog_, t.expression, l.train, l.longest, l.reached), l.train);
@@ -171,7 +184,7 @@ const EncodingFacts* Facts::encoding(const SuiteEncoding& e, const ModelConfig& 
         if (!note.empty()) f.note = note;
     }
     const ModelShape shape = shape_of(m, l.train, l.longest);
-    f.parameters = ask(encoding_seconds, [&]() -> Json {
+    f.parameters = ask(whom(sums), encoding_seconds, [&]() -> Json {
                      return parameters_of(x, sums, shape, m.qk_norm);
                    }).get<double>();
     f.hangs = hang_of(sums, shape, l.trained);
@@ -209,7 +222,7 @@ double Facts::parameters_of(const EncodingExpression& x, const std::vector<const
 std::vector<bool> Facts::hang_of(const std::vector<const Sum*>& sums, const ModelShape& shape,
                                  int trained) const {
   try {
-    return ask(encoding_seconds,
+    return ask(whom(sums), encoding_seconds,
                [&] {
                  Json out = Json::array();
                  for (const Sum* sum : sums)
@@ -263,17 +276,17 @@ std::optional<int> Facts::number(const std::string& key, const std::string& wher
                                  const std::function<int()>& question) {
   const Number* n = once<Number>(numbers_, key, where, [&](Number& answer) {
     answer.value = if_crashed;
-    answer.value = ask(task_seconds, [&]() -> Json { return question(); }).get<int>();
+    answer.value = ask(key, task_seconds, [&]() -> Json { return question(); }).get<int>();
   });
   return n == nullptr ? std::nullopt : std::optional(n->value);
 }
 
 std::vector<int> Facts::numbers(const std::function<std::vector<int>()>& question) const {
-  return ask(task_seconds, [&]() -> Json { return question(); }).get<std::vector<int>>();
+  return ask("", task_seconds, [&]() -> Json { return question(); }).get<std::vector<int>>();
 }
 
 void Facts::try_out(const std::function<void()>& question) const {
-  ask(task_seconds, [&]() -> Json {
+  ask("", task_seconds, [&]() -> Json {
     question();
     return true;
   });

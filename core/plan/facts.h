@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,10 @@ struct Lengths {  // tokens
 class Facts {
  public:
   // Both on loan. What plugins refuse is a problem of the suite's line, reported once.
-  // `limit`: seconds that a suite gives each cell, in which it has to answer too; 0: none.
-  Facts(const Catalog& catalog, Problems& problems, double limit = 0)
-      : catalog_(catalog), problems_(problems), limit_(limit) {}
+  // `limit`: seconds, and `memory`: bytes, that a suite gives each cell, in which it has to answer
+  // too; 0: none for time, and most of the machine's memory.
+  Facts(const Catalog& catalog, Problems& problems, double limit = 0, double memory = 0)
+      : catalog_(catalog), problems_(problems), limit_(limit), memory_(memory) {}
 
   // Null where the plugin refused.
   const TaskFacts* task(const SuiteTask&, const Lengths&);
@@ -74,8 +76,8 @@ class Facts {
   template <class T>
   const T* once(std::map<std::string, std::optional<T>>& known, const std::string& key,
                 const std::string& where, const std::function<void(T&)>& question);
-  // Asks in a process of its own. Who had to wait once in vain does not wait long again.
-  Json ask(double seconds, const std::function<Json()>& question) const;
+  // Asks in a process of its own. What was waited for once in vain is not waited for long again.
+  Json ask(const std::string& whom, double seconds, const std::function<Json()>& question) const;
   std::string text_of(const Expression& task) const;
   double parameters_of(const EncodingExpression&, const std::vector<const Sum*>&, const ModelShape&,
                        QkNorm at_first) const;
@@ -85,8 +87,8 @@ class Facts {
 
   const Catalog& catalog_;
   Problems& problems_;
-  double limit_;
-  mutable bool waited_in_vain_ = false;
+  double limit_, memory_;
+  mutable std::set<std::string> waited_in_vain_;
   std::map<std::string, std::optional<TaskFacts>> tasks_;
   std::map<std::string, std::optional<EncodingFacts>> encodings_;
   struct Number {

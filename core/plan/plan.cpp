@@ -455,7 +455,8 @@ class Planner {
   const Suite& suite_;
   Catalog catalog_;
   Problems problems_;
-  Facts facts_{catalog_, problems_, suite_.time_limit.value_or(0)};
+  Facts facts_{catalog_, problems_, suite_.time_limit.value_or(0),
+               suite_.memory_limit.value_or(0)};
   Choice device_;  // what the suite's backend and precision stand for on this machine
   std::set<std::string> noted_, checked_;
   std::map<std::string, std::vector<int>> existing_;  // lengths, by task and evaluation

@@ -18,16 +18,12 @@ std::string file_name(const RunData& run, const TaskData& t, const std::string& 
   });
   if (same > 1) name += fmt::format("_{}", t.train_length);
   if (!what.empty()) name += "_" + what;
-  std::string out;
-  for (const char c : name) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
-    if (plain)
-      out += c;
-    else if (!out.empty() && out.back() != '-')
-      out += '-';
-  }
-  while (!out.empty() && out.back() == '-') out.pop_back();
+  // Two may still come to one name, as task "a_b" and task "a" with model "b".
+  const std::string owner =
+      fmt::format("{}\n{}\n{}\n{}\n{}", kind, t.task, t.model, t.train_length, what);
+  std::string out = file_name_of(name);
+  for (int n = 2; run.file_names.emplace(out, owner).first->second != owner; ++n)
+    out = fmt::format("{}_{}", file_name_of(name), n);
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "backend/group.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cell/record.h"
 #include "run/stage.h"
@@ -109,6 +110,7 @@ class Session {
   // Returns the program's exit code.
   int train() {
     open_log();
+    if (group_.leads()) sweep_temporaries(folder_);
     if (!take_up()) return 0;
     write_config();
     const TrainState& state = stage_.state;
@@ -131,7 +133,7 @@ class Session {
     if (outcome == TrainOutcome::stopped) {
       if (!group_.leads()) return 0;  // the launcher takes what one returns for the whole
       log("Stopped; --resume goes on from here");
-      return 128 + (stopped_by != 0 ? stopped_by : SIGTERM);  // another process may have been asked
+      return exit_code_of(stopped_by != 0 ? stopped_by : SIGTERM);  // another may have been asked
     }
     if (group_.leads()) finish(outcome);
     return 0;
@@ -318,7 +320,7 @@ fs::path versioned_folder(const OneOff& o) {
 int train_one(const OneOff& o) {
   struct sigaction a {};
   a.sa_handler = [](int signal) {
-    if (stop) ::_exit(128 + signal);  // asked twice
+    if (stop) ::_exit(exit_code_of(signal));  // asked twice
     stopped_by = signal;
     stop = true;
   };

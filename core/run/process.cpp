@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 
 #include "base/error.h"
 #include "cell/determinism.h"
@@ -72,6 +74,26 @@ WorkerProcess start_worker(const WorkerCommand& command) {
 
 void end_group(pid_t leader) {
   ::kill(-leader, SIGKILL);
+}
+
+void adopt_strays() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void end_strays_but(const std::set<pid_t>& workers) {
+  std::error_code none;  // a kernel without these files: then they are left
+  for (int rounds = 0, found = 1; found > 0 && rounds < 100; ++rounds) {
+    found = 0;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", none)) {
+      std::ifstream children(thread.path() / "children");
+      for (pid_t pid = 0; children >> pid;) {
+        if (workers.contains(pid)) continue;
+        ::kill(pid, SIGKILL);
+        ::waitpid(pid, nullptr, 0);
+        ++found;  // its own children come next
+      }
+    }
+  }
 }
 
 }  // namespace pesuite

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,10 @@ struct WorkerProcess {
 WorkerProcess start_worker(const WorkerCommand&);
 // At once, with all that it has started and that may hold its files.
 void end_group(pid_t leader);
+
+// Makes what leaves its group, and loses its parent, a child of this process.
+void adopt_strays();
+// Ends all children of this process but these, whatever groups they are in.
+void end_strays_but(const std::set<pid_t>& workers);
 
 }  // namespace pesuite

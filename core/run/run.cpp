@@ -119,6 +119,7 @@ class Runner {
       asked_by = 0;
       asked_times = 0;
       const SignalGuard guard(on_signal, {SIGINT, SIGTERM, SIGUSR1});
+      if (!launched()) adopt_strays();
       loop(records, progress);
     }
     result_.left = queue_.size();
@@ -339,6 +340,8 @@ class Runner {
     order.ordinal = started_++;
     order.nonce = random_text();
     order.sandbox = options_.sandbox;
+    const double limit = limits_of(suite_, c, plan_.rate).seconds;
+    if (limit > 0 && limit < order.patience) order.patience = static_cast<int>(std::ceil(limit));
     return order;
   }
 
@@ -430,6 +433,7 @@ class Runner {
       end_group(pid);  // while its number is still its own
       int status = 0;
       ::waitpid(pid, &status, 0);
+      if (!launched()) end_strays_but(pids());
       Process p = std::move(running_[i]);
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
       while (read_events(p, progress)) {
@@ -439,12 +443,19 @@ class Runner {
     }
   }
 
+  std::set<pid_t> pids() const {
+    std::set<pid_t> out;
+    for (const Process& p : running_) out.insert(p.pid);
+    return out;
+  }
+
   // Why a cell failed, in `kind` and `reason`, which stay empty where it did not. False when it was
   // stopped, and has to go on another time.
   bool ended(Process& p, int status, bool stopping) {
     PlannedCell& c = cells_[p.cell];
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+    const bool lost_patience = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     if (p.timed_out && code != 0) {
       p.kind = "timeout";
       p.reason = fmt::format(
@@ -456,7 +467,7 @@ class Runner {
       p.reason = fmt::format("stopped {} times{} though nobody asked; its log is {}",
                              preempted_[c.id], where(p), store_.log(c.id).string());
     } else if (code == static_cast<int>(Exit::preempted) ||
-               (stopping && (p.killed || asked || (launched() && p.kind.empty() && code != 0)))) {
+               (stopping && (p.killed || asked || lost_patience || (launched() && p.kind.empty() && code != 0)))) {
       return false;
     } else if (options_.sandbox && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
       p.kind = "error";  // with its signals blocked, so that the worker could not say what it was

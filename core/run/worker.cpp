@@ -31,7 +31,7 @@ Json to_json(const WorkerOrder& o) {
           {"threads", o.work.threads},    {"store", o.store.string()},
           {"plugin_path", o.plugin_path}, {"divergence_fails", o.divergence_fails},
           {"ordinal", o.ordinal},         {"nonce", o.nonce},
-          {"sandbox", o.sandbox}};
+          {"sandbox", o.sandbox},         {"patience", o.patience}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
@@ -45,7 +45,7 @@ WorkerOrder order_from_json(const Json& j) {
   o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
   o.divergence_fails = j.at("divergence_fails");
   o.ordinal = j.at("ordinal"), o.nonce = j.at("nonce");
-  o.sandbox = j.at("sandbox");
+  o.sandbox = j.at("sandbox"), o.patience = j.at("patience");
   return o;
 }
 
@@ -53,6 +53,17 @@ namespace {
 
 std::atomic<bool> stop_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
+
+volatile sig_atomic_t patience = 0;
+void on_request(int) {
+  stop_asked = true;
+  ::alarm(static_cast<unsigned>(patience));
+}
+// A plugin that hangs hears no request, and nobody else may be left to end it.
+void on_end_of_patience(int) {
+  if (::getpgrp() == ::getpid()) ::kill(0, SIGKILL);
+  ::_exit(static_cast<int>(Exit::preempted));
+}
 
 // Where the runner listens: what was stdout when the worker started. What plugins print goes to the
 // log, so that they do not speak for the worker.
@@ -132,6 +143,7 @@ Locks lock_cells(const Store& store, const CellConfig& cell) {
 int work(const fs::path& file) {
   const WorkerOrder order = order_from_json(Json::parse(read_file(file)));
   nonce = order.nonce;
+  patience = order.patience;
   if (order.sandbox) watch_writes(order);
   const std::unique_ptr<Group> group = join_group(order.work.cell.backend, order.ordinal);
   CellWatch watch;
@@ -182,9 +194,10 @@ int work(const fs::path& file) {
 
 int run_worker(const fs::path& file) {
   struct sigaction a {};
-  a.sa_handler = [](int) { stop_asked = true; };
+  a.sa_handler = on_request;
   for (const int s : {SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
   ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGALRM, on_end_of_patience);
   auto logger = spdlog::stderr_logger_st("cell");
   logger->set_pattern("%Y-%m-%d %H:%M:%S | %v");
   logger->flush_on(spdlog::level::trace);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "plugin/library.h"
 #include "suite/read.h"
 
@@ -85,9 +86,7 @@ template <class T>
 void check_ids(const std::vector<T>& items, const char* kind, Problems& problems) {
   std::map<std::string, std::string> seen;
   for (const T& i : items) {
-    std::string name = i.id;
-    for (char& c : name)
-      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.') c = '-';
+    const std::string name = file_name_of(i.id);
     const auto [first, is_new] = seen.emplace(name, i.id);
     if (const std::string why = why_no_name(i.id, longest_id(i)); !why.empty())
       problems.add(i.where, fmt::format("the id of this {} {}; write another 'id'", kind, why));

@@ -227,6 +227,14 @@ TEST_F(Damage, SignalsBeforeTheFirstCellLeaveAsOneThatGoesOn) {
   std::this_thread::sleep_for(std::chrono::seconds(2));
   c.signal(SIGUSR1);
   EXPECT_EQ(c.wait().code, 75);
+  for (const int ms : {50, 200, 600}) {  // while it starts, and while it trains
+    Command t(folder_, {"train", "--encoding", "rope", "--model-size", "nano", "--max-steps",
+                        "100000", "--output-dir", fmt::format("out{}", ms)});
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    t.signal(SIGUSR1);
+    const Ended e = t.wait();
+    EXPECT_EQ(e.code, 75) << ms << " ms: " << e.err;
+  }
 }
 
 TEST_F(Damage, PlacesThatCannotHoldResultsAreNamed) {

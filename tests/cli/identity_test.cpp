@@ -51,6 +51,26 @@ TEST_F(CellIdentity, AFileThatChangesWhileARunGoesOnIsRefused) {
       << e.err;
 }
 
+TEST_F(CellIdentity, ATextThatChangesBeforeACellReadsItIsRefused) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += fmt::format("line {} of {}\n", i, i * i % 97);
+  write("text.txt", text);
+  const fs::path s = suite({"sleeps", "rope"}, 20);
+  std::string changed = slurp(s);
+  const std::size_t at = changed.find("task = \"toylag\"");
+  ASSERT_NE(at, std::string::npos) << changed;
+  const std::size_t end = changed.find("train_len", at);
+  changed.replace(at, end - at, "task = \"text\"\noptions = {path = \"text.txt\"}\n");
+  write(s.filename().string(), changed);
+  Command c(folder_, {"run", s, "-j", "1"});
+  await_checkpoint(c);
+  write("text.txt", text + "one line more\n");
+  const Ended e = c.wait();
+  EXPECT_EQ(e.code, 3) << e.err;
+  EXPECT_NE(e.err.find("has changed since the cell was planned"), std::string::npos) << e.err;
+  EXPECT_EQ(status_of("sleeps"), "ok");
+}
+
 TEST_F(CellIdentity, HasOneSpellingForOneNumber) {
   const std::string one = planned({"rope"}).at("rope")["cell"];
   for (const std::string other : {"rope(base=1e4)", "rope(base=10000.0)"})

@@ -25,11 +25,18 @@ TEST_F(Input, LengthsOfSuitesAreWholeTokensInReach) {
           "'lengths' holds '0.001x', which is no length of 1 to 16777216 tokens where the training "
           "length is 16");
   refused({"validate", suite({"rope"}, 10, "[[eval]]\nlengths = []\n")}, "lengths' is empty");
+  for (const std::string bad : {"nan", "inf", "0.5", "4294967328", "-1"})
+    refused({"validate",
+             suite({"rope"}, 10,
+                   fmt::format("[[eval]]\ntask = \"toylag\"\nlengths = [16]\noffsets = [{}]\n",
+                               bad))},
+            "offsets");
 }
 
 TEST_F(Input, NamesOfSuitesStayInTheirFolder) {
   const fs::path s = suite({"rope"}, 10);
-  for (const std::string name : {"../../../esc", "a/b", ".hidden", "a b"})
+  for (const std::string name : {"../../../esc", "x/../../../outside/pwned", "a/b", ".hidden", "a b",
+                                 "a\\u0000b"})
     refused({"run", s, "--set", "name=\"" + name + "\""}, "which is to name a folder");
 }
 
@@ -93,6 +100,9 @@ TEST_F(Input, IdsSayWhoseRecordsTheyAre) {
   refused({"validate", write("b.toml", text + "[[encoding]]\nid = \"a b\"\nexpr = \"alibi\"\n"
                                               "[[encoding]]\nid = \"a/b\"\nexpr = \"t5\"\n")},
           "encoding ids 'a b' and 'a/b' differ in signs that no file name holds");
+  refused({"validate", write("c.toml", text + "[[encoding]]\nid = \"a b\"\nexpr = \"alibi\"\n"
+                                              "[[encoding]]\nid = \"a  b+\"\nexpr = \"t5\"\n")},
+          "encoding ids 'a b' and 'a  b+' differ in signs that no file name holds");
 }
 
 TEST_F(Input, FoldersThatCannotBeWrittenAreNamed) {

@@ -2,6 +2,7 @@
 // the true reason, or has done no harm; the good one has the numbers of a run without the other.
 #include <sched.h>
 
+#include "base/file.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -43,7 +44,23 @@ class Beside : public Run {
     words.insert(words.end(), more.begin(), more.end());
     return pesuite(words, std::move(environment));
   }
+  std::vector<fs::path> locks() const {  // of cells that have begun
+    std::vector<fs::path> found;
+    if (fs::exists(folder_ / "results/store"))
+      for (const auto& item : fs::recursive_directory_iterator(folder_ / "results/store"))
+        if (item.path().filename() == ".lock") found.push_back(item.path());
+    return found;
+  }
 };
+
+// Nothing that a plugin has started outlives the program; the name is in misbehaves.cpp.
+void expect_no_strays() {
+  for (const auto& item : fs::directory_iterator("/proc")) {
+    const std::string stat = slurp(item.path() / "stat");  // number (name) state
+    const bool ended = stat.find(") Z") != std::string::npos;
+    EXPECT_TRUE(ended || stat.find("(stray_of_plugin)") == std::string::npos) << stat;
+  }
+}
 
 class Misbehaves : public Beside, public ::testing::WithParamInterface<Fault> {};
 
@@ -56,6 +73,7 @@ TEST_P(Misbehaves, FailsAloneAndSaysWhy) {
   EXPECT_LT(took.count(), 120) << "no bounded time";
   EXPECT_EQ(numbers_of(records(), "none"), alone) << e.err;
   EXPECT_EQ(status_of(expression(f)), f.status) << e.err;
+  expect_no_strays();
   if (f.status == "ok") {
     EXPECT_EQ(e.code, 0) << e.err;
     return;
@@ -70,6 +88,12 @@ constexpr const char* why = "longer than the limit of 4 s";
 INSTANTIATE_TEST_SUITE_P(
     Faults, Misbehaves,
     ::testing::Values(Fault{"segfault", "create", "crash", "crashed with SIGSEGV"},
+                      Fault{"abort", "create", "crash", "crashed with SIGABRT"},
+                      Fault{"exit_0", "create", "crash", "ended with exit code 0"},
+                      Fault{"exit_75", "create", "crash", "though nobody asked"},
+                      Fault{"print", "create", "ok", ""}, Fault{"chdir", "create", "ok", ""},
+                      Fault{"fork", "create", "ok", ""}, Fault{"leave_group", "attend", "ok", ""},
+                      Fault{"hoard", "create", "oom", "out of memory", "memory_limit = \"2GB\""},
                       Fault{"segfault", "attend", "crash", "crashed with SIGSEGV"},
                       Fault{"abort", "begin", "crash", "crashed with SIGABRT"},
                       Fault{"exit_0", "embed", "crash", "ended with exit code 0"},
@@ -90,6 +114,32 @@ INSTANTIATE_TEST_SUITE_P(
                       Fault{"hang", "attend", "timeout", why, limit},
                       Fault{"handlers_hang", "attend", "timeout", why, limit}),
     fault_name);
+
+// One who hangs hears no request to stop, and his runner is there no more.
+TEST_F(Beside, AnOrphanThatHangsEndsItself) {
+  const fs::path s = suite({"misbehaves(how=hang)"}, 5, "", "time_limit_s = 3");
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const auto start = std::chrono::steady_clock::now();
+    Command c(folder_, {"run", s, "--no-report", "--plugin-path", library});
+    while (locks().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    c.signal(signal);
+    const int code = c.wait().code;
+    EXPECT_EQ(code, signal == SIGTERM ? 143 : -SIGKILL) << signal;
+    FileLock lock(locks().front());
+    while (!lock.try_take() && std::chrono::steady_clock::now() - start < std::chrono::seconds(60))
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(lock.try_take()) << "signal " << signal;
+  }
+}
+
+TEST_F(Beside, WhatAPluginPrintsWhileItIsPlannedIsNoPartOfThePlan) {
+  const fs::path s = suite({"misbehaves(how=print, at=create)"}, 5);
+  const Ended e = pesuite({"plan", s, "--json", "--plugin-path", library});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_EQ(e.out.find("forged"), std::string::npos);
+  EXPECT_EQ(Json::parse(e.out)["cells"].size(), 1u);
+}
 
 // A library whose manifest tells what it offers is loaded when its cells run; one without is
 // refused.
@@ -115,7 +165,9 @@ TEST_P(Loading, OfABadLibraryFailsItsCellsAlone) {
   const Ended e = run_into("results");
   EXPECT_EQ(e.code, 3) << e.err;
   EXPECT_EQ(numbers_of(records(), "none"), alone) << e.err;
-  const std::string reason = f.how == "exit_0" ? "ended with exit code 0" : f.reason;
+  const std::string reason = f.how == "exit_0"    ? "ended with exit code 0"
+                             : f.how == "exit_75" ? "though nobody asked"
+                                                  : f.reason;
   EXPECT_NE(reason_of("misbehaves").find(reason), std::string::npos) << reason_of("misbehaves");
 
   std::vector<std::string> again = words;  // when it loads again, nothing is left of that
@@ -127,6 +179,7 @@ TEST_P(Loading, OfABadLibraryFailsItsCellsAlone) {
 }
 INSTANTIATE_TEST_SUITE_P(Faults, Loading,
                          ::testing::Values(Fault{"segfault", "load", "crash", "SIGSEGV"},
+                                           Fault{"exit_75", "load", "crash", "without an answer"},
                                            Fault{"throw", "load", "crash", "SIGABRT"},
                                            Fault{"exit_0", "load", "crash", "without an answer"}),
                          fault_name);

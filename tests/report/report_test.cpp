@@ -5,6 +5,7 @@
 
 #include "analysis/numbers.h"
 #include "base/error.h"
+#include "cell/record.h"
 #include "report/document.h"
 #include "report/lines.h"
 #include "report/renderer.h"
@@ -31,6 +32,28 @@ TEST_F(Report, ShowsMeansAndExtremesOverSeedsBesideTheOptimum) {
   EXPECT_THAT(row(p, "Perplexity relative to the training length (64)", "a"),
               ElementsAre("a", "1.414 [1.000, 2.000]"));
   EXPECT_THAT(row(p, "Regret, nats per token", "a")[1], HasSubstr("0.4356"));
+}
+
+TEST(ReportFiles, AreOneForEachTaskWhateverItIsCalled) {
+  RunData run;
+  run.models = {"b_c", "c"};
+  for (const auto& [task, model] :
+       {std::pair{"a_b", "c"}, std::pair{"a", "b_c"}, std::pair{"accuracy_a", "c"}}) {
+    TaskData t;
+    t.task = task, t.model = model, t.train_length = 64;
+    run.tasks.push_back(t);
+  }
+  const auto name = [&](std::size_t task, const std::string& kind) {
+    return file_name(run, run.tasks[task], kind);
+  };
+  EXPECT_EQ(name(0, "cost"), "cost_a_b_c");
+  EXPECT_EQ(name(1, "cost"), "cost_a_b_c_2");
+  EXPECT_EQ(name(0, "cost"), "cost_a_b_c") << "asked again";
+  run.tasks[0].task = "a";
+  EXPECT_EQ(name(0, "learning_accuracy"), "learning_accuracy_a_c");
+  EXPECT_EQ(name(2, "learning"), "learning_accuracy_a_c_2");
+  EXPECT_NE(maps_name("e", "a_b", "m", 1, 64, "eval"), maps_name("e_a", "b", "m", 1, 64, "eval"));
+  EXPECT_NE(maps_name("e", "lag", "m", 1, 64, "eval"), maps_name("e", "lag+", "m", 1, 64, "eval"));
 }
 
 TEST_F(Report, KeepsInfinitiesAndCountsLostSeeds) {

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,9 +50,13 @@ void hoard() {
     std::memset(all.back().get(), 'x', gigabyte);
   }
 }
-void fork_and_stay() {
+void fork_and_stay(bool in_a_group_of_its_own) {
   static bool done = false;
-  if (!done && ::fork() == 0) hang();
+  if (!done && ::fork() == 0) {
+    ::prctl(PR_SET_NAME, "stray_of_plugin");
+    if (in_a_group_of_its_own) ::setsid();
+    hang();
+  }
   done = true;
 }
 void print_as_worker() {
@@ -73,7 +78,8 @@ void misbehave(std::string_view how) {
   if (how == "throw_int") throw 7;
   if (how == "hang") hang();
   if (how == "hoard") hoard();
-  if (how == "fork") fork_and_stay();
+  if (how == "fork") fork_and_stay(false);
+  if (how == "leave_group") fork_and_stay(true);
   if (how == "thread") std::thread(hang).detach();
   if (how == "close") ::closefrom(3);
   if (how == "print") print_as_worker();
