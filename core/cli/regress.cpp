@@ -99,9 +99,15 @@ bool is_done(const Plan& plan) {
   });
 }
 
+Plan plan_of(const Gate& g, const std::vector<std::uint64_t>& seeds) {
+  Problems problems;
+  const Suite suite = suite_with(g, seeds, {}, problems);
+  return make_plan(suite, g.options.plugin_path, Store(g.options.out / "store"), problems);
+}
+
 // Exit code 8 where the first steps are not those of the baseline, else 0.
 int check_first_steps(const Gate& g, const Plan& plan, const std::string& golden) {
-  if (golden == "skip" || is_done(plan)) return 0;
+  if (golden == "skip") return 0;
   if (g.baseline.prefix.is_null()) {
     fmt::print(stderr,
                "note: the baseline has no golden prefix; 'pesuite regress calibrate' and "
@@ -152,15 +158,18 @@ int regress(const Arguments& a, const std::vector<std::string>& words) {
   if (golden != "stop" && golden != "note" && golden != "skip")
     fail(Exit::usage, "--golden is '{}'; known are stop, note and skip", golden);
   const std::vector<std::uint64_t> seeds = seeds_of(g, a);
-  Problems problems;
-  const Suite suite = suite_with(g, seeds, {}, problems);
-  const Plan plan =
-      make_plan(suite, g.options.plugin_path, Store(g.options.out / "store"), problems);
-  if (const int code = check_first_steps(g, plan, golden); code != 0) return code;
+  const Plan plan = plan_of(g, seeds);
+  bool checked = false;
+  const auto before_training = [&](const Plan& next) {
+    if (checked || is_done(next)) return 0;
+    checked = true;
+    return check_first_steps(g, plan, golden);
+  };
   CompareOptions options;
   options.baseline = &g.baseline, options.some_seeds = true;
   // a program that computes the same says so with its first seed
   if (!a.flag("all-seeds") && seeds.size() > 1 && !is_done(plan)) {
+    if (const int code = before_training(plan_of(g, {seeds[0]})); code != 0) return code;
     const Ran ran = run_seeds(g, {seeds[0]});
     if (ran.result.stopped_by != 0) return exit_code_of(ran.result.stopped_by);
     Changes c = compare(g.baseline.measured, ran.measured, options);
@@ -172,6 +181,7 @@ int regress(const Arguments& a, const std::vector<std::string>& words) {
       return end_of(c, ran, a);
     }
   }
+  if (const int code = before_training(plan); code != 0) return code;
   const Ran ran = run_seeds(g, seeds);
   if (ran.result.stopped_by != 0) return exit_code_of(ran.result.stopped_by);
   return end_of(compare(g.baseline.measured, ran.measured, options), ran, a);
