@@ -105,6 +105,21 @@ Plan plan_of(const Gate& g, const std::vector<std::uint64_t>& seeds) {
   return make_plan(suite, g.options.plugin_path, Store(g.options.out / "store"), problems);
 }
 
+// Before anything is trained that could be held against nothing.
+void expect_kin(const Gate& g, const Plan& plan) {
+  const auto& known = g.baseline.measured.series;
+  const bool kin = std::any_of(plan.cells.begin(), plan.cells.end(), [&](const PlannedCell& c) {
+    return std::any_of(known.begin(), known.end(), [&](const MeasuredSeries& s) {
+      return s.name.encoding == c.encoding && s.name.task == c.task && s.name.model == c.model;
+    });
+  });
+  if (!kin)
+    fail(Exit::usage,
+         "{} trains nothing that {} has (an encoding on a task by a model); is it another "
+         "suite?",
+         g.suite_file.string(), g.baseline.measured.name);
+}
+
 // Exit code 8 where the first steps are not those of the baseline, else 0.
 int check_first_steps(const Gate& g, const Plan& plan, const std::string& golden) {
   if (golden == "skip") return 0;
@@ -159,6 +174,7 @@ int regress(const Arguments& a, const std::vector<std::string>& words) {
     fail(Exit::usage, "--golden is '{}'; known are stop, note and skip", golden);
   const std::vector<std::uint64_t> seeds = seeds_of(g, a);
   const Plan plan = plan_of(g, seeds);
+  expect_kin(g, plan);
   bool checked = false;
   const auto before_training = [&](const Plan& next) {
     if (checked || is_done(next)) return 0;

@@ -120,6 +120,11 @@ class Bisection {
     const GitSaid said =
         git(order_.repository, {"rev-parse", "--verify", "--quiet", name + "^{commit}"});
     if (said.code == 127) fail(Exit::usage, "git cannot be started; install git");
+    if (said.code != 0 && git(order_.repository, {"rev-parse", "--git-dir"}).code != 0)
+      fail(Exit::usage,
+           "{} is in no git repository; run it in that of the commits, or name it with "
+           "--repository",
+           fs::absolute(order_.repository).lexically_normal().string());
     if (said.code != 0)
       fail(Exit::usage, "'{}' is no commit of the repository {}", name,
            fs::weakly_canonical(order_.repository).string());

@@ -198,6 +198,9 @@ TEST_F(Gate, ForeignBaselinesAreRefused) {
   EXPECT_THAT(e.err, HasSubstr("no series in common"));
   EXPECT_EQ(pesuite({"baseline", "accept", "main", runs("o"), "--reason", "r"}).code, 2);
   EXPECT_EQ(slurp(folder_ / "baselines/main.json"), text);
+  const Ended regressed = pesuite({"regress", "--baseline", "main", "--suite", "other.toml"});
+  EXPECT_EQ(regressed.code, 2);
+  EXPECT_THAT(regressed.err, HasSubstr("trains nothing that baseline main has"));
   write("baselines/main.json", text.substr(0, 300));
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"baseline", "show", "main"},
