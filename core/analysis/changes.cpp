@@ -167,7 +167,7 @@ void Comparer::compare_cells() {
     if (b_.seeds.contains(c->seed) && c->status != "missing") {
       MeasuredCell gone = *c;
       gone.status = "missing", gone.digest.clear(), gone.reason.clear();
-      const bool planned = std::any_of(b_.cells.begin(), b_.cells.end(), [&](const auto& o) {
+      const bool planned = std::any_of(b_.cells.begin(), b_.cells.end(), [&, c = c](const auto& o) {
         return o.encoding == c->encoding && o.task == c->task && o.model == c->model;
       });
       if (planned && c->status == "ok") out_.cells.push_back({*c, gone, true});

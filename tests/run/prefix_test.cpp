@@ -34,8 +34,10 @@ TEST(Prefix, NamesTheFirstNumberThatIsAnother) {
   ASSERT_EQ(off.violations.size(), 1u);
   EXPECT_THAT(off.violations[0], HasSubstr("e on t (m, fp32): loss of step 2 is 2.001, was 2"));
   EXPECT_TRUE(
-      check_prefix(prefix_of({3, 2}, "bf16"), prefix_of({3, 2.001}, "bf16")).violations.empty())
+      check_prefix(prefix_of({3, 2}, "bf16"), prefix_of({3, 2.0001}, "bf16")).violations.empty())
       << "that is rounding there";
+  EXPECT_FALSE(
+      check_prefix(prefix_of({3, 2}, "bf16"), prefix_of({3, 2.001}, "bf16")).violations.empty());
   Json now = prefix_of({3, 2});
   now[0]["evaluated"][0] = 2.6;
   EXPECT_THAT(check_prefix(prefix_of({3, 2}), now).violations.at(0),
