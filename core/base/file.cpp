@@ -18,6 +18,13 @@
 
 namespace pesuite {
 
+void cannot_open(const fs::path& path) {
+  const int why = errno;
+  const std::string text = fmt::format("cannot open {}: {}", path.string(), std::strerror(why));
+  if (why == ENOENT || why == ENOTDIR) throw Error(Exit::data, text);
+  throw Unopened(Exit::data, text);
+}
+
 namespace {
 
 [[noreturn]] void refuse(const char* what, const fs::path& path) {
@@ -27,7 +34,7 @@ namespace {
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (fd_ < 0) refuse("open", path);
+    if (fd_ < 0) cannot_open(path);
   }
   ~Descriptor() { ::close(fd_); }
   Descriptor(const Descriptor&) = delete;

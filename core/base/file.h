@@ -6,9 +6,19 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace pesuite {
 
 namespace fs = std::filesystem;
+
+// A file that is there and cannot be opened, as where a process has too many open: that says nothing
+// of what it holds, so it must not be taken for a damaged one.
+struct Unopened : Error {
+  using Error::Error;
+};
+// By errno: Unopened, or Error (data) where there is no such file.
+[[noreturn]] void cannot_open(const fs::path& path);
 
 // Whole file as bytes. Error (data) with the reason when it cannot be read, or is a pipe or the
 // like, whose end may never come.

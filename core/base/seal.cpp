@@ -40,6 +40,8 @@ bool is_sealed(const fs::path& path) {
   try {
     read_sealed(path);
     return true;
+  } catch (const Unopened&) {
+    throw;
   } catch (const Error&) {
     return false;
   }

@@ -18,6 +18,7 @@ std::string checksum(std::string_view bytes);
 void write_sealed(const fs::path& path, std::string_view content);
 // What was written. Error (data) when the file cannot be read, is damaged or never had a seal.
 std::string read_sealed(const fs::path& path);
-bool is_sealed(const fs::path& path);  // it is there and what was written
+// It is there and what was written. Unopened where that cannot be told.
+bool is_sealed(const fs::path& path);
 
 }  // namespace pesuite

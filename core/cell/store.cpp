@@ -52,6 +52,8 @@ bool is_kept(const fs::path& file) {
   try {
     read_kept(file);
     return true;
+  } catch (const Unopened&) {
+    throw;
   } catch (const Error&) {
     return false;
   }
@@ -97,6 +99,8 @@ Json Store::read_status(const std::string& id) const {
     Json status = Json::parse(is_old(id) && !is_sealed(file) ? read_file(old) : read_sealed(file));
     for (const char* key : {"state", "kind", "reason"}) status[key] = status.value(key, "");
     return status;
+  } catch (const Unopened&) {
+    throw;
   } catch (const Error&) {  // unreadable: as if it had never run
   } catch (const Json::exception&) {
   }

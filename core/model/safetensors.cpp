@@ -61,7 +61,7 @@ SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
          path.string(), why);
   };
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(Exit::data, "cannot open {}: {}", path.string(), std::strerror(errno));
+  if (!file) cannot_open(path);
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
   std::uint64_t header_size = 0;
@@ -131,6 +131,7 @@ void SafetensorsReader::take_checksums(std::string header) {
 
 std::string SafetensorsReader::bytes_of(const TensorEntry& e) const {
   std::ifstream file(path_, std::ios::binary);
+  if (!file) cannot_open(path_);
   file.seekg(static_cast<std::streamoff>(e.begin));
   std::string bytes(e.end - e.begin, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -173,6 +174,8 @@ bool is_sound_safetensors(const fs::path& path) {
   try {
     SafetensorsReader(path).check();
     return true;
+  } catch (const Unopened&) {
+    throw;
   } catch (const Error&) {
     return false;
   }

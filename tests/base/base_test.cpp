@@ -1,6 +1,7 @@
 // Random numbers, text and files.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -200,6 +201,19 @@ TEST(File, ALockEndsWithItsProcessWhateverItHasForked) {
   FileLock lock(file);
   EXPECT_TRUE(lock.try_take());
   for (const int fd : stay) ::close(fd);
+}
+
+TEST(File, ThatCannotBeOpenedIsNotTakenForDamaged) {
+  const Scratch folder;
+  write_sealed(folder / "sealed", "content");
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit none{0, files.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  EXPECT_THROW(is_sealed(folder / "sealed"), Unopened);
+  EXPECT_FALSE(is_sealed(folder / "absent"));
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  EXPECT_TRUE(is_sealed(folder / "sealed"));
 }
 
 TEST(File, SealsTellDamage) {

@@ -84,8 +84,9 @@ class LawReader {
   // The tokens of the window's document from its beginning to the window's end.
   Tokens through(Tokens window) const {
     for (const std::vector<std::int32_t>& d : documents_)
-      if (const auto at = std::ranges::search(d, window); !at.empty())
-        return Tokens(d).first(static_cast<std::size_t>(at.end() - d.begin()));
+      if (const auto at = std::search(d.begin(), d.end(), window.begin(), window.end());
+          at != d.end())
+        return Tokens(d).first(static_cast<std::size_t>(at - d.begin()) + window.size());
     ADD_FAILURE() << "a window of no document";
     return window;
   }
