@@ -48,7 +48,8 @@ void unify_names(std::vector<std::string>& words) {
 
 std::string Arguments::verb() const {
   const std::vector<std::string> words = split(usage_, ' ');
-  const bool is_group = words[0] == "plugin" || words[0] == "history" || words[0] == "baseline";
+  const bool is_group = words[0] == "plugin" || words[0] == "history" || words[0] == "baseline" ||
+                        words[0] == "data";
   return is_group ? words[0] + " " + words.at(1) : words[0];
 }
 

@@ -57,6 +57,7 @@ constexpr cli::Verb verbs[] = {
      cli::baseline_verb},
     {"regress", "did numbers get worse than a baseline's?", cli::regress_verb},
     {"reproduce", "compute a run again and compare every number", cli::reproduce_verb},
+    {"data", "tokenizers: encode, decode, train, compare with public code", cli::data_verb},
     {"bundle", "pack a run into one file with digests", cli::bundle_verb},
     {"import", "unpack what bundle packed", cli::import_verb},
     {"export", "records and verdicts for other programs: csv, sqlite, junit and more",

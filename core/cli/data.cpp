@@ -1,0 +1,198 @@
+// data: text, tokenizers and token ids.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/data.h"
+#include "cli/steps.h"
+#include "cli/verbs.h"
+#include "run/run.h"
+#include "text/byte_level.h"
+#include "text/train.h"
+
+namespace pesuite::cli {
+
+namespace {
+
+using text::Token;
+
+void add_tokenizer_flag(Arguments& a) {
+  a.flags()("tokenizer", po::value<std::string>(),
+            "bytes, or a file tokenizer.json or NAME.tiktoken, or a folder with tokenizer.json or "
+            "with vocab.json and merges.txt");
+}
+std::unique_ptr<text::Tokenizer> tokenizer_of(const Arguments& a) {
+  if (!a.has("tokenizer")) fail(Exit::usage, "--tokenizer is missing: bytes, a file or a folder");
+  return text::open_tokenizer(a.text("tokenizer"));
+}
+
+// Calls `take` with each line of stdin as JSON.
+void each_json_line(const std::function<void(const Json&, std::size_t)>& take) {
+  std::string line;
+  for (std::size_t number = 1; std::getline(std::cin, line); ++number) {
+    if (trim(line).empty()) continue;
+    const Json j = Json::parse(line, nullptr, false);
+    if (j.is_discarded()) fail(Exit::data, "line {} of stdin is no JSON", number);
+    take(j, number);
+  }
+}
+
+int encode_verb(const std::vector<std::string>& words) {
+  Arguments a("data encode --tokenizer WHAT [flags]",
+              "Reads a text a line from stdin, as a JSON string or a table with the key 'text', and "
+              "writes its ids as a JSON list.\nWith --file, the ids of a whole file on one line.");
+  add_tokenizer_flag(a);
+  a.flags()("special", po::bool_switch(),
+            "what reads like a special token is one; else it is text like any other")(
+      "file", po::value<std::string>(), "the text of this file")(
+      "count", po::bool_switch(), "the number of ids, and bytes a second, instead of the ids");
+  if (!a.parse(words)) return 0;
+  const auto t = tokenizer_of(a);
+  const auto specials = a.flag("special") ? text::Specials::recognised : text::Specials::plain;
+  std::vector<Token> ids;
+  const auto encode = [&](const std::string& what) {
+    ids.clear();
+    const auto start = std::chrono::steady_clock::now();
+    t->encode(what, ids, specials);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (!a.flag("count")) return fmt::print("[{}]\n", fmt::join(ids, ","));
+    fmt::print("{} tokens of {} bytes, {:.1f} MB/s\n", ids.size(), what.size(),
+               static_cast<double>(what.size()) / 1e6 / std::max(took.count(), 1e-9));
+  };
+  if (a.has("file")) {
+    encode(read_file(a.text("file")));
+    return 0;
+  }
+  each_json_line([&](const Json& j, std::size_t number) {
+    const Json& what = j.is_object() && j.contains("text") ? j["text"] : j;
+    if (!what.is_string())
+      fail(Exit::data, "line {} of stdin is neither a string nor a table with the key 'text'",
+           number);
+    encode(what.get<std::string>());
+  });
+  return 0;
+}
+
+int decode_verb(const std::vector<std::string>& words) {
+  Arguments a("data decode --tokenizer WHAT [flags]",
+              "Reads a JSON list of ids a line from stdin and writes the text as a JSON string. What "
+              "is no UTF-8 becomes U+FFFD there; --raw writes the bytes as they are.");
+  add_tokenizer_flag(a);
+  a.flags()("skip-special", po::bool_switch(), "leave special tokens out")(
+      "raw", po::bool_switch(), "bytes, without quotes and line ends");
+  if (!a.parse(words)) return 0;
+  const auto t = tokenizer_of(a);
+  each_json_line([&](const Json& j, std::size_t number) {
+    std::vector<Token> ids;
+    for (const Json& id : j.is_array() ? j : Json::array({Json()})) {
+      if (!id.is_number_unsigned() || id.get<std::uint64_t>() > ~Token{0})
+        fail(Exit::data, "line {} of stdin is no list of ids", number);
+      ids.push_back(id.get<Token>());
+    }
+    const std::string decoded = t->decode(ids, a.flag("skip-special"));
+    if (a.flag("raw"))
+      std::fwrite(decoded.data(), 1, decoded.size(), stdout);
+    else
+      fmt::print("{}\n", Json(decoded).dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
+  return 0;
+}
+
+// Pieces of files, in parts that end with a line, on several threads. Sums of counts do not hang on
+// who counted what.
+text::PieceCounts count_pieces(const std::vector<std::string>& files, text::Pattern pattern,
+                               int threads) {
+  constexpr std::size_t part = 4 << 20;  // bytes that a thread takes
+  text::PieceCounts all(pattern);
+  for (const std::string& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in || fs::is_directory(file)) fail(Exit::data, "cannot read {}", file);
+    std::string rest;
+    while (in || !rest.empty()) {
+      std::vector<std::string> parts;
+      while (static_cast<int>(parts.size()) < threads && (in || !rest.empty())) {
+        std::string text = std::exchange(rest, {});
+        const std::size_t had = text.size();
+        text.resize(had + part);
+        in.read(text.data() + had, static_cast<std::streamsize>(part));
+        text.resize(had + static_cast<std::size_t>(in.gcount()));
+        if (in) {  // the line that is cut goes on in the next
+          const std::size_t line = text.rfind('\n');
+          const std::size_t end = line == std::string::npos ? 0 : line + 1;
+          rest = text.substr(end);
+          text.resize(end);
+        }
+        if (!text.empty()) parts.push_back(std::move(text));
+        if (!in && rest.empty()) break;
+      }
+      std::vector<text::PieceCounts> counts(parts.size(), text::PieceCounts(pattern));
+      std::vector<std::thread> team;
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        team.emplace_back([&, i] { counts[i].add(parts[i]); });
+      for (std::thread& t : team) t.join();
+      for (const text::PieceCounts& c : counts) all.add(c);
+    }
+  }
+  return all;
+}
+
+int train_verb_of_data(const std::vector<std::string>& words) {
+  Arguments a("data train-tokenizer FILE... --vocabulary N --output FILE [flags]",
+              "Learns byte-level BPE from text and writes it as tokenizer.json. Of the pairs that "
+              "occur most the one with the smallest ids is\nmerged first, so the same text gives the "
+              "same file with any number of threads. Lines are cut from each other before.");
+  a.flags()("vocabulary", po::value<int>()->default_value(8192),
+            "tokens: 256 bytes, merges and specials")("output,o", po::value<std::string>(),
+                                                      "file to write")(
+      "pattern", po::value<std::string>()->default_value("gpt2"),
+      "how text is cut: gpt2, cl100k, qwen2 or o200k")(
+      "special", po::value<std::vector<std::string>>()->composing()->default_value(
+                     {"<|endoftext|>"}, "<|endoftext|>"),
+      "special tokens")("threads", po::value<int>()->default_value(0), "threads; 0: all cores");
+  a.positional("files", -1);
+  if (!a.parse(words)) return 0;
+  a.require("files", "text to learn from");
+  a.require("output", "the file to write");
+  const auto pattern = text::pattern_of(a.text("pattern"));
+  if (!pattern)
+    fail(Exit::usage, "--pattern is '{}'; known are gpt2, cl100k, qwen2 and o200k",
+         a.text("pattern"));
+  const auto specials = a.get<std::vector<std::string>>("special", {});
+  const int size = a.count("vocabulary", 257 + static_cast<int>(specials.size()));
+  int threads = a.threads();
+  if (threads == 0) threads = default_jobs(1);
+  Steps steps("counting pieces");
+  const text::PieceCounts counts =
+      count_pieces(a.get<std::vector<std::string>>("files", {}), *pattern, threads);
+  const text::Trained t = text::train_merges(
+      counts, static_cast<std::size_t>(size) - specials.size(),
+      [&](std::size_t n) { steps.at(fmt::format("{} merges of {}", n, size - 256)); });
+  write_file_atomic(a.text("output"), text::hugging_face_text(t, *pattern, specials));
+  steps.say(fmt::format("wrote {}: {} tokens, {} of them merges", a.text("output"),
+                        t.tokens.size() + specials.size(), t.merges.size()));
+  return 0;
+}
+
+constexpr Verb data_verbs[] = {
+    {"encode", "texts to token ids, a line each", encode_verb},
+    {"decode", "token ids to texts", decode_verb},
+    {"train-tokenizer", "learn byte-level BPE from text", train_verb_of_data},
+    {"golden", "hold tokenizers to the ids of public code", golden_tokenizers_verb},
+};
+constexpr Verbs of_data = {"pesuite data", "COMMAND", "Text, tokenizers and token ids.",
+                           "Then: pesuite data COMMAND --help", data_verbs};
+
+}  // namespace
+
+int data_verb(const std::vector<std::string>& words) {
+  return call(of_data, words);
+}
+
+}  // namespace pesuite::cli

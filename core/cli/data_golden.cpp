@@ -1,0 +1,195 @@
+// data golden: tokenizers against the ids that public code gives.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/data.h"
+#include "text/byte_level.h"
+#include "text/train.h"
+
+namespace pesuite::cli {
+
+namespace {
+
+using text::Specials;
+using text::Token;
+using Ids = std::vector<Token>;
+
+std::string from_hex(const std::string& hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return out;
+}
+
+class Golden {
+ public:
+  explicit Golden(bool quiet) : quiet_(quiet) {}
+
+  // Cases of a file of ranks: plain and special ids, pieces, bytes, long repeats, decoding.
+  void ranks(const fs::path& cases, const fs::path& file) {
+    const Json j = Json::parse(read_file(cases));
+    const auto t = opened(cases, count_of(j), [&] { return text::read_ranks(file); });
+    if (!t) return;
+    const auto pattern = text::pattern_of(j.at("pattern").get<std::string>());
+    for (const Json& c : j.at("cases")) {
+      const std::string name = name_of(cases, c), what = c.at("text");
+      bool right = encoded(*t, what, Specials::plain) == c.at("ids").get<Ids>() &&
+                   t->decode(c.at("ids").get<Ids>()) == what;
+      const Json& special = c.contains("ids_special") ? c.at("ids_special") : c.at("ids");
+      right = right && encoded(*t, what, Specials::recognised) == special.get<Ids>();
+      if (pattern && c.contains("cut")) right = right && pieces(*pattern, what) == c.at("cut");
+      judge(right, name);
+    }
+    for (const Json& c : j.at("bytes"))
+      judge(encoded(*t, from_hex(c.at("hex")), Specials::plain) == c.at("ids").get<Ids>(),
+            name_of(cases, c));
+    for (const Json& c : j.at("decode"))
+      judge(t->decode(c.at("ids").get<Ids>()) == from_hex(c.at("hex")),
+            cases.filename().string() + " decode " + c.at("hex").get<std::string>());
+    for (const Json& c : j.at("repeat")) judge(repeats(*t, c), "repeat " + c.at("unit").dump());
+  }
+
+  // Cases of one tokenizer.json, or of one vocabulary in several kinds of files.
+  void vocabulary(const fs::path& cases) {
+    const Json j = Json::parse(read_file(cases));
+    const auto beside = [&](const Json& name) {
+      return cases.parent_path() / name.get<std::string>();
+    };
+    if (j.contains("file"))
+      hold(cases, j, Specials::recognised,
+           [&] { return text::open_tokenizer(beside(j["file"]).string()); });
+    const Json& files = j.contains("files") ? j["files"] : Json::array();
+    if (files.size() != 3) return;
+    hold(cases, j, Specials::plain, [&] { return text::read_ranks(beside(files[0])); });
+    hold(cases, j, Specials::plain,
+         [&] { return text::read_vocab_and_merges(beside(files[1]), beside(files[2])); });
+  }
+
+  void training(const fs::path& cases) {
+    for (const Json& c : Json::parse(read_file(cases)).at("cases")) {
+      const std::string what =
+          c.contains("file") ? read_file(cases.parent_path() / c.at("file").get<std::string>())
+                             : c.at("text").get<std::string>();
+      text::PieceCounts counts(*text::pattern_of(c.at("pattern").get<std::string>()));
+      counts.add(what);
+      const std::size_t merges = c.at("merges").size();
+      const text::Trained t =
+          text::train_merges(counts, 256 + merges + (c.at("complete").get<bool>() ? 100 : 0));
+      bool right = t.merges.size() == merges;
+      for (std::size_t i = 0; right && i < merges; ++i) {
+        const auto& [left, right_id] = t.merges[i];
+        right = t.tokens[left] == from_hex(c.at("merges")[i][0]) &&
+                t.tokens[right_id] == from_hex(c.at("merges")[i][1]) &&
+                t.counts[i] == c.at("counts")[i].get<std::uint64_t>();
+      }
+      judge(right, name_of(cases, c));
+    }
+  }
+
+  int conclude() const {
+    fmt::print("{} passed, {} failed\n", passed_, failed_);
+    return failed_ > 0 || passed_ == 0 ? static_cast<int>(Exit::plugin) : 0;
+  }
+
+ private:
+  static std::size_t count_of(const Json& j) {
+    return j.at("cases").size() + j.at("bytes").size() + j.at("decode").size() +
+           j.at("repeat").size();
+  }
+  static Ids encoded(const text::Tokenizer& t, const std::string& what, Specials specials) {
+    Ids ids;
+    t.encode(what, ids, specials);
+    return ids;
+  }
+  static bool decodes(const text::Tokenizer& t, const Ids& ids, const Json& c) {
+    // the file's text has U+FFFD where bytes are no UTF-8
+    const std::string shown = Json(t.decode(ids)).dump(-1, ' ', true, Json::error_handler_t::replace);
+    return shown == c.at("decoded").dump(-1, ' ', true);
+  }
+  static Json pieces(text::Pattern pattern, const std::string& what) {
+    Json out = Json::array();
+    for (std::size_t at = 0; at < what.size();) {
+      const std::size_t end = text::end_of_piece(pattern, what, at);
+      out.push_back(end - at);
+      at = end;
+    }
+    return out;
+  }
+  static bool repeats(const text::Tokenizer& t, const Json& c) {
+    std::string what;
+    for (std::size_t i = 0; i < c.at("repeat").get<std::size_t>(); ++i)
+      what += c.at("unit").get<std::string>();
+    const Ids ids = encoded(t, what, Specials::plain);
+    std::string bytes;
+    for (const Token id : ids)
+      for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(id >> shift);
+    return ids.size() == c.at("n").get<std::size_t>() && sha256(bytes) == c.at("sha256");
+  }
+  static std::string name_of(const fs::path& cases, const Json& c) {
+    return cases.filename().string() + " " + c.at("name").get<std::string>();
+  }
+  template <class Open>
+  std::unique_ptr<text::Tokenizer> opened(const fs::path& cases, std::size_t count, Open&& open) {
+    try {
+      return open();
+    } catch (const Error& e) {
+      failed_ += count;
+      fmt::print("{}: {}\n", cases.filename().string(), printable(e.what()));
+      return nullptr;
+    }
+  }
+  template <class Open>
+  void hold(const fs::path& cases, const Json& j, Specials specials, Open&& open) {
+    const auto t = opened(cases, j.at("cases").size(), open);
+    if (!t) return;
+    for (const Json& c : j.at("cases")) {
+      const Ids ids = c.at("ids").get<Ids>();
+      judge(encoded(*t, c.at("text"), specials) == ids &&
+                (!c.contains("decoded") || decodes(*t, ids, c)),
+            name_of(cases, c));
+    }
+  }
+  void judge(bool right, const std::string& name) {
+    (right ? passed_ : failed_) += 1;
+    if (!right && !quiet_) fmt::print("failed: {}\n", printable(name));
+  }
+
+  bool quiet_;
+  std::size_t passed_ = 0, failed_ = 0;
+};
+
+}  // namespace
+
+int golden_tokenizers_verb(const std::vector<std::string>& words) {
+  Arguments a("data golden FOLDER [flags]",
+              "Runs the cases of a folder: NAME_cases.json beside NAME.tiktoken, *.cases.json beside "
+              "tokenizer.json files, train_cases.json.\nThe last line counts them; exit code 4 where "
+              "one failed.");
+  a.flags()("quiet", po::bool_switch(), "the last line alone");
+  a.positional("folder");
+  if (!a.parse(words)) return 0;
+  a.require("folder", "the folder of cases");
+  const fs::path folder = a.text("folder");
+  if (!fs::is_directory(folder)) fail(Exit::data, "there is no folder {}", folder.string());
+  std::vector<fs::path> files;
+  for (const auto& item : fs::recursive_directory_iterator(folder)) files.push_back(item.path());
+  std::sort(files.begin(), files.end());
+  Golden golden(a.flag("quiet"));
+  for (const fs::path& f : files) {
+    const std::string name = f.filename().string();
+    const fs::path ranks = f.parent_path() / (name.substr(0, name.find('_')) + ".tiktoken");
+    if (name == "train_cases.json")
+      golden.training(f);
+    else if (name.ends_with("_cases.json") && fs::exists(ranks))
+      golden.ranks(f, ranks);
+    else if (name.ends_with(".cases.json") && f.parent_path().filename() != "spm")
+      golden.vocabulary(f);
+  }
+  return golden.conclude();
+}
+
+}  // namespace pesuite::cli

@@ -1,0 +1,55 @@
+#include "text/tokenizer.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "text/byte_level.h"
+
+namespace pesuite::text {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Each byte is a token.
+class Bytes : public Tokenizer {
+ public:
+  void encode(std::string_view text, std::vector<Token>& ids, Specials) const override {
+    for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  }
+  std::string decode(std::span<const Token> ids, bool) const override {
+    std::string out;
+    for (const Token id : ids) {
+      if (id >= vocabulary()) fail(Exit::data, "{} is no byte", id);
+      out += static_cast<char>(id);
+    }
+    return out;
+  }
+  std::uint32_t vocabulary() const override { return 256; }
+  std::int64_t end_of_text() const override { return -1; }
+  std::string name() const override { return "bytes"; }
+  std::string digest() const override { return sha256("bytes"); }
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what) {
+  if (what == "bytes") return std::make_unique<Bytes>();
+  const fs::path path = what;
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "tokenizer.json")) return read_hugging_face(path / "tokenizer.json");
+    if (fs::exists(path / "vocab.json") && fs::exists(path / "merges.txt"))
+      return read_vocab_and_merges(path / "vocab.json", path / "merges.txt");
+    fail(Exit::data, "{} holds no tokenizer: neither tokenizer.json nor vocab.json with merges.txt",
+         what);
+  }
+  if (path.extension() == ".tiktoken") return read_ranks(path);
+  if (path.extension() == ".json") return read_hugging_face(path);
+  fail(Exit::usage,
+       "'{}' is no tokenizer; write bytes, or a file tokenizer.json or NAME.tiktoken, or a folder "
+       "with tokenizer.json or with vocab.json and merges.txt",
+       what);
+}
+
+}  // namespace pesuite::text

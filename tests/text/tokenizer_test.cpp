@@ -1,0 +1,186 @@
+// Tokenizers: how texts are cut, merged, learned, written and read. Ids of published vocabularies are
+// held against by 'pesuite data golden'.
+#include "text/tokenizer.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/scratch.h"
+#include "text/byte_level.h"
+#include "text/unicode.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using text::Pattern;
+using text::Token;
+
+std::vector<std::string> pieces(Pattern pattern, std::string_view what) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < what.size();) {
+    const std::size_t end = text::end_of_piece(pattern, what, at);
+    out.emplace_back(what.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+TEST(Pieces, OfGpt2) {
+  EXPECT_THAT(pieces(Pattern::gpt2, "We'll see 12 dogs!  \n x"),
+              ElementsAre("We", "'ll", " see", " 12", " dogs", "!", "  \n", " x"));
+  EXPECT_THAT(pieces(Pattern::gpt2, "a   "), ElementsAre("a", "   "));
+  EXPECT_THAT(pieces(Pattern::gpt2, "'S \xc3\xa9\xe2\x82\xac"),
+              ElementsAre("'", "S", " \xc3\xa9", "\xe2\x82\xac"));
+}
+
+TEST(Pieces, OfLaterModels) {
+  EXPECT_THAT(pieces(Pattern::cl100k, "(ab) 1234\r\n\r\n  c'LL"),
+              ElementsAre("(ab", ")", " ", "123", "4", "\r\n\r\n", " ", " c", "'LL"));
+  EXPECT_THAT(pieces(Pattern::qwen2, "12 a"), ElementsAre("1", "2", " a"));
+  EXPECT_THAT(pieces(Pattern::o200k, "camelCaseIT's //x"),
+              ElementsAre("camel", "Case", "IT's", " //", "x"));
+}
+
+TEST(Pieces, EndWithTheTextWhateverItIs) {
+  std::mt19937 dice(1);
+  const std::vector<std::string> signs = {"a", "B", "1", " ", "\n", "\r", "'", "s", "!", "/",
+                                          "\xc5\xbf", "\xcc\x81", "\xe4\xb8\xad", "\xc2\x85",
+                                          "\xf0\x9f\x98\x80"};
+  for (int round = 0; round < 2000; ++round) {
+    std::string what;
+    for (unsigned n = dice() % 12; n > 0; --n) what += signs[dice() % signs.size()];
+    for (const Pattern p : {Pattern::gpt2, Pattern::cl100k, Pattern::qwen2, Pattern::o200k})
+      for (std::size_t at = 0; at < what.size();) {
+        const std::size_t end = text::end_of_piece(p, what, at);
+        ASSERT_GT(end, at) << what;
+        ASSERT_LE(end, what.size()) << what;
+        at = end;
+      }
+  }
+}
+
+TEST(Unicode, RepairsEachMaximalPart) {
+  EXPECT_EQ(text::repaired("a\xff\xe2\x82z"), "a\xef\xbf\xbd\xef\xbf\xbdz");
+  EXPECT_EQ(text::repaired("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") << "a surrogate";
+  std::string own;
+  const std::string_view fine = "plain \xc3\xa9";
+  EXPECT_EQ(text::well_formed(fine, own).data(), fine.data()) << "no copy";
+}
+
+// Merges as the definition says, recounting each time.
+std::vector<Token> merged_naively(const std::vector<text::Merges::Rule>& rules,
+                                  std::string_view piece) {
+  std::vector<Token> ids;
+  for (const char c : piece) ids.push_back(static_cast<unsigned char>(c));
+  for (;;) {
+    std::size_t best = rules.size(), place = 0;
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i)
+      for (std::size_t r = 0; r < best; ++r)
+        if (rules[r].left == ids[i] && rules[r].right == ids[i + 1]) best = r, place = i;
+    if (best == rules.size()) return ids;
+    ids[place] = rules[best].merged;
+    ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+}
+
+TEST(MergesOfPieces, AreThoseOfTheDefinition) {
+  std::mt19937 dice(2);
+  std::array<Token, 256> bytes{};
+  for (Token b = 0; b < 256; ++b) bytes[b] = b;
+  for (int round = 0; round < 60; ++round) {
+    std::vector<text::Merges::Rule> rules;
+    std::vector<Token> known = {'a', 'b', 'c'};
+    for (Token id = 256; id < 280; ++id) {
+      rules.push_back({known[dice() % known.size()], known[dice() % known.size()], id});
+      known.push_back(id);
+    }
+    const text::Merges merges(bytes, rules);
+    for (const std::size_t length : {1, 2, 7, 39, 40, 41, 90}) {
+      std::string piece;
+      for (std::size_t i = 0; i < length; ++i) piece += "abc"[dice() % 3];
+      std::vector<Token> ids;
+      merges.encode(piece, ids);
+      ASSERT_EQ(ids, merged_naively(rules, piece)) << piece;
+    }
+  }
+}
+
+TEST(Training, TakesTheMostFrequentPairAndOfEqualsTheSmallestIds) {
+  text::PieceCounts counts(Pattern::gpt2);
+  counts.add("aaa bb bb\n");
+  const text::Trained t = text::train_merges(counts, 300);
+  const auto texts = [&](std::size_t i) {
+    return t.tokens[t.merges[i].first] + "|" + t.tokens[t.merges[i].second];
+  };
+  EXPECT_EQ(texts(0), "a|a") << "twice, as b|b and ' '|b, whose left ids are larger";
+  EXPECT_EQ(texts(1), "b|b");
+  EXPECT_EQ(t.counts[0], 2u);
+  EXPECT_EQ(t.tokens.size(), 256 + t.merges.size());
+}
+
+TEST(Training, GivesAFileThatReadsBackAndWritesEveryText) {
+  std::string what;
+  for (int i = 0; i < 400; ++i) what += "the " + std::to_string(i % 37) + " mergers' m\xc3\xa9rite\n";
+  for (const Pattern pattern : {Pattern::gpt2, Pattern::cl100k}) {
+    text::PieceCounts counts(pattern);
+    counts.add(what);
+    const Scratch folder;
+    write_file_atomic(folder / "tokenizer.json",
+                      text::hugging_face_text(text::train_merges(counts, 400), pattern,
+                                              {"<|endoftext|>"}));
+    const auto t = text::open_tokenizer(folder.string());
+    std::vector<Token> ids;
+    t->encode(what + "<|endoftext|>", ids, text::Specials::recognised);
+    EXPECT_EQ(ids.back(), static_cast<Token>(t->end_of_text()));
+    EXPECT_EQ(t->vocabulary(), ids.back() + 1);
+    EXPECT_LT(ids.size(), what.size() / 2);
+    EXPECT_EQ(t->decode(ids, true), what);
+    ids.clear();
+    t->encode("<|endoftext|>", ids);
+    EXPECT_GT(ids.size(), 1u) << "text like any other";
+  }
+}
+
+// Exit code and sentence of what cannot be read.
+void refused(const std::string& name, const std::string& content, const std::string& words) {
+  const Scratch folder;
+  write_file_atomic(folder / name, content);
+  try {
+    text::open_tokenizer((folder / name).string());
+    FAIL() << words;
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::data);
+    EXPECT_THAT(e.what(), HasSubstr(words));
+  }
+}
+
+TEST(FilesOfTokenizers, AreRefusedByNameWhereTheyCannotBeReadExactly) {
+  refused("a.tiktoken", "!!!! 0\n", "a.tiktoken:1: is no line of a file of ranks");
+  refused("a.tiktoken", "YQ== 0\nYQ== 1\n", "a.tiktoken:2: has the token of line 1 again");
+  refused("a.tiktoken", "YQ== 0\nYg== 0\n", "has rank 0 a second time");
+  refused("a.tiktoken", "YQ== 99999999999\n", "its rank below");
+  refused("a.tiktoken", "YQ== 0\n", "has no token for byte 0x00");
+  refused("a.json", "{", "is no JSON table");
+  refused("a.json", "[1]", "is no JSON table");
+  refused("a.json", "{}", "'model' is null where it should be object");
+  refused("a.json", R"({"model": {"type": "WordPiece"}})", "a model of type WordPiece");
+  refused("a.json", R"({"model": {"type": "BPE", "byte_fallback": true}})", "byte_fallback");
+  refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}})",
+          "token 'a' has the id -1");
+  refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": 1, "b": 1}, "merges": []}})",
+          "have the same id 1");
+  refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": 1}, "merges": ["a b"]}})",
+          "merge 1 merges 'a' and 'b'");
+  refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": 1}, "merges": []},
+                        "normalizer": {"type": "NFC"}})",
+          "the normalizer NFC");
+}
+
+}  // namespace
+}  // namespace pesuite::testing
