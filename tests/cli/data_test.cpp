@@ -1,4 +1,5 @@
 // data: texts to ids and back, on stdin and stdout, and vocabularies learned from files.
+#include "base/text.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {

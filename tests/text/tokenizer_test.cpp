@@ -54,7 +54,7 @@ TEST(Pieces, EndWithTheTextWhateverItIs) {
                                           "\xf0\x9f\x98\x80"};
   for (int round = 0; round < 2000; ++round) {
     std::string what;
-    for (unsigned n = dice() % 12; n > 0; --n) what += signs[dice() % signs.size()];
+    for (auto n = dice() % 12; n > 0; --n) what += signs[dice() % signs.size()];
     for (const Pattern p : {Pattern::gpt2, Pattern::cl100k, Pattern::qwen2, Pattern::o200k})
       for (std::size_t at = 0; at < what.size();) {
         const std::size_t end = text::end_of_piece(p, what, at);
