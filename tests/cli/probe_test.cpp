@@ -69,7 +69,7 @@ TEST_F(Probes, AreRecordsOfTheirOwn) {
     }
   }
   EXPECT_EQ(files, (std::set<std::string>{"none_toylag_micro_s", "rope_toylag_micro_s",
-                                          "rope----none_toylag"}));
+                                          "rope-none_toylag_mi"}));
   const std::string report = slurp(folder / "details.md");
   for (const char* text : {"### Probes", "**Without the encoding**", "Bands of frequencies",
                            "wavelengths", "tables/probes_toylag.csv", "layer 1"})
