@@ -1,8 +1,9 @@
 // Random numbers, text and files.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,15 +206,14 @@ TEST(File, ALockEndsWithItsProcessWhateverItHasForked) {
 
 TEST(File, ThatCannotBeOpenedIsNotTakenForDamaged) {
   const Scratch folder;
-  write_sealed(folder / "sealed", "content");
-  rlimit files{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
-  const rlimit none{0, files.rlim_max};
-  ::setrlimit(RLIMIT_NOFILE, &none);
-  EXPECT_THROW(is_sealed(folder / "sealed"), Unopened);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);  // whose file nobody can open
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  (folder / "s").string().copy(at.sun_path, sizeof at.sun_path - 1);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  EXPECT_THROW(is_sealed(folder / "s"), Unopened);
   EXPECT_FALSE(is_sealed(folder / "absent"));
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  EXPECT_TRUE(is_sealed(folder / "sealed"));
+  ::close(socket);
 }
 
 TEST(File, SealsTellDamage) {
