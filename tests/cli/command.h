@@ -53,6 +53,13 @@ class Command {
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }
+  // Whether it has a handler of that signal.
+  bool hears(int s) const {
+    const std::string status = slurp(fmt::format("/proc/{}/status", pid_)), field = "SigCgt:";
+    const std::size_t at = status.find(field);
+    return at != std::string::npos &&
+           (std::stoull(status.substr(at + field.size()), nullptr, 16) >> (s - 1) & 1) != 0;
+  }
   void signal(int s) const { ::kill(pid_, s); }
   void signal_group(int s) const { ::kill(-pid_, s); }
   std::string so_far() const { return slurp(said_ / "stderr"); }  // what it has said on stderr

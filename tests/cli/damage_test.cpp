@@ -224,12 +224,17 @@ TEST_F(Damage, LimitsStandInPlansUnlessTheyAreTurnedOff) {
 
 TEST_F(Damage, SignalsBeforeTheFirstCellLeaveAsOneThatGoesOn) {
   Command c(folder_, {"run", suite({"hangs_in_create"}, 5)});
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const auto listens = [](Command& command) {
+    while (command.running() && !command.hears(SIGUSR1))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  listens(c);
   c.signal(SIGUSR1);
   EXPECT_EQ(c.wait().code, 75);
-  for (const int ms : {50, 200, 600}) {  // while it starts, and while it trains
+  for (const int ms : {0, 150, 600}) {  // while it starts, and while it trains
     Command t(folder_, {"train", "--encoding", "rope", "--model-size", "nano", "--max-steps",
                         "100000", "--output-dir", fmt::format("out{}", ms)});
+    listens(t);
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
     t.signal(SIGUSR1);
     const Ended e = t.wait();
