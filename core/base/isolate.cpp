@@ -201,7 +201,7 @@ Isolated run_isolated(const std::function<std::string()>& body, double seconds) 
 }
 
 void limit_memory([[maybe_unused]] double bytes) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which map more than they use
+#ifndef PESUITE_SANITIZED  // which map more than they use
   rlimit data{};
   if (::getrlimit(RLIMIT_DATA, &data) != 0) return;
   data.rlim_cur = std::min(data.rlim_max, static_cast<rlim_t>(bytes));

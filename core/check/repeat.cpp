@@ -112,7 +112,7 @@ namespace {
 // Bytes that the process has taken and not given back. Where a sanitizer has replaced the
 // allocator, pages instead.
 double bytes_in_use(bool& exact) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PESUITE_SANITIZED
   exact = false;
   long pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;

@@ -73,7 +73,7 @@ CellLimits limits_of(const Suite& suite, const PlannedCell& c, double rate) {
   // hoards.
   constexpr double seconds = 1800, times = 50, bytes = 8e9, times_bytes = 16;
   // A driver reserves more than anybody uses, and so do sanitizers.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PESUITE_SANITIZED
   const bool reserves = true;
 #else
   const bool reserves = c.config.backend == "cuda";

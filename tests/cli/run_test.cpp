@@ -249,7 +249,7 @@ TEST_F(Run, TimeAndMemoryAreLimited) {
   EXPECT_EQ(status_of("sleeps"), "timeout");
   EXPECT_EQ(reason_of("sleeps"),
             "took longer than the limit of 1 s; 'time_limit_s' of [defaults] sets another");
-#ifndef __SANITIZE_ADDRESS__  // whose shadow memory is beyond every limit
+#ifndef PESUITE_SANITIZED  // whose shadow memory is beyond every limit
   fs::remove_all(folder_ / "results");
   const Ended large = pesuite({"run", suite({"hoards"}, 1000, "", "memory_limit = \"1GB\"")});
   EXPECT_EQ(large.code, 3);
