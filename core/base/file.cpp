@@ -69,11 +69,29 @@ fs::path with_parent(const fs::path& path) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a pipe is to be refused, not waited for
+namespace {
+
+constexpr int to_read = O_RDONLY | O_NONBLOCK;  // a pipe is to be refused, not waited for
+void refuse_pipes(const Descriptor& file, const fs::path& path) {
   struct stat of {};
   if (::fstat(file.get(), &of) == 0 && (S_ISFIFO(of.st_mode) || S_ISCHR(of.st_mode)))
     fail(Exit::data, "cannot read {}: it is no regular file", path.string());
+}
+
+std::size_t read_some(const Descriptor& file, char* to, std::size_t n, const fs::path& path) {
+  for (;;) {
+    const ssize_t got = ::read(file.get(), to, n);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse("read", path);
+    return static_cast<std::size_t>(got);
+  }
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  const Descriptor file(path, to_read);
+  refuse_pipes(file, path);
   std::string out;
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -81,11 +99,9 @@ std::string read_file(const fs::path& path) {
   std::size_t used = 0;
   for (;;) {
     if (used == out.size()) out.resize(out.size() + 65536);
-    const ssize_t n = ::read(file.get(), out.data() + used, out.size() - used);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) refuse("read", path);
+    const std::size_t n = read_some(file, out.data() + used, out.size() - used, path);
     if (n == 0) break;
-    used += static_cast<std::size_t>(n);
+    used += n;
   }
   out.resize(used);
   return out;
@@ -199,17 +215,45 @@ fs::path find_program(const std::string& name) {
   return {};
 }
 
+namespace {
+
+// Takes its bytes piece by piece.
+class Sha256 {
+ public:
+  Sha256() { PES_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1); }
+  void add(std::string_view bytes) {
+    PES_CHECK(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
+  }
+  std::string text() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int length = 0;
+    PES_CHECK(EVP_DigestFinal_ex(context_.get(), digest, &length) == 1);
+    std::string out;
+    for (unsigned int i = 0; i < length; ++i) out += fmt::format("{:02x}", digest[i]);
+    return out;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(),
+                                                                   EVP_MD_CTX_free};
+};
+
+}  // namespace
+
 std::string sha256(std::string_view bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  PES_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, &length, EVP_sha256(), nullptr) == 1);
-  std::string out;
-  for (unsigned int i = 0; i < length; ++i) out += fmt::format("{:02x}", digest[i]);
-  return out;
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.text();
 }
 
 std::string sha256_file(const fs::path& path) {
-  return sha256(read_file(path));
+  const Descriptor file(path, to_read);
+  refuse_pipes(file, path);
+  Sha256 hash;
+  std::string piece(1 << 20, '\0');
+  while (const std::size_t n = read_some(file, piece.data(), piece.size(), path))
+    hash.add(std::string_view(piece).substr(0, n));
+  return hash.text();
 }
 
 }  // namespace pesuite

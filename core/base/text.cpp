@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <ctime>
 
 namespace pesuite {
@@ -142,12 +143,23 @@ std::string xml_text(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
+  return utf8_prefix(text) == text.size();
+}
+
+std::size_t utf8_prefix(std::string_view text) {
+  const std::size_t whole = text.size();
   while (!text.empty()) {
+    std::uint64_t eight = 0;
+    if (text.size() >= sizeof(eight)) std::memcpy(&eight, text.data(), sizeof(eight));
+    if (text.size() >= sizeof(eight) && (eight & 0x8080808080808080u) == 0) {  // ASCII
+      text.remove_prefix(sizeof(eight));
+      continue;
+    }
     const std::size_t size = first_character(text).size;
-    if (size == 0) return false;
+    if (size == 0) break;
     text.remove_prefix(size);
   }
-  return true;
+  return whole - text.size();
 }
 
 std::string why_no_name(std::string_view text, std::size_t longest) {

@@ -25,6 +25,7 @@ std::string markdown_text(std::string_view text);
 // The same as it may stand in XML and HTML, between tags and in attributes.
 std::string xml_text(std::string_view text);
 bool is_utf8(std::string_view text);
+std::size_t utf8_prefix(std::string_view text);  // bytes before the first that is no UTF-8
 // Why `text` cannot name something, as the end of a sentence; "" where it can.
 std::string why_no_name(std::string_view text, std::size_t longest);
 
