@@ -31,8 +31,9 @@ void check_alphabet(const Task& task, const CellConfig& cell) {
   const pes_task_created& t = task.info();
   const ModelConfig& m = cell.model;
   // a mixture's alphabet holds more than one task's
-  const bool fits = cell.mix.empty() ? t.inputs == m.vocabulary && t.outputs == m.outputs()
-                                     : t.head == PES_LM && t.inputs <= m.vocabulary;
+  const bool fits = cell.mix.empty() && m.padded_vocabulary == 0
+                        ? t.inputs == m.vocabulary && t.outputs == m.outputs()
+                        : t.head == PES_LM && t.inputs <= m.vocabulary;
   if (!fits)
     fail(Exit::usage, "task '{}' has {} tokens and {} classes, the model {} and {}", task.text(),
          t.inputs, t.outputs, m.vocabulary, m.outputs());

@@ -45,9 +45,10 @@ void each_json_line(const std::function<void(const Json&, std::size_t)>& take) {
 }
 
 int encode_verb(const std::vector<std::string>& words) {
-  Arguments a("data encode --tokenizer WHAT [flags]",
-              "Reads a text a line from stdin, as a JSON string or a table with the key 'text', and "
-              "writes its ids as a JSON list.\nWith --file, the ids of a whole file on one line.");
+  Arguments a(
+      "data encode --tokenizer WHAT [flags]",
+      "Reads a text a line from stdin, as a JSON string or a table with the key 'text', and "
+      "writes its ids as a JSON list.\nWith --file, the ids of a whole file on one line.");
   add_tokenizer_flag(a);
   a.flags()("special", po::bool_switch(),
             "what reads like a special token is one; else it is text like any other")(
@@ -81,9 +82,10 @@ int encode_verb(const std::vector<std::string>& words) {
 }
 
 int decode_verb(const std::vector<std::string>& words) {
-  Arguments a("data decode --tokenizer WHAT [flags]",
-              "Reads a JSON list of ids a line from stdin and writes the text as a JSON string. What "
-              "is no UTF-8 becomes U+FFFD there; --raw writes the bytes as they are.");
+  Arguments a(
+      "data decode --tokenizer WHAT [flags]",
+      "Reads a JSON list of ids a line from stdin and writes the text as a JSON string. What "
+      "is no UTF-8 becomes U+FFFD there; --raw writes the bytes as they are.");
   add_tokenizer_flag(a);
   a.flags()("skip-special", po::bool_switch(), "leave special tokens out")(
       "raw", po::bool_switch(), "bytes, without quotes and line ends");
@@ -144,17 +146,19 @@ text::PieceCounts count_pieces(const std::vector<std::string>& files, text::Patt
 }
 
 int train_verb_of_data(const std::vector<std::string>& words) {
-  Arguments a("data train-tokenizer FILE... --vocabulary N --output FILE [flags]",
-              "Learns byte-level BPE from text and writes it as tokenizer.json. Of the pairs that "
-              "occur most the one with the smallest ids is\nmerged first, so the same text gives the "
-              "same file with any number of threads. Lines are cut from each other before.");
+  Arguments a(
+      "data train-tokenizer FILE... --vocabulary N --output FILE [flags]",
+      "Learns byte-level BPE from text and writes it as tokenizer.json. Of the pairs that "
+      "occur most the one with the smallest ids is\nmerged first, so the same text gives the "
+      "same file with any number of threads. Lines are cut from each other before.");
   a.flags()("vocabulary", po::value<int>()->default_value(8192),
             "tokens: 256 bytes, merges and specials")("output,o", po::value<std::string>(),
                                                       "file to write")(
       "pattern", po::value<std::string>()->default_value("gpt2"),
       "how text is cut: gpt2, cl100k, qwen2 or o200k")(
-      "special", po::value<std::vector<std::string>>()->composing()->default_value(
-                     {"<|endoftext|>"}, "<|endoftext|>"),
+      "special",
+      po::value<std::vector<std::string>>()->composing()->default_value({"<|endoftext|>"},
+                                                                        "<|endoftext|>"),
       "special tokens")("threads", po::value<int>()->default_value(0), "threads; 0: all cores");
   a.positional("files", -1);
   if (!a.parse(words)) return 0;
@@ -183,6 +187,10 @@ int train_verb_of_data(const std::vector<std::string>& words) {
 constexpr Verb data_verbs[] = {
     {"encode", "texts to token ids, a line each", encode_verb},
     {"decode", "token ids to texts", decode_verb},
+    {"tokenize", "text to shards of tokens", tokenize_verb},
+    {"shard", "token files to shards of another format or size", shard_verb},
+    {"inspect", "what a folder of shards holds", inspect_verb},
+    {"verify", "whether shards are what was written", verify_shards_verb},
     {"train-tokenizer", "learn byte-level BPE from text", train_verb_of_data},
     {"golden", "hold tokenizers to the ids of public code", golden_tokenizers_verb},
 };

@@ -6,6 +6,13 @@
 
 namespace pesuite::cli {
 
+class Arguments;
+
 int golden_tokenizers_verb(const std::vector<std::string>&);
+int tokenize_verb(const std::vector<std::string>&);
+int shard_verb(const std::vector<std::string>&);
+int inspect_verb(const std::vector<std::string>&);
+int verify_shards_verb(const std::vector<std::string>&);
+int inspect_shards(const Arguments&);
 
 }  // namespace pesuite::cli

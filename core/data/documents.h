@@ -16,7 +16,7 @@ struct Document {
 };
 
 // Where the next document begins; a reader that is opened there goes on as if it had never stopped.
-struct Place {
+struct Cursor {
   std::size_t file = 0;     // of files(), in their order
   std::uint64_t bytes = 0;  // into its content, unpacked
 };
@@ -24,25 +24,31 @@ struct Place {
 struct DocumentOptions {
   std::string field = "text";  // of .jsonl
   std::string separator;       // of .txt: a line that ends a document; "": each file is a document
+  std::size_t longest = 4 << 20;  // bytes; what is longer is cut behind a line into several
+  bool only_text = false;         // files that are named are passed over like those of folders
 };
 
 // Each .txt (and any other name that no rule below knows) is a document, or several where a line is
-// the separator; each line of .jsonl is one; .gz and .zst are unpacked as they are read. A folder
-// stands for the files in it and below it, in the order of their paths.
+// the separator; each line of .jsonl is one; .gz and .zst are unpacked as they are read. A byte
+// order mark is dropped. A folder stands for the files in it and below it, in the order of their
+// paths, without those that do not begin like text; a file that is named is read as it
+// stands.
 class Documents {
  public:
   virtual ~Documents() = default;
   // False at the end. Error (data) with file and line for what is damaged or no JSON, has no such
-  // field, or unpacks to a document of more than a gigabyte.
+  // field, or has a line of more than a gigabyte.
   virtual bool next(Document&) = 0;
-  virtual Place place() const = 0;
+  virtual Cursor cursor() const = 0;
+  virtual bool inside() const = 0;  // a document that was cut: cursor() lies behind all of it
   virtual const std::vector<fs::path>& files() const = 0;
   virtual std::uint64_t bytes() const = 0;       // of all files as they lie on the disk
   virtual std::uint64_t bytes_read() const = 0;  // of them, so far
+  virtual std::uint64_t skipped() const = 0;     // files of folders that are no text
 };
 
 // Error (data) where one of `paths` does not exist, or none of them holds a file.
 std::unique_ptr<Documents> open_documents(const std::vector<fs::path>& paths,
-                                          const DocumentOptions& = {}, const Place& = {});
+                                          const DocumentOptions& = {}, const Cursor& = {});
 
 }  // namespace pesuite::data
