@@ -358,7 +358,8 @@ void use_weights(const Json& suite, RunData& run) {
   for (const Json& e : list(suite, "task")) {
     const std::string name = element_name(e, i++);
     for (TaskData& t : run.tasks)
-      if (t.task == name) t.weight = number(e, "weight", 0);
+      if (t.task == name || t.task.starts_with(name + "@"))  // a branch
+        t.weight = number(e, "weight", 0);
   }
 }
 

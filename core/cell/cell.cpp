@@ -183,16 +183,18 @@ CellEval eval_from_json(const Json& j) {
 namespace {
 
 Json to_json(const SwitchConfig& s) {
-  return {{"step", s.step},
-          {"encoding", s.encoding},
-          {"optimizer", s.reset_optimizer ? "reset" : "keep"},
-          {"qk_norm", value_names(s.qk_norm)[static_cast<std::size_t>(s.qk_norm)]},
-          {"train_len", s.length},
-          {"batch", s.batch},
-          {"micro_batch", s.micro_batch},
-          {"lr", s.lr},
-          {"schedule", to_json(s.schedule)},
-          {"schedule_start", s.schedule_start}};
+  Json j = {{"step", s.step},
+            {"encoding", s.encoding},
+            {"optimizer", s.reset_optimizer ? "reset" : "keep"},
+            {"qk_norm", value_names(s.qk_norm)[static_cast<std::size_t>(s.qk_norm)]},
+            {"train_len", s.length},
+            {"batch", s.batch},
+            {"micro_batch", s.micro_batch},
+            {"lr", s.lr},
+            {"schedule", to_json(s.schedule)},
+            {"schedule_start", s.schedule_start}};
+  if (s.trunk_steps > 0) j["trunk_steps"] = s.trunk_steps;
+  return j;
 }
 SwitchConfig switch_from_json(const Json& j) {
   SwitchConfig s;
@@ -202,6 +204,7 @@ SwitchConfig switch_from_json(const Json& j) {
   s.length = j.at("train_len"), s.batch = j.at("batch"), s.micro_batch = j.at("micro_batch");
   s.lr = j.at("lr"), s.schedule = schedule_from_json(j.at("schedule"));
   s.schedule_start = j.at("schedule_start");
+  s.trunk_steps = j.value("trunk_steps", std::int64_t{0});
   return s;
 }
 
@@ -377,6 +380,7 @@ CellConfig training_of(const CellConfig& cell) {
 CellConfig trunk_of(const CellConfig& cell) {
   PES_CHECK(!cell.switches.empty());
   CellConfig c = cell;
+  if (c.switches.back().trunk_steps > 0) c.train.steps = c.switches.back().trunk_steps;
   c.switches.pop_back();
   return training_of(c);
 }

@@ -52,6 +52,9 @@ struct SwitchConfig {
   double lr = 0;
   Schedule schedule;
   std::int64_t schedule_start = 0;
+  // Of a branch that lets the learning rate fall under the same encoding: steps of the training it
+  // leaves, which is one for all budgets; 0: the trunk has as many steps as the cell.
+  std::int64_t trunk_steps = 0;
 };
 
 // Everything that a cell's numbers follow from. Encodings are sums or patterns with all options.

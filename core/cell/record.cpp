@@ -27,7 +27,8 @@ Json context(const CellContext& c, const std::string& part) {
   Json encoding = {{"id", c.encoding}, {"expr", c.expression}, {"plugins", plugins}};
   if (!config.switches.empty() || !config.evaluation.empty()) encoding["trunk"] = config.encoding;
   for (const SwitchConfig& s : config.switches)
-    encoding["switches"].push_back({{"step", s.step}, {"encoding", s.encoding}});
+    if (s.trunk_steps == 0)  // a branch of the learning rate changes no encoding
+      encoding["switches"].push_back({{"step", s.step}, {"encoding", s.encoding}});
   if (!config.evaluation.empty()) encoding["evaluation"] = config.evaluation;
   return {{"schema", "pesuite.record/1"},
           {"suite", c.suite},

@@ -38,6 +38,9 @@ class SchemaWalk {
          {"maxItems", 2}},
         {a, b});
   }
+  void extents(const Field& f, const std::vector<Extent>&) {
+    add(f, {{"type", "array"}, {"items", {{"$ref", "#/definitions/extent"}}}}, nullptr);
+  }
   void constant(const Field& f, const char* text) { add(f, {{"const", text}}, nullptr); }
   template <class Body>
   void group(const Field& f, bool, Body body) {

@@ -22,22 +22,25 @@ std::optional<Extent> parse_extent(std::string_view text) {
     if (!parse_count(t.substr(0, t.size() - 1), x) || !sound(x)) return std::nullopt;
     return Extent{Extent::Unit::share, x / 100};
   }
-  const std::size_t space = t.find(' ');
+  const std::size_t space = t.find_first_of(" N");
   const std::string unit = space == std::string::npos ? "steps" : trim(t.substr(space));
   if (!parse_count(t.substr(0, space), x) || !sound(x)) return std::nullopt;
   if (unit == "steps" || unit == "step") return Extent{Extent::Unit::steps, x};
   if (unit == "tokens") return Extent{Extent::Unit::tokens, x};
+  if (unit == "N tokens") return Extent{Extent::Unit::per_parameter, x};
   if (unit == "FLOPs" || unit == "flops") return Extent{Extent::Unit::flops, x};
   return std::nullopt;
 }
 
-std::int64_t Extent::in_steps(std::int64_t steps, double tokens, double flops) const {
+std::int64_t Extent::in_steps(std::int64_t steps, double tokens, double flops,
+                              double parameters) const {
   double n = value;
   switch (unit) {
     case Unit::steps: break;
     case Unit::share: n *= static_cast<double>(steps); break;
     case Unit::tokens: n /= tokens; break;
     case Unit::flops: n /= flops; break;
+    case Unit::per_parameter: n *= parameters / tokens; break;
   }
   return std::llround(std::min(n, 9e15));
 }
@@ -49,8 +52,18 @@ std::string Extent::text() const {
     case Unit::share: return fmt::format("{:.12g}%", 100 * value);
     case Unit::tokens: return fmt::format("{:.12g} tokens", value);
     case Unit::flops: return fmt::format("{:.12g} FLOPs", value);
+    case Unit::per_parameter: return fmt::format("{:.12g}N tokens", value);
   }
   return "";
+}
+
+std::string short_text(const Extent& e) {
+  switch (e.unit) {
+    case Extent::Unit::steps: return fmt::format("{:.12g}steps", e.value);
+    case Extent::Unit::tokens: return format_count(e.value);
+    case Extent::Unit::per_parameter: return fmt::format("{:.12g}N", e.value);
+    default: return fmt::format("{:.4g}FLOPs", e.value);
+  }
 }
 
 std::optional<int> parse_length(std::string_view text, int train_length, int least) {

@@ -1,4 +1,5 @@
-// A stretch of training as a user writes it: 300, "300 steps", "3%", "20M tokens", "1e15 FLOPs".
+// A stretch of training as a user writes it: 300, "300 steps", "3%", "20M tokens", "1e15 FLOPs", or
+// "20N tokens", of N parameters of the model without its encoding.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,14 @@
 namespace pesuite {
 
 struct Extent {
-  enum class Unit { steps, share, tokens, flops } unit = Unit::steps;
+  enum class Unit { steps, share, tokens, flops, per_parameter } unit = Unit::steps;
   double value = 0;
 
   // `steps` are those of the whole training, for shares; a step reads `tokens` and costs `flops`.
-  std::int64_t in_steps(std::int64_t steps, double tokens, double flops) const;
+  std::int64_t in_steps(std::int64_t steps, double tokens, double flops, double parameters) const;
   std::string text() const;  // as parse_extent() reads it
 };
+std::string short_text(const Extent&);  // for names: 300steps, 20M, 20N, 1e15FLOPs
 std::optional<Extent> parse_extent(std::string_view text);
 
 inline constexpr int longest_length = 1 << 24;  // tokens, of any sequence

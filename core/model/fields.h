@@ -7,6 +7,7 @@
 //   either(field, flag, no, yes)     a flag that is written as one of two names
 //   pair(field, first, second)       two numbers in [0, 1) as a list
 //   constant(field, text)            nothing to choose from yet
+//   extents(field, list)             stretches of training, of suites
 //   group(field, there, body)        a table; body is called with the walk of its fields
 #pragma once
 
@@ -66,6 +67,11 @@ void walk_model(Model& c, Walk&& w) {
   w(Field{"head_bias"}, c.head_bias);
   w(Field{"dropout", 0, 0.999}, c.dropout);
   w(Field{"init"}, c.init);
+  w(Field{.name = "padded_vocabulary",
+          .high = 1 << 24,
+          .help = "Tokens that the table has at least, of language models.",
+          .optional = true},
+    c.padded_vocabulary);
 }
 
 // What the task decides, in cells alone.
@@ -94,6 +100,12 @@ void walk_schedule(Schedule& s, Walk&& w) {
   w(Field{"warmup"}, s.warmup);
   w(Field{.name = "decay", .help = "Of wsd: the stretch at the end that falls."}, s.decay);
   w(Field{"floor", 0, 1, "Share of the peak that is left at the end."}, s.floor);
+  if constexpr (requires { s.branches; })
+    w.extents(
+        Field{.name = "branches",
+              .help = "Of wsd, instead of 'budget': budgets that share one trunk, each a task "
+                      "ID@BUDGET of its own."},
+        s.branches);
 }
 
 template <class Plan, class Stretch, class Walk>

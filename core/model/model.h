@@ -41,6 +41,7 @@ struct ModelConfig {
   int vocabulary = 256;  // inputs; a cell sets it to what its task has
   int classes = 0;       // outputs; 0: as many as inputs
   int positions = 0;     // that its task gives tokens; 0: tokens stand at their places
+  int padded_vocabulary = 0;  // rows of the token table at least, whatever the task has
 
   int head_dim() const { return width / heads; }
   int groups() const { return kv_heads > 0 ? kv_heads : heads; }

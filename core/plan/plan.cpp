@@ -157,6 +157,7 @@ class Planner {
     identify(c, *task, *encoding);
     if (!set_training(c, e, t, *task, *encoding, lengths.train, plan)) return false;
     set_max_lengths(c.config, *task, *encoding, lengths);
+    if (t.branch && !branch(c.config, t)) return false;
     if (!task->crashed && !add_evals(c, *asked, t, *task, plan)) return false;
     c.id = cell_id(c.config);
     c.training = cell_id(training_of(c.config));
@@ -176,7 +177,7 @@ class Planner {
         longest_trained(train_length) * (1 + t.train.lengths.shots) + t.train.lengths.fill;
     a.lengths = {train_length, trained, trained, 0};
     for (const EvalSettings& s : suite_.evals) {
-      if (s.task != "*" && s.task != t.id) continue;
+      if (s.task != "*" && s.task != t.id && s.task != t.group) continue;
       const char* key = "lengths";
       try {
         a.evals.emplace_back(&s, in_tokens(s.lengths, train_length));
@@ -203,7 +204,12 @@ class Planner {
     model.vocabulary = task.inputs;
     model.classes = task.outputs;
     model.positions = task.positions;
-    if (task.head != PES_LM) model.tied = false;  // classes are no tokens
+    if (task.head != PES_LM) {
+      model.tied = false;  // classes are no tokens
+      model.padded_vocabulary = 0;
+    } else if (model.padded_vocabulary > task.inputs) {
+      model.vocabulary = model.classes = model.padded_vocabulary;
+    }
     return model;
   }
 
@@ -227,7 +233,8 @@ class Planner {
                     const TaskFacts& task, const EncodingFacts& encoding, int train_length,
                     Plan& plan) {
     CellConfig& config = c.config;
-    config.train = t.train.resolve(train_length, forward_flops(config.model, train_length));
+    config.train = t.train.resolve(train_length, forward_flops(config.model, train_length),
+                                   static_cast<double>(parameter_count(config.model)));
     config.train.pass_tokens = usual_pass_tokens(device_.backend);
     if (const Tuned* tuned = suite_.tuned_for(c.encoding, c.task, c.model); tuned != nullptr)
       config.train.optimizer.lr = tuned->rate;
@@ -246,6 +253,17 @@ class Planner {
     c.encoding_parameters = encoding.parameters;
     c.parameters = static_cast<double>(parameter_count(model_of(config))) + c.encoding_parameters;
     return true;
+  }
+
+  bool branch(CellConfig& config, const SuiteTask& t) {
+    try {
+      branch_for_budget(config, t);
+      return true;
+    } catch (const Error& error) {
+      if (noted_.insert(t.where + error.what()).second)
+        problems_.add(t.where, error.what(), error.code());
+      return false;
+    }
   }
 
   // That of training is enough for whatever is the same for both.
@@ -335,7 +353,8 @@ class Planner {
         fmt::format("data {} {} {} {}", t.id, lengths.train, lengths.longest, lengths.reached),
         where, model.vocabulary, [&] { return alphabet_of(config, t, lengths); });
     if (!vocabulary) return false;
-    if (!s.mix.empty()) model.vocabulary = model.classes = *vocabulary;
+    if (!s.mix.empty())
+      model.vocabulary = model.classes = std::max(*vocabulary, model.padded_vocabulary);
     return true;
   }
   // How many symbols the tasks of a training have together. Error where they lack examples.
@@ -455,8 +474,7 @@ class Planner {
   const Suite& suite_;
   Catalog catalog_;
   Problems problems_;
-  Facts facts_{catalog_, problems_, suite_.time_limit.value_or(0),
-               suite_.memory_limit.value_or(0)};
+  Facts facts_{catalog_, problems_, suite_.time_limit.value_or(0), suite_.memory_limit.value_or(0)};
   Choice device_;  // what the suite's backend and precision stand for on this machine
   std::set<std::string> noted_, checked_;
   std::map<std::string, std::vector<int>> existing_;  // lengths, by task and evaluation

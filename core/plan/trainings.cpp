@@ -22,7 +22,10 @@ std::vector<SwitchConfig> resolve_switches(const EncodingExpression& x,
                                            const ModelConfig& model) {
   const auto tokens = static_cast<double>(start.tokens_per_step());
   const double flops = 3 * tokens * forward_flops(model, start.length);
-  const auto in_steps = [&](const Extent& e) { return e.in_steps(start.steps, tokens, flops); };
+  const auto parameters = static_cast<double>(parameter_count(model));
+  const auto in_steps = [&](const Extent& e) {
+    return e.in_steps(start.steps, tokens, flops, parameters);
+  };
   SwitchConfig now;  // what holds so far
   now.qk_norm = model.qk_norm;
   now.length = start.length, now.batch = start.batch, now.micro_batch = start.pass_size();
@@ -66,6 +69,36 @@ std::vector<SwitchConfig> resolve_switches(const EncodingExpression& x,
   return out;
 }
 
+void branch_for_budget(CellConfig& c, const SuiteTask& t) {
+  const auto tokens = static_cast<double>(c.train.tokens_per_step());
+  const ScheduleSettings& schedule = t.train.schedule;
+  const std::int64_t steps = schedule.branches.at(*t.branch).in_steps(
+      0, tokens, 3 * tokens * forward_flops(c.model, c.train.length),
+      static_cast<double>(parameter_count(c.model)));
+  SwitchConfig s;
+  if (c.switches.empty()) {
+    s.encoding = c.encoding, s.max_length = c.max_length, s.qk_norm = c.model.qk_norm;
+    s.length = c.train.length, s.batch = c.train.batch, s.micro_batch = c.train.pass_size();
+    s.lr = c.train.optimizer.lr, s.schedule = c.train.schedule;
+  } else {
+    s = c.switches.back();
+    s.reset_optimizer = false;
+  }
+  s.schedule.kind = ScheduleKind::wsd;
+  s.schedule.decay = std::max<std::int64_t>(1, schedule.decay.in_steps(steps, 0, 0, 0));
+  s.trunk_steps = c.train.steps;
+  s.step = steps - s.schedule.decay;
+  const std::int64_t least = std::max(c.train.schedule.warmup, first_step(c) + 1);
+  if (s.step < least)
+    fail(Exit::usage,
+         "the budget {} of task '{}' has {} steps and begins to decay at step {}, before the "
+         "warm-up "
+         "or the last switch is over at {}: give it more, or warm up for less",
+         schedule.branches[*t.branch].text(), t.group, steps, s.step, least);
+  c.train.steps = steps;
+  c.switches.push_back(std::move(s));
+}
+
 // -------------------------------------------------------------------------------------- graph
 
 namespace {
@@ -74,6 +107,8 @@ PlannedCell trunk_for(const PlannedCell& child) {
   PlannedCell t = child;
   t.is_trunk = t.trains = true;
   t.config = trunk_of(child.config);
+  if (child.config.switches.back().trunk_steps > 0)  // of all its budgets
+    t.task = child.task.substr(0, child.task.rfind('@'));
   t.id = t.training = cell_id(t.config);
   t.series = series_id(t.config);
   t.evals.clear();
@@ -188,11 +223,13 @@ std::string trainings_table(const Plan& plan) {
   if (steps.taken == steps.alone) return "";
   std::vector<std::vector<std::string>> rows = {{"training", "steps", "evaluated as"}};
   each_training(plan, [&](std::size_t, const PlannedCell& c, int depth) {
+    const bool decays = !c.config.switches.empty() && c.config.switches.back().trunk_steps > 0;
     const std::string name =
-        depth == 0 ? fmt::format("{}·{}·{}·s{}", to_text(parse_encoding(c.encoding_text).first),
-                                 c.task, c.model, c.seed)
-                   : fmt::format("{:>{}}-> {}", "", 2 * depth,
-                                 to_text(parse_encoding(c.encoding_text).switches.back().to));
+        decays       ? fmt::format("{:>{}}-> decay", "", 2 * depth)
+        : depth == 0 ? fmt::format("{}·{}·{}·s{}", to_text(parse_encoding(c.encoding_text).first),
+                                   c.task, c.model, c.seed)
+                     : fmt::format("{:>{}}-> {}", "", 2 * depth,
+                                   to_text(parse_encoding(c.encoding_text).switches.back().to));
     std::vector<std::string> cells;
     for (const PlannedCell* cell : cells_of(plan, c.training)) cells.push_back(cell->encoding);
     rows.push_back({name, fmt::format("{} .. {}", first_step(c.config), last_step(c)),

@@ -12,6 +12,11 @@ namespace pesuite {
 std::vector<SwitchConfig> resolve_switches(const EncodingExpression&, const TrainSettings&,
                                            const TrainConfig& start, const ModelConfig&);
 
+// Makes a cell the branch of its task: from the trunk of all budgets it goes on with a learning rate
+// that falls over the last part of its own budget (warm-up, stable, decay: Hu et al. 2024). Error
+// (usage) where it would begin before the warm-up ends.
+void branch_for_budget(CellConfig&, const SuiteTask&);
+
 QkNorm qk_norm_named(const std::string&);  // as a switch names it
 
 // Says of each cell whether it does its training itself and what it goes on from, and adds the

@@ -16,7 +16,7 @@ Stage::Stage(const Catalog& catalog, Backend& backend, const Task& own, const Ce
       config_(cell) {
   check();
   // A plan goes on without the answer of a task that crashed when it was asked.
-  if (data_.vocabulary() != cell.model.vocabulary)
+  if (std::max(data_.vocabulary(), cell.model.padded_vocabulary) != cell.model.vocabulary)
     fail(Exit::data,
          "task '{}' has {} symbols, but its cell was planned for {}: it crashed when it was asked; "
          "the same command plans it anew",

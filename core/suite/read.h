@@ -11,6 +11,7 @@ inline constexpr double boundless = 1e18;
 
 std::vector<std::uint64_t> read_seeds(Reader&, const std::vector<double>& otherwise);
 Extent read_extent(Reader&, const std::string& key, Extent otherwise);
+std::vector<Extent> read_extents(Reader&, const std::string& key);  // budgets
 void read_train(Reader&, TrainSettings&);
 void read_model(Reader&, SuiteModel&);
 void read_task(Reader&, const std::string& name, SuiteTask&);
@@ -43,6 +44,10 @@ struct SettingReader {
       a = both[0], b = both[1];
     else
       r.problem(f.name, "must be two numbers in [0, 1)");
+  }
+  void extents(const Field& f, std::vector<Extent>& value) {
+    const std::vector<Extent> found = read_extents(r, f.name);
+    if (r.has(f.name)) value = found;
   }
   void constant(const Field& f, const char* text) { r.choice(f.name, {text}, 0); }
   template <class Body>

@@ -7,7 +7,7 @@
 
 namespace pesuite {
 
-TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
+TrainConfig TrainSettings::resolve(int length, double flops_per_token, double parameters) const {
   TrainConfig c;
   c.length = length;
   c.batch =
@@ -19,15 +19,19 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token) const {
   c.micro_batch = micro_batch;
   const auto tokens = static_cast<double>(c.tokens_per_step());
   const auto steps_of = [&](const Extent& e) {
-    return e.in_steps(c.steps, tokens, 3 * flops_per_token * tokens);
+    return e.in_steps(c.steps, tokens, 3 * flops_per_token * tokens, parameters);
   };
-  c.steps = std::max<std::int64_t>(1, steps_of(budget));
+  c.steps = schedule.branches.empty() ? std::max<std::int64_t>(1, steps_of(budget)) : 1;
+  for (const Extent& branch : schedule.branches)  // shares are those of the longest
+    c.steps = std::max(c.steps, steps_of(branch));
   const auto interval = [&](const Extent& e) {  // a share of a short run is still a step
     return e.value > 0 ? std::max<std::int64_t>(1, steps_of(e)) : 0;
   };
   c.optimizer = optimizer;
-  c.schedule = {schedule.kind, steps_of(schedule.warmup),
-                schedule.kind == ScheduleKind::wsd ? steps_of(schedule.decay) : 0, schedule.floor};
+  const bool branches = !schedule.branches.empty();
+  c.schedule = {branches ? ScheduleKind::constant : schedule.kind, steps_of(schedule.warmup),
+                schedule.kind == ScheduleKind::wsd && !branches ? steps_of(schedule.decay) : 0,
+                schedule.floor};
   c.dropout_steps = dropout_steps;
   c.log_every = interval(log_every);
   c.eval_every = interval(eval_every);
@@ -52,6 +56,26 @@ Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
                              "\"3%\", \"20M tokens\" or \"1e15 FLOPs\"",
                              j->dump()));
   return otherwise;
+}
+
+std::vector<Extent> read_extents(Reader& r, const std::string& key) {
+  std::vector<Extent> out;
+  const Json* list = r.find(key);
+  if (list == nullptr) return out;
+  for (const Json& j : list->is_array() ? *list : Json::array({*list})) {
+    const auto e = parse_extent(j.is_string() ? j.get<std::string>() : j.dump());
+    if (e && e->unit != Extent::Unit::share && e->value > 0)
+      out.push_back(*e);
+    else
+      r.problem(key, fmt::format("names {}, which is no budget: write 300, \"20M tokens\", "
+                                 "\"20N tokens\" or \"1e15 FLOPs\"",
+                                 j.dump()));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (out[i].text() == out[k].text())
+        r.problem(key, fmt::format("names {} twice", out[i].text()));
+  return out;
 }
 
 std::vector<std::uint64_t> read_seeds(Reader& r, const std::vector<double>& otherwise) {
@@ -101,6 +125,14 @@ void check_schedule(Reader& r, const TrainSettings& t) {
   const auto share = [](const Extent& e) { return e.unit == Extent::Unit::share ? e.value : 0; };
   const bool decays = t.schedule.kind == ScheduleKind::wsd;
   const double warmup = share(t.schedule.warmup), decay = decays ? share(t.schedule.decay) : 0;
+  if (!t.schedule.branches.empty() && !decays)
+    r.problem("schedule", "has branches, which only kind = \"wsd\" has");
+  if (!t.schedule.branches.empty() && t.schedule.decay.unit != Extent::Unit::share)
+    r.problem("schedule", "has branches, whose 'decay' is a share of each, such as \"10%\"");
+  if (!t.schedule.branches.empty() && !t.tuning.rates.empty())
+    r.problem("tune",
+              "cannot choose learning rates for several budgets; tune a suite of one budget, and "
+              "write its rates down");
   if (warmup + decay <= 1 + 1e-9) return;
   r.problem("schedule",
             fmt::format("warms up for {:.4g} %{} of the training; together they are at most 100 %",

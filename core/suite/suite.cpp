@@ -205,6 +205,19 @@ void read_tuning(Reader& r, Suite& s) {
   }
 }
 
+// A task of several budgets is one task a budget.
+void add_branches(SuiteTask task, std::vector<SuiteTask>& tasks) {
+  task.group = task.id;
+  const std::vector<Extent> branches = task.train.schedule.branches;
+  if (branches.empty()) tasks.push_back(std::move(task));
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    SuiteTask one = task;
+    one.branch = i;
+    one.id = fmt::format("{}@{}", task.group, short_text(branches[i]));
+    tasks.push_back(std::move(one));
+  }
+}
+
 // What is crossed.
 void read_parts(Reader& r, Suite& s) {
   TrainSettings train;
@@ -227,7 +240,7 @@ void read_parts(Reader& r, Suite& s) {
     SuiteTask task;
     task.train = train;
     read_task(t, name, task);
-    s.tasks.push_back(std::move(task));
+    add_branches(std::move(task), s.tasks);
   });
   r.tables("tuned", [&](Reader& t, const std::string&) { read_tuned(t, s); });
   read_tuning(r, s);
@@ -275,7 +288,7 @@ void check_suite(const Suite& s, const Json& root, Problems& problems) {
   check_ids(s.tasks, "task", problems);
   check_ids(s.models, "model", problems);
   std::vector<std::string> ids = {"*"};
-  for (const SuiteTask& t : s.tasks) ids.push_back(t.id);
+  for (const SuiteTask& t : s.tasks) ids.push_back(t.id), ids.push_back(t.group);
   for (const EvalSettings& e : s.evals)
     if (std::find(ids.begin(), ids.end(), e.task) == ids.end())
       problems.add(e.where.at("task"),

@@ -42,6 +42,7 @@ struct ScheduleSettings {
   ScheduleKind kind = ScheduleKind::cosine;
   Extent warmup{Extent::Unit::share, 0.03}, decay{Extent::Unit::share, 0.1};
   double floor = 0.1;
+  std::vector<Extent> branches;  // of wsd: budgets that share a trunk
 };
 
 struct TrainSettings {  // as the suite says, before lengths and models turn it into steps
@@ -63,8 +64,9 @@ struct TrainSettings {  // as the suite says, before lengths and models turn it 
   std::string lengths_where, fill_where, shots_where;
   std::vector<SuiteMix> mix;
 
-  // With a training length and the cost of a token, forward, in FLOPs.
-  TrainConfig resolve(int length, double forward_flops_per_token) const;
+  // With a training length, the cost of a token, forward, in FLOPs, and the model's parameters. The
+  // budget is that of the longest branch where the schedule has some.
+  TrainConfig resolve(int length, double forward_flops_per_token, double parameters) const;
 };
 
 struct EvalSettings {
@@ -83,6 +85,8 @@ struct SuiteEncoding {
 };
 struct SuiteTask {
   std::string id;
+  std::string group;  // what evaluations may call it: the id, without the budget of a branch
+  std::optional<std::size_t> branch;  // of the schedule's
   Expression expression;
   int train_length = 64;
   TrainSettings train;

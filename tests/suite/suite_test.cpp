@@ -480,12 +480,21 @@ TEST(Extents, AreReadWithTheirUnits) {
   TrainSettings t;
   t.batch_tokens = 16384;
   t.budget = {Extent::Unit::tokens, 20e6};
-  const TrainConfig c = t.resolve(256, 1e6);
+  const TrainConfig c = t.resolve(256, 1e6, 0);
   EXPECT_EQ(c.batch, 64);
   EXPECT_EQ(c.steps, 1221);
   EXPECT_EQ(c.schedule.warmup, 37);
   t.budget = {Extent::Unit::flops, 3e6 * 16384 * 50};
-  EXPECT_EQ(t.resolve(256, 1e6).steps, 50);
+  EXPECT_EQ(t.resolve(256, 1e6, 0).steps, 50);
+  t.budget = *parse_extent("20N tokens");
+  EXPECT_EQ(t.budget.text(), "20N tokens");
+  EXPECT_EQ(t.resolve(256, 1e6, 16384 * 3).steps, 60);
+  t.schedule.kind = ScheduleKind::wsd;  // the trunk is as long as the longest branch
+  t.schedule.branches = {*parse_extent("50"), *parse_extent("100"), *parse_extent("80")};
+  const TrainConfig trunk = t.resolve(256, 1e6, 0);
+  EXPECT_EQ(trunk.steps, 100);
+  EXPECT_EQ(trunk.schedule.kind, ScheduleKind::constant);
+  EXPECT_EQ(trunk.schedule.warmup, 3);
 }
 
 // Of the first cell of each task: every point of its evaluations' axes.
