@@ -1,7 +1,6 @@
 // data: text, tokenizers and token ids.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -13,6 +12,7 @@
 #include "cli/data.h"
 #include "cli/steps.h"
 #include "cli/verbs.h"
+#include "data/documents.h"
 #include "run/run.h"
 #include "text/byte_level.h"
 #include "text/train.h"
@@ -107,48 +107,40 @@ int decode_verb(const std::vector<std::string>& words) {
   return 0;
 }
 
-// Pieces of files, in parts that end with a line, on several threads. Sums of counts do not hang on
-// who counted what.
-text::PieceCounts count_pieces(const std::vector<std::string>& files, text::Pattern pattern,
-                               int threads) {
+// Pieces of documents, on several threads. Sums of counts do not hang on who counted what.
+text::PieceCounts count_pieces(data::Documents& documents, text::Pattern pattern, int threads,
+                               Steps& steps) {
   constexpr std::size_t part = 4 << 20;  // bytes that a thread takes
   text::PieceCounts all(pattern);
-  for (const std::string& file : files) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in || fs::is_directory(file)) fail(Exit::data, "cannot read {}", file);
-    std::string rest;
-    while (in || !rest.empty()) {
-      std::vector<std::string> parts;
-      while (static_cast<int>(parts.size()) < threads && (in || !rest.empty())) {
-        std::string text = std::exchange(rest, {});
-        const std::size_t had = text.size();
-        text.resize(had + part);
-        in.read(text.data() + had, static_cast<std::streamsize>(part));
-        text.resize(had + static_cast<std::size_t>(in.gcount()));
-        if (in) {  // the line that is cut goes on in the next
-          const std::size_t line = text.rfind('\n');
-          const std::size_t end = line == std::string::npos ? 0 : line + 1;
-          rest = text.substr(end);
-          text.resize(end);
-        }
-        if (!text.empty()) parts.push_back(std::move(text));
-        if (!in && rest.empty()) break;
-      }
-      std::vector<text::PieceCounts> counts(parts.size(), text::PieceCounts(pattern));
-      std::vector<std::thread> team;
-      for (std::size_t i = 0; i < parts.size(); ++i)
-        team.emplace_back([&, i] { counts[i].add(parts[i]); });
-      for (std::thread& t : team) t.join();
-      for (const text::PieceCounts& c : counts) all.add(c);
+  std::uint64_t read = 0;
+  for (bool more = true; more;) {
+    std::vector<std::vector<std::string>> parts;
+    while (more && static_cast<int>(parts.size()) < threads) {
+      std::vector<std::string> texts;
+      std::size_t bytes = 0;
+      for (data::Document d; bytes < part && (more = documents.next(d));)
+        bytes += d.text.size(), texts.push_back(std::move(d.text));
+      read += bytes;
+      parts.push_back(std::move(texts));
     }
+    std::vector<text::PieceCounts> counts(parts.size(), text::PieceCounts(pattern));
+    std::vector<std::thread> team;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      team.emplace_back([&, i] {
+        for (const std::string& text : parts[i]) counts[i].add(text);
+      });
+    for (std::thread& t : team) t.join();
+    for (const text::PieceCounts& c : counts) all.add(c);
+    steps.at(fmt::format("counting pieces of {}", format_bytes(static_cast<double>(read))));
   }
   return all;
 }
 
 int train_verb_of_data(const std::vector<std::string>& words) {
   Arguments a(
-      "data train-tokenizer FILE... --vocabulary N --output FILE [flags]",
-      "Learns byte-level BPE from text and writes it as tokenizer.json. Of the pairs that "
+      "data train-tokenizer TEXT... --vocabulary N --output FILE [flags]",
+      "Learns byte-level BPE from files and folders of text, as data tokenize reads them, and "
+      "writes it as tokenizer.json. Of the pairs that "
       "occur most the one with the smallest ids is\nmerged first, so the same text gives the "
       "same file with any number of threads. Lines are cut from each other before.");
   a.flags()("vocabulary", po::value<int>()->default_value(8192),
@@ -173,8 +165,10 @@ int train_verb_of_data(const std::vector<std::string>& words) {
   int threads = a.threads();
   if (threads == 0) threads = default_jobs(1);
   Steps steps("counting pieces");
+  std::vector<fs::path> files;
+  for (const std::string& f : a.texts("files")) files.emplace_back(f);
   const text::PieceCounts counts =
-      count_pieces(a.get<std::vector<std::string>>("files", {}), *pattern, threads);
+      count_pieces(*data::open_documents(files), *pattern, threads, steps);
   const text::Trained t = text::train_merges(
       counts, static_cast<std::size_t>(size) - specials.size(),
       [&](std::size_t n) { steps.at(fmt::format("{} merges of {}", n, size - 256)); });
@@ -187,6 +181,7 @@ int train_verb_of_data(const std::vector<std::string>& words) {
 constexpr Verb data_verbs[] = {
     {"encode", "texts to token ids, a line each", encode_verb},
     {"decode", "token ids to texts", decode_verb},
+    {"import", "text of files and of Debian packages as a dataset", import_text_verb},
     {"tokenize", "text to shards of tokens", tokenize_verb},
     {"shard", "token files to shards of another format or size", shard_verb},
     {"inspect", "what a folder of shards holds", inspect_verb},

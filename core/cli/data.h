@@ -9,6 +9,7 @@ namespace pesuite::cli {
 class Arguments;
 
 int golden_tokenizers_verb(const std::vector<std::string>&);
+int import_text_verb(const std::vector<std::string>&);
 int tokenize_verb(const std::vector<std::string>&);
 int shard_verb(const std::vector<std::string>&);
 int inspect_verb(const std::vector<std::string>&);
