@@ -15,6 +15,7 @@
 #include "data/documents.h"
 #include "run/run.h"
 #include "text/byte_level.h"
+#include "text/characters.h"
 #include "text/train.h"
 
 namespace pesuite::cli {
@@ -136,37 +137,24 @@ text::PieceCounts count_pieces(data::Documents& documents, text::Pattern pattern
   return all;
 }
 
-int train_verb_of_data(const std::vector<std::string>& words) {
-  Arguments a(
-      "data train-tokenizer TEXT... --vocabulary N --output FILE [flags]",
-      "Learns byte-level BPE from files and folders of text, as data tokenize reads them, and "
-      "writes it as tokenizer.json. Of the pairs that "
-      "occur most the one with the smallest ids is\nmerged first, so the same text gives the "
-      "same file with any number of threads. Lines are cut from each other before.");
-  a.flags()("vocabulary", po::value<int>()->default_value(8192),
-            "tokens: 256 bytes, merges and specials")("output,o", po::value<std::string>(),
-                                                      "file to write")(
-      "pattern", po::value<std::string>()->default_value("gpt2"),
-      "how text is cut: gpt2, cl100k, qwen2 or o200k")(
-      "special",
-      po::value<std::vector<std::string>>()->composing()->default_value({"<|endoftext|>"},
-                                                                        "<|endoftext|>"),
-      "special tokens")("threads", po::value<int>()->default_value(0), "threads; 0: all cores");
-  a.positional("files", -1);
-  if (!a.parse(words)) return 0;
-  a.require("files", "text to learn from");
-  a.require("output", "the file to write");
+void list_characters(const std::vector<fs::path>& files, const fs::path& output) {
+  Steps steps("reading text");
+  std::set<char32_t> seen;
+  const auto documents = data::open_documents(files);
+  for (data::Document d; documents->next(d);) text::collect_characters(d.text, seen);
+  write_file_atomic(output, text::characters_text(seen));
+  steps.say(fmt::format("wrote {}: {}", output.string(), counted(seen.size(), "character")));
+}
+
+void learn_merges(const Arguments& a, const std::vector<fs::path>& files) {
   const auto pattern = text::pattern_of(a.text("pattern"));
   if (!pattern)
     fail(Exit::usage, "--pattern is '{}'; known are gpt2, cl100k, qwen2 and o200k",
          a.text("pattern"));
-  const auto specials = a.get<std::vector<std::string>>("special", {});
+  const auto specials = a.texts("special");
   const int size = a.count("vocabulary", 257 + static_cast<int>(specials.size()));
-  int threads = a.threads();
-  if (threads == 0) threads = default_jobs(1);
+  const int threads = a.threads() > 0 ? a.threads() : default_jobs(1);
   Steps steps("counting pieces");
-  std::vector<fs::path> files;
-  for (const std::string& f : a.texts("files")) files.emplace_back(f);
   const text::PieceCounts counts =
       count_pieces(*data::open_documents(files), *pattern, threads, steps);
   const text::Trained t = text::train_merges(
@@ -175,6 +163,40 @@ int train_verb_of_data(const std::vector<std::string>& words) {
   write_file_atomic(a.text("output"), text::hugging_face_text(t, *pattern, specials));
   steps.say(fmt::format("wrote {}: {} tokens, {} of them merges", a.text("output"),
                         t.tokens.size() + specials.size(), t.merges.size()));
+}
+
+int train_verb_of_data(const std::vector<std::string>& words) {
+  Arguments a(
+      "data train-tokenizer TEXT... --vocabulary N --output FILE [flags]",
+      "Learns byte-level BPE from files and folders of text, as data tokenize reads them, and "
+      "writes "
+      "it as tokenizer.json. Of the pairs\nthat occur most the one with the smallest ids is merged "
+      "first, so the same text gives the same file with any number of\nthreads. Lines are cut from "
+      "each other before.");
+  const std::vector<std::string> end = {"<|endoftext|>"};
+  a.flags()("vocabulary", po::value<int>()->default_value(8192),
+            "tokens: 256 bytes, merges and specials")("output,o", po::value<std::string>(),
+                                                      "file to write")(
+      "pattern", po::value<std::string>()->default_value("gpt2"),
+      "how text is cut: gpt2, cl100k, qwen2 or o200k")(
+      "special",
+      po::value<std::vector<std::string>>()->composing()->default_value(end, end.front()),
+      "special tokens")("threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
+      "kind", po::value<std::string>()->default_value("bpe"),
+      "bpe, or characters: each character of the text is a token");
+  a.choices("kind", {"bpe", "characters"});
+  a.positional("files", -1);
+  if (!a.parse(words)) return 0;
+  a.require("files", "text to learn from");
+  a.require("output", "the file to write");
+  std::vector<fs::path> files;
+  for (const std::string& f : a.texts("files")) files.emplace_back(f);
+  if (a.text("kind") == "characters")
+    list_characters(files, a.text("output"));
+  else if (a.text("kind") == "bpe")
+    learn_merges(a, files);
+  else
+    fail(Exit::usage, "--kind is '{}', and is bpe or characters", a.text("kind"));
   return 0;
 }
 

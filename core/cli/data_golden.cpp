@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/data.h"
+#include "pesuite/tokens.hpp"
 #include "text/byte_level.h"
 #include "text/train.h"
 
@@ -59,6 +60,15 @@ class Golden {
     const auto beside = [&](const Json& name) {
       return cases.parent_path() / name.get<std::string>();
     };
+    if (j.contains("file") && is_other_model(beside(j["file"]))) {  // to be refused by its name
+      bool refused = false;
+      try {
+        text::open_tokenizer(beside(j["file"]).string());
+      } catch (const Error& e) {
+        refused = std::string_view(e.what()).find("a model of type") != std::string_view::npos;
+      }
+      return judge(refused, cases.filename().string() + " is refused");
+    }
     if (j.contains("file"))
       hold(cases, j, Specials::recognised,
            [&] { return text::open_tokenizer(beside(j["file"]).string()); });
@@ -67,6 +77,78 @@ class Golden {
     hold(cases, j, Specials::plain, [&] { return text::read_ranks(beside(files[0])); });
     hold(cases, j, Specials::plain,
          [&] { return text::read_vocab_and_merges(beside(files[1]), beside(files[2])); });
+  }
+
+  // Cases of a SentencePiece model.
+  void sentence_piece(const fs::path& cases) {
+    const Json j = Json::parse(read_file(cases));
+    const auto t = opened(cases, j.at("cases").size() + j.at("bytes").size(), [&] {
+      return text::open_tokenizer(
+          (cases.parent_path() / j.at("model").get<std::string>()).string());
+    });
+    if (!t) return;
+    for (const Json& c : j.at("cases")) {
+      const Ids ids = c.at("ids").get<Ids>();
+      judge(encoded(*t, c.at("text"), Specials::plain) == ids && decodes(*t, ids, c),
+            name_of(cases, c));
+    }
+    for (const Json& c : j.at("bytes"))
+      judge(encoded(*t, from_hex(c.at("hex")), Specials::plain) == c.at("ids").get<Ids>(),
+            cases.filename().string() + " bytes " + c.at("hex").get<std::string>());
+  }
+
+  // Files that are wrong, hostile or of other kinds, each with a verdict.
+  void refusals(const fs::path& cases) {
+    const Json j = Json::parse(read_file(cases));
+    const auto base = nlohmann::json::parse(
+        read_file(cases.parent_path() / "tiny" / "refuse_base.tokenizer.json"));
+    const Tried files;
+    for (const Json& c : j.at("tokenizer_json")) {
+      const std::string file = base.patch(nlohmann::json::parse(c.at("patch").dump())).dump();
+      verdict(c, files, [&] { return files.opened("tokenizer.json", file); });
+    }
+    for (const Json& c : j.at("tokenizer_json_text"))
+      verdict(c, files, [&] { return files.opened("tokenizer.json", text_of_case(c)); });
+    for (const Json& c : j.at("rank_file"))
+      verdict(c, files, [&] {
+        const bool bytes = c.value("bytes256", false);
+        return files.opened("x.tiktoken", bytes ? ranks_of_bytes() + c.value("tail", "")
+                                                : c.at("text").get<std::string>());
+      });
+    // these small ones lack most bytes, which is looked at behind what they are about
+    for (const Json& c : j.at("vocab_merges")) {
+      std::string what;
+      try {
+        files.opened("vocab.json", c.at("vocab"), c.at("merges"));
+      } catch (const Error& e) {
+        what = e.what();
+      }
+      const bool refused = !what.empty() && what.find("has no token for byte") == std::string::npos;
+      judge(refused == (c.at("verdict") == "refuse"), "refuse_cases " + c.at("name").dump());
+    }
+  }
+
+  void shards(const fs::path& list) {
+    for (const Json& c : Json::parse(read_file(list))) {
+      std::string said;
+      bool right = false;
+      const std::string verdict = c.at("verdict");
+      try {
+        const pes::TokenFile file(list.parent_path() / c.at("file").get<std::string>());
+        right = verdict != "refuse";
+        std::uint64_t outside = file.size();
+        for (std::uint64_t i = 0; i < file.size(); ++i) {
+          if (verdict == "accept")
+            right = right && file.size() == c.at("tokens").size() && file[i] == c.at("tokens")[i];
+          constexpr std::uint32_t gpt2 = 50257;
+          if (verdict != "accept" && file[i] >= gpt2) outside = std::min(outside, i);
+        }
+        if (verdict == "refuse at use") right = outside < file.size();
+      } catch (const std::runtime_error&) {
+        right = verdict == "refuse";
+      }
+      judge(right, "shards " + c.at("file").get<std::string>());
+    }
   }
 
   void training(const fs::path& cases) {
@@ -106,9 +188,12 @@ class Golden {
     return ids;
   }
   static bool decodes(const text::Tokenizer& t, const Ids& ids, const Json& c) {
-    // the file's text has U+FFFD where bytes are no UTF-8
-    const std::string shown = Json(t.decode(ids)).dump(-1, ' ', true, Json::error_handler_t::replace);
-    return shown == c.at("decoded").dump(-1, ' ', true);
+    return same_text(t.decode(ids), c.at("decoded"));
+  }
+  // The file's text has U+FFFD where bytes are no UTF-8.
+  static bool same_text(const std::string& bytes, const Json& wanted) {
+    return Json(bytes).dump(-1, ' ', true, Json::error_handler_t::replace) ==
+           wanted.dump(-1, ' ', true);
   }
   static Json pieces(text::Pattern pattern, const std::string& what) {
     Json out = Json::array();
@@ -132,6 +217,10 @@ class Golden {
   static std::string name_of(const fs::path& cases, const Json& c) {
     return cases.filename().string() + " " + c.at("name").get<std::string>();
   }
+  static bool is_other_model(const fs::path& file) {
+    const Json j = Json::parse(read_file(file), nullptr, false);
+    return !j.is_object() || j.value("model", Json::object()).value("type", "") != "BPE";
+  }
   template <class Open>
   std::unique_ptr<text::Tokenizer> opened(const fs::path& cases, std::size_t count, Open&& open) {
     try {
@@ -148,7 +237,12 @@ class Golden {
     if (!t) return;
     for (const Json& c : j.at("cases")) {
       const Ids ids = c.at("ids").get<Ids>();
-      judge(encoded(*t, c.at("text"), specials) == ids &&
+      Ids around = ids;
+      t->put_around(around);
+      const Json& wanted = c.contains("ids_added") ? c.at("ids_added") : c.at("ids");
+      const bool skips =
+          !c.contains("decoded_skip") || same_text(t->decode(ids, true), c.at("decoded_skip"));
+      judge(encoded(*t, c.at("text"), specials) == ids && around == wanted.get<Ids>() && skips &&
                 (!c.contains("decoded") || decodes(*t, ids, c)),
             name_of(cases, c));
     }
@@ -158,17 +252,80 @@ class Golden {
     if (!right && !quiet_) fmt::print("failed: {}\n", printable(name));
   }
 
+  // A folder for files that are tried.
+  class Tried {
+   public:
+    Tried() {
+      std::string name = (fs::temp_directory_path() / "pesuite-golden-XXXXXX").string();
+      if (::mkdtemp(name.data()) == nullptr) fail(Exit::data, "cannot make the folder {}", name);
+      folder_ = name;
+    }
+    ~Tried() {
+      std::error_code ignored;
+      fs::remove_all(folder_, ignored);
+    }
+    std::unique_ptr<text::Tokenizer> opened(const char* name, const std::string& content) const {
+      write_file_atomic(folder_ / name, content);
+      return text::open_tokenizer((folder_ / name).string());
+    }
+    std::unique_ptr<text::Tokenizer> opened(const char* name, const std::string& content,
+                                            const std::string& merges) const {
+      write_file_atomic(folder_ / name, content);
+      write_file_atomic(folder_ / "merges.txt", merges);
+      return text::read_vocab_and_merges(folder_ / name, folder_ / "merges.txt");
+    }
+
+   private:
+    fs::path folder_;
+  };
+  static std::string ranks_of_bytes() {
+    constexpr std::string_view signs =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (unsigned b = 0; b < 256; ++b)
+      out += fmt::format("{}{}== {}\n", signs[b >> 2], signs[(b & 3) << 4], b);
+    return out;
+  }
+  static std::string text_of_case(const Json& c) {
+    if (c.contains("text")) return c.at("text");
+    std::string out;
+    for (std::size_t i = 0; i < c.at("repeat").get<std::size_t>(); ++i)
+      out += c.at("unit").get<std::string>();
+    return out;
+  }
+  template <class Open>
+  void verdict(const Json& c, const Tried&, Open&& open) {
+    const std::string verdict = c.at("verdict"), name = "refuse_cases " + c.at("name").dump();
+    bool opened = false;
+    try {
+      const auto t = open();
+      opened = true;
+    } catch (const Error& e) {
+      if (e.code() != Exit::data) return judge(false, name);
+    }
+    const bool may_refuse = verdict.find("refuse") != std::string::npos;
+    const bool may_accept = verdict != "refuse";
+    judge(opened ? may_accept : may_refuse, name);
+  }
+
   bool quiet_;
   std::size_t passed_ = 0, failed_ = 0;
 };
 
+// "x.model" of "x.cases.json".
+fs::path model_of(const fs::path& cases) {
+  const std::string name = cases.filename().string();
+  return cases.parent_path() / (name.substr(0, name.find('.')) + ".model");
+}
+
 }  // namespace
 
 int golden_tokenizers_verb(const std::vector<std::string>& words) {
-  Arguments a("data golden FOLDER [flags]",
-              "Runs the cases of a folder: NAME_cases.json beside NAME.tiktoken, *.cases.json beside "
-              "tokenizer.json files, train_cases.json.\nThe last line counts them; exit code 4 where "
-              "one failed.");
+  Arguments a(
+      "data golden FOLDER [flags]",
+      "Runs the cases of a folder: NAME_cases.json beside NAME.tiktoken, *.cases.json beside "
+      "tokenizer.json files, train_cases.json.\nThe last line counts them; exit code 4 where "
+      "one failed.");
   a.flags()("quiet", po::bool_switch(), "the last line alone");
   a.positional("folder");
   if (!a.parse(words)) return 0;
@@ -186,7 +343,13 @@ int golden_tokenizers_verb(const std::vector<std::string>& words) {
       golden.training(f);
     else if (name.ends_with("_cases.json") && fs::exists(ranks))
       golden.ranks(f, ranks);
-    else if (name.ends_with(".cases.json") && f.parent_path().filename() != "spm")
+    else if (name == "refuse_cases.json")
+      golden.refusals(f);
+    else if (name == "shards.json")
+      golden.shards(f);
+    else if (name.ends_with(".cases.json") && fs::exists(model_of(f)))
+      golden.sentence_piece(f);
+    else if (name.ends_with(".cases.json"))
       golden.vocabulary(f);
   }
   return golden.conclude();

@@ -75,6 +75,10 @@ class ByteLevel : public Tokenizer {
   }
   std::string name() const override { return v_.name; }
   std::string digest() const override { return v_.digest; }
+  void put_around(std::vector<Token>& ids) const override {
+    ids.insert(ids.begin(), v_.before.begin(), v_.before.end());
+    ids.insert(ids.end(), v_.behind.begin(), v_.behind.end());
+  }
 
  private:
   void encode_plain(std::string_view text, std::vector<Token>& ids) const {
@@ -200,8 +204,9 @@ std::unique_ptr<Tokenizer> read_ranks(const fs::path& file, std::optional<Patter
   v.pattern = pattern.value_or(Pattern::gpt2), v.whole_pieces = true;
   std::unordered_map<std::string, std::size_t> seen;
   std::size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string& all : split(text, '\n')) {
     ++number;
+    const std::string line = all.ends_with('\r') ? all.substr(0, all.size() - 1) : all;
     if (line.empty()) continue;
     const std::size_t space = line.find(' ');
     const auto token = from_base64(std::string_view(line).substr(0, space));

@@ -13,13 +13,14 @@
 namespace pesuite::text {
 
 struct Vocabulary {
-  std::string name;                        // of the tokenizer, for people
-  std::string digest;                      // SHA-256 of what it was read from
+  std::string name;    // of the tokenizer, for people
+  std::string digest;  // SHA-256 of what it was read from
   Pattern pattern = Pattern::gpt2;
-  std::map<Token, std::string> tokens;     // bytes of each; there may be holes
-  std::vector<Merges::Rule> rules;         // in the order of their ranks
-  bool whole_pieces = false;               // a piece that is a token is that token, whatever the rules say
+  std::map<Token, std::string> tokens;  // bytes of each; there may be holes
+  std::vector<Merges::Rule> rules;      // in the order of their ranks
+  bool whole_pieces = false;  // a piece that is a token is that token, whatever the rules say
   std::map<std::string, Token> specials;
+  std::vector<Token> before, behind;  // what a post-processor puts around a text
 };
 // Error (data) where a byte has no token.
 std::unique_ptr<Tokenizer> make_byte_level(Vocabulary);

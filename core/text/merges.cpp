@@ -18,7 +18,8 @@ std::uint64_t mixed(std::uint64_t x) {  // the finaliser of SplitMix64
   return x ^ (x >> 31);
 }
 std::uint64_t hash_of(const std::array<std::uint64_t, 2>& text) {
-  const std::uint64_t h = text[0] * 0x9e3779b97f4a7c15 ^ std::rotl(text[1], 29) * 0xd1342543de82ef95;
+  const std::uint64_t h =
+      text[0] * 0x9e3779b97f4a7c15 ^ std::rotl(text[1], 29) * 0xd1342543de82ef95;
   return h ^ (h >> 32);
 }
 std::uint64_t key_of(Token left, Token right) {
@@ -59,7 +60,8 @@ std::array<std::uint64_t, 2> Merges::packed(std::string_view text) {
 }
 
 const Merges::Whole* Merges::find_whole(const std::array<std::uint64_t, 2>& text) const {
-  for (std::size_t at = hash_of(text) & (wholes_.size() - 1);; at = (at + 1) & (wholes_.size() - 1)) {
+  for (std::size_t at = hash_of(text) & (wholes_.size() - 1);;
+       at = (at + 1) & (wholes_.size() - 1)) {
     const Whole& w = wholes_[at];
     if (w.token == none || w.text == text) return &w;
   }
@@ -103,7 +105,14 @@ void Merges::encode(std::string_view piece, std::vector<Token>& out) const {
   if (piece.size() <= longest_short)
     encode_short(piece, out);
   else
-    encode_long(piece, out);
+    merge(symbols_of(piece), out);
+}
+
+std::vector<Token> Merges::symbols_of(std::string_view piece) const {
+  std::vector<Token> symbols(piece.size());
+  for (std::size_t i = 0; i < piece.size(); ++i)
+    symbols[i] = bytes_[static_cast<unsigned char>(piece[i])];
+  return symbols;
 }
 
 void Merges::encode_short(std::string_view piece, std::vector<Token>& out) const {
@@ -126,7 +135,7 @@ void Merges::encode_short(std::string_view piece, std::vector<Token>& out) const
   out.insert(out.end(), tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(n));
 }
 
-void Merges::encode_long(std::string_view piece, std::vector<Token>& out) const {
+void Merges::merge(std::span<const Token> symbols, std::vector<Token>& out) const {
   struct Node {
     Token token;
     std::uint32_t before, behind;  // places; `end` where there is none
@@ -134,15 +143,14 @@ void Merges::encode_long(std::string_view piece, std::vector<Token>& out) const 
   };
   struct Candidate {
     std::uint32_t rank, place;
-    Token left, right, merged;  // as they were when it was found
+    Token left, right, merged;                  // as they were when it was found
     bool operator<(const Candidate& o) const {  // a heap's top is its largest
       return rank != o.rank ? rank > o.rank : place > o.place;
     }
   };
-  const auto end = static_cast<std::uint32_t>(piece.size());
+  const auto end = static_cast<std::uint32_t>(symbols.size());
   std::vector<Node> nodes(end);
-  for (std::uint32_t i = 0; i < end; ++i)
-    nodes[i] = {bytes_[static_cast<unsigned char>(piece[i])], i == 0 ? end : i - 1, i + 1};
+  for (std::uint32_t i = 0; i < end; ++i) nodes[i] = {symbols[i], i == 0 ? end : i - 1, i + 1};
   std::vector<Candidate> heap;
   heap.reserve(end);
   const auto candidate = [&](std::uint32_t at, auto&& put) {

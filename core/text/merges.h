@@ -1,8 +1,10 @@
-// Byte pair encoding of one piece of text: adjacent tokens are merged, the lowest rank first, then the
-// leftmost (Sennrich et al. 2016, arXiv 1508.07909, algorithm 1; over bytes: Radford et al. 2019).
+// Byte pair encoding of one piece of text: adjacent tokens are merged, the lowest rank first, then
+// the leftmost (Sennrich et al. 2016, arXiv 1508.07909, algorithm 1; over bytes: Radford et al.
+// 2019).
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,8 +19,8 @@ class Merges {
   struct Rule {
     Token left, right, merged;
   };
-  // `bytes`: the token of each byte. Rules in the order of their ranks; of two of one pair the first
-  // counts.
+  // `bytes`: the token of each byte. Rules in the order of their ranks; of two of one pair the
+  // first counts.
   Merges(const std::array<Token, 256>& bytes, const std::vector<Rule>& rules);
 
   // Texts that are one token whatever the rules say.
@@ -26,6 +28,8 @@ class Merges {
 
   // Appends the tokens of a piece. Time grows as n log n.
   void encode(std::string_view piece, std::vector<Token>& out) const;
+  // The same from tokens that are not of bytes.
+  void merge(std::span<const Token> symbols, std::vector<Token>& out) const;
 
  private:
   struct Found {
@@ -34,7 +38,7 @@ class Merges {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   Found find(Token left, Token right) const;
   void encode_short(std::string_view, std::vector<Token>&) const;
-  void encode_long(std::string_view, std::vector<Token>&) const;
+  std::vector<Token> symbols_of(std::string_view piece) const;
 
   // Open addressing, at most half full; `key` is left << 32 | right.
   struct Slot {

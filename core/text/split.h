@@ -1,5 +1,5 @@
-// How byte-level tokenizers cut a text before they merge bytes: the patterns of published models, as
-// scanners that need no regular expressions.
+// How byte-level tokenizers cut a text before they merge bytes: the patterns of published models,
+// as scanners that need no regular expressions.
 #pragma once
 
 #include <optional>

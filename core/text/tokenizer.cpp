@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "text/byte_level.h"
+#include "text/characters.h"
+#include "text/sentence_piece.h"
 
 namespace pesuite::text {
 
@@ -32,6 +34,12 @@ class Bytes : public Tokenizer {
   std::string digest() const override { return sha256("bytes"); }
 };
 
+// Two layouts have that ending.
+std::unique_ptr<Tokenizer> read_json(const fs::path& path) {
+  constexpr std::string_view characters = "{\"characters\"";
+  return read_file(path).starts_with(characters) ? read_characters(path) : read_hugging_face(path);
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what) {
@@ -45,10 +53,12 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what) {
          what);
   }
   if (path.extension() == ".tiktoken") return read_ranks(path);
-  if (path.extension() == ".json") return read_hugging_face(path);
+  if (path.extension() == ".json") return read_json(path);
+  if (path.extension() == ".model") return read_sentence_piece(path);
   fail(Exit::usage,
-       "'{}' is no tokenizer; write bytes, or a file tokenizer.json or NAME.tiktoken, or a folder "
-       "with tokenizer.json or with vocab.json and merges.txt",
+       "'{}' is no tokenizer; write bytes, or a file tokenizer.json, NAME.tiktoken or NAME.model, "
+       "or "
+       "a folder with tokenizer.json or with vocab.json and merges.txt",
        what);
 }
 

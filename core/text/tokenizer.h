@@ -28,14 +28,18 @@ class Tokenizer {
   // The bytes of some ids, which need not be UTF-8. An id without a token: Exit::data.
   virtual std::string decode(std::span<const Token> ids, bool skip_special = false) const = 0;
 
+  // What the file's post-processor adds to a text's ids, e.g. a token that begins it.
+  virtual void put_around(std::vector<Token>&) const {}
+
   virtual std::uint32_t vocabulary() const = 0;  // largest id + 1
   virtual std::int64_t end_of_text() const = 0;  // id, or -1 where there is none
   virtual std::string name() const = 0;          // for people
   virtual std::string digest() const = 0;        // SHA-256 of the file(s), or of the built-in name
 };
 
-// "bytes", or a file or folder: tokenizer.json, NAME.tiktoken, vocab.json with merges.txt. What
-// cannot be done exactly is refused by the name of what the file asks for.
+// "bytes", or a file or folder: tokenizer.json, NAME.tiktoken, NAME.model of SentencePiece, a list
+// of characters, vocab.json with merges.txt. What cannot be done exactly is refused by the name of
+// what the file asks for.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what);
 
 }  // namespace pesuite::text

@@ -37,8 +37,8 @@ struct Trained {
   std::vector<std::uint64_t> counts;                            // of each, when it was made
 };
 // The pair that occurs most, of equals the one with the smallest left id, then right id, becomes a
-// token, until there are `vocabulary` or no pair is left (Sennrich et al. 2016). The result hangs on
-// the counts alone. `progress`: merges done so far, now and then.
+// token, until there are `vocabulary` or no pair is left (Sennrich et al. 2016). The result hangs
+// on the counts alone. `progress`: merges done so far, now and then.
 Trained train_merges(const PieceCounts&, std::size_t vocabulary,
                      const std::function<void(std::size_t)>& progress = {});
 

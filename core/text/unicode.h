@@ -27,8 +27,8 @@ struct CodePoint {
 // At a place where one begins; the text is UTF-8.
 CodePoint code_point(std::string_view utf8, std::size_t at);
 
-// The same text with each maximal part that is no UTF-8 replaced by U+FFFD, as the Encoding Standard
-// says (Unicode 16.0, 3.9).
+// The same text with each maximal part that is no UTF-8 replaced by U+FFFD, as the Encoding
+// Standard says (Unicode 16.0, 3.9).
 std::string repaired(std::string_view bytes);
 // The text itself, or where it is no UTF-8 what repaired() makes of it, which is kept in `own`.
 std::string_view well_formed(std::string_view bytes, std::string& own);

@@ -1,5 +1,5 @@
-// Tokenizers: how texts are cut, merged, learned, written and read. Ids of published vocabularies are
-// held against by 'pesuite data golden'.
+// Tokenizers: how texts are cut, merged, learned, written and read. Ids of published vocabularies
+// are held against by 'pesuite data golden'.
 #include "text/tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +11,8 @@
 #include "base/json.h"
 #include "tests/scratch.h"
 #include "text/byte_level.h"
+#include "text/characters.h"
+#include "text/steps.h"
 #include "text/unicode.h"
 
 namespace pesuite::testing {
@@ -20,6 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using text::Pattern;
 using text::Token;
+using namespace text;
 
 std::vector<std::string> pieces(Pattern pattern, std::string_view what) {
   std::vector<std::string> out;
@@ -49,8 +52,20 @@ TEST(Pieces, OfLaterModels) {
 
 TEST(Pieces, EndWithTheTextWhateverItIs) {
   std::mt19937 dice(1);
-  const std::vector<std::string> signs = {"a", "B", "1", " ", "\n", "\r", "'", "s", "!", "/",
-                                          "\xc5\xbf", "\xcc\x81", "\xe4\xb8\xad", "\xc2\x85",
+  const std::vector<std::string> signs = {"a",
+                                          "B",
+                                          "1",
+                                          " ",
+                                          "\n",
+                                          "\r",
+                                          "'",
+                                          "s",
+                                          "!",
+                                          "/",
+                                          "\xc5\xbf",
+                                          "\xcc\x81",
+                                          "\xe4\xb8\xad",
+                                          "\xc2\x85",
                                           "\xf0\x9f\x98\x80"};
   for (int round = 0; round < 2000; ++round) {
     std::string what;
@@ -67,7 +82,8 @@ TEST(Pieces, EndWithTheTextWhateverItIs) {
 
 TEST(Unicode, RepairsEachMaximalPart) {
   EXPECT_EQ(text::repaired("a\xff\xe2\x82z"), "a\xef\xbf\xbd\xef\xbf\xbdz");
-  EXPECT_EQ(text::repaired("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") << "a surrogate";
+  EXPECT_EQ(text::repaired("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd")
+      << "a surrogate";
   std::string own;
   const std::string_view fine = "plain \xc3\xa9";
   EXPECT_EQ(text::well_formed(fine, own).data(), fine.data()) << "no copy";
@@ -126,14 +142,15 @@ TEST(Training, TakesTheMostFrequentPairAndOfEqualsTheSmallestIds) {
 
 TEST(Training, GivesAFileThatReadsBackAndWritesEveryText) {
   std::string what;
-  for (int i = 0; i < 400; ++i) what += "the " + std::to_string(i % 37) + " mergers' m\xc3\xa9rite\n";
+  for (int i = 0; i < 400; ++i)
+    what += "the " + std::to_string(i % 37) + " mergers' m\xc3\xa9rite\n";
   for (const Pattern pattern : {Pattern::gpt2, Pattern::cl100k}) {
     text::PieceCounts counts(pattern);
     counts.add(what);
     const Scratch folder;
-    write_file_atomic(folder / "tokenizer.json",
-                      text::hugging_face_text(text::train_merges(counts, 400), pattern,
-                                              {"<|endoftext|>"}));
+    write_file_atomic(
+        folder / "tokenizer.json",
+        text::hugging_face_text(text::train_merges(counts, 400), pattern, {"<|endoftext|>"}));
     const auto t = text::open_tokenizer(folder.string());
     std::vector<Token> ids;
     t->encode(what + "<|endoftext|>", ids, text::Specials::recognised);
@@ -170,16 +187,89 @@ TEST(FilesOfTokenizers, AreRefusedByNameWhereTheyCannotBeReadExactly) {
   refused("a.json", "[1]", "is no JSON table");
   refused("a.json", "{}", "'model' is null where it should be object");
   refused("a.json", R"({"model": {"type": "WordPiece"}})", "a model of type WordPiece");
-  refused("a.json", R"({"model": {"type": "BPE", "byte_fallback": true}})", "byte_fallback");
   refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}})",
           "token 'a' has the id -1");
   refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": 1, "b": 1}, "merges": []}})",
           "have the same id 1");
   refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": 1}, "merges": ["a b"]}})",
           "merge 1 merges 'a' and 'b'");
-  refused("a.json", R"({"model": {"type": "BPE", "vocab": {"a": 1}, "merges": []},
-                        "normalizer": {"type": "NFC"}})",
-          "the normalizer NFC");
+  const std::string model = R"("model": {"type": "BPE", "vocab": {"a": 1}, "merges": []})";
+  for (
+      const auto& [more, words] :
+      {std::pair{R"("normalizer": {"type": "BertNormalizer"})", "the normalizer BertNormalizer"},
+       {R"("pre_tokenizer": {"type": "Whitespace"})", "the pre-tokenizer Whitespace"},
+       {R"("truncation": {"max_length": 4})", "truncation set"},
+       {R"("version": "2.0")", "version \"2.0\" of its layout"},
+       {R"("pre_tokenizer": null)", "text outside its vocabulary would vanish"},
+       {R"("pre_tokenizer": {"type": "ByteLevel"})", "there is no token for byte 0x00"},
+       {R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a"}})",
+        "does not compile"}})
+    refused("a.json", "{" + model + ", " + more + "}", words);
+  refused("a.model", "no model", "is no SentencePiece model");
+  refused("a.json", R"({"characters": ["ab"]})", "\"ab\" is no character");
+}
+
+std::vector<std::string> cut(const Cutter& cutter, const std::string& text, bool first = true) {
+  Pieces pieces;
+  pieces.views = {text};
+  pieces.first = first;
+  cutter(pieces);
+  return {pieces.views.begin(), pieces.views.end()};
+}
+using Texts = std::vector<std::string>;
+
+TEST(Cutters, KeepMatchesAsTheirBehaviorSays) {
+  const auto split = [](Behavior b, bool invert = false) {
+    return cut(split_at(Needle::literal("-"), b, invert), "the-final--countdown");
+  };
+  EXPECT_EQ(split(Behavior::removed), (Texts{"the", "final", "countdown"}));
+  EXPECT_EQ(split(Behavior::isolated), (Texts{"the", "-", "final", "-", "-", "countdown"}));
+  EXPECT_EQ(split(Behavior::merged_with_previous), (Texts{"the-", "final-", "-", "countdown"}));
+  EXPECT_EQ(split(Behavior::merged_with_next), (Texts{"the", "-final", "-", "-countdown"}));
+  EXPECT_EQ(split(Behavior::contiguous), (Texts{"the", "-", "final", "--", "countdown"}));
+  EXPECT_EQ(split(Behavior::removed, true), (Texts{"-", "-", "-"}));
+  EXPECT_EQ(cut(digits(true), "a12 3"), (Texts{"a", "1", "2", " ", "3"}));
+  EXPECT_EQ(cut(digits(false), "a12 3"), (Texts{"a", "12", " ", "3"}));
+  EXPECT_EQ(cut(metaspace("_", PrependScheme::first, true), "a b"), (Texts{"_a", "_b"}));
+  EXPECT_EQ(cut(metaspace("_", PrependScheme::first, true), "a b", false), (Texts{"a", "_b"}));
+  EXPECT_EQ(cut(metaspace("_", PrependScheme::always, false), "a b", false), (Texts{"_a_b"}));
+}
+
+TEST(Regexes, KnowWhiteSpaceAsUnicodeDoes) {
+  const Regex space("\\s+"), other("[^\\s]+");
+  EXPECT_EQ(space.find("a\xc2\x85 b", 0), std::pair(std::size_t{1}, std::size_t{4}));  // U+0085
+  EXPECT_FALSE(space.find("a\xe1\xa0\x8e", 0));                                        // U+180E
+  EXPECT_EQ(other.find(" \xe1\xa0\x8e ", 0), std::pair(std::size_t{1}, std::size_t{4}));
+  EXPECT_FALSE(Regex("(?!x)a\\b").find("ab", 0));
+  const std::string hard(40, 'a');  // more than any effort for it
+  EXPECT_THROW(Regex("^(a+)+[bd]x").find(hard + "cx", 0), Error);
+}
+
+TEST(Normalizers, ChangeTextAsUnicodeSays) {
+  EXPECT_EQ(unicode_form(Form::nfc)("e\xcc\x81"), "\xc3\xa9");
+  EXPECT_EQ(unicode_form(Form::nfd)("\xc3\xa9"), "e\xcc\x81");
+  EXPECT_EQ(unicode_form(Form::nfkc)("\xef\xac\x81"), "fi");
+  EXPECT_EQ(lower_case()("AB\xc3\x89\xc4\xb0"), "ab\xc3\xa9i\xcc\x87");
+  EXPECT_EQ(stripped(true, false)(" a "), "a ");
+  EXPECT_EQ(stripped(true, true)("\xe3\x80\x80 "), "");
+  EXPECT_EQ(replaced(Needle::regex(" {2,}"), " ")("a   b  c"), "a b c");
+  EXPECT_EQ(prepended("_")(""), "");
+}
+
+TEST(Characters, AreIdsInTheirOrder) {
+  std::set<char32_t> seen;
+  collect_characters(
+      "b\xc3\xa9"
+      "a",
+      seen);
+  const Scratch folder;
+  write_file_atomic(folder / "c.json", characters_text(seen));
+  const auto t = open_tokenizer((folder / "c.json").string());
+  std::vector<Token> ids;
+  t->encode("ab\xc3\xa9x", ids);
+  EXPECT_EQ(ids, (std::vector<Token>{2, 3, 4, 0}));
+  EXPECT_EQ(t->decode(ids), "ab\xc3\xa9\xef\xbf\xbd");
+  EXPECT_EQ(t->end_of_text(), 1);
 }
 
 }  // namespace
