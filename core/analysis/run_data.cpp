@@ -172,7 +172,7 @@ class Sorter {
     c.flops = std::max(c.flops, number(j, "flops", 0));
     c.train_seconds = std::max(c.train_seconds, number(j, "wall_s", 0));
     static const std::set<std::string> costs = {"parameters", "encoding_parameters", "tokens_per_s",
-                                                "peak_memory"};
+                                                "peak_memory", "mfu"};
     if (costs.contains(metric)) {
       c.costs[metric] = n.value;
       return;

@@ -12,7 +12,7 @@ namespace pesuite {
 
 namespace {
 
-bool is_cost(const std::string& metric) {
+bool is_cost_of_run(const std::string& metric) {
   return metric == "tokens_per_s" || metric == "peak_memory";
 }
 
@@ -25,7 +25,8 @@ bool is_fine_grained(const Json& coords) {
 bool is_followed(const Json& r, Follow how) {
   const std::string metric = r.value("metric", ""), part = r.value("part", "");
   if (metric == "cell") return true;
-  if (is_cost(metric)) return how != Follow::results;
+  if (is_cost_of_run(metric)) return how != Follow::results;
+  if (is_cost(metric)) return false;  // times of single stretches are noise
   if (r.value("direction", "none") == "none") return false;
   if (part == "train") return r.value("split", "") == "val" && metric == "nll";
   return how == Follow::all || !is_fine_grained(r.value("coords", Json::object()));
@@ -36,8 +37,8 @@ Tracked series_of(const Json& r) {
   t.suite = r.value("suite", ""), t.task = r.value("task", ""), t.model = r.value("model", "");
   if (r.contains("encoding")) t.encoding = r["encoding"].value("id", "");
   t.metric = r.value("metric", ""), t.unit = r.value("unit", "");
-  t.direction = is_cost(t.metric) ? (t.metric == "peak_memory" ? "lower" : "higher")
-                                  : r.value("direction", "none");
+  t.direction = is_cost_of_run(t.metric) ? (t.metric == "peak_memory" ? "lower" : "higher")
+                                         : r.value("direction", "none");
   t.split = r.value("split", ""), t.series = r.value("series", "");
   t.coords = r.value("coords", Json::object());
   t.id = sha256(canonical({{"suite", t.suite},
@@ -100,7 +101,7 @@ std::vector<Tracked> tracked(const std::vector<Json>& records, Follow how) {
 double change_that_counts(const std::string& name, double level) {
   for (const Metric& m : metrics())
     if (m.name == name && m.matters > 0) return m.matters / 4;
-  return std::abs(level) * (is_cost(name) ? 0.05 : 0.01);
+  return std::abs(level) * (is_cost_of_run(name) ? 0.05 : 0.01);
 }
 
 }  // namespace pesuite

@@ -232,6 +232,7 @@ Json to_json(const CellConfig& c) {
   if (!c.evaluation.empty()) j["evaluation"] = c.evaluation;
   if (!c.evaluation.empty() && c.evaluation_max_length != longest)
     j["evaluation_max_len"] = c.evaluation_max_length;
+  if (!c.asked.empty()) j["asked"] = c.asked, j["asked_identity"] = c.asked_identity;
   for (const CellMix& m : c.mix)
     j["mix"].push_back({{"task", m.task},
                         {"task_identity", m.identity},
@@ -247,6 +248,9 @@ CellConfig cell_from_json(const Json& j) {
   c.encoding_identity =
       j.at("encoding_identity").get<std::map<std::string, std::map<std::string, std::string>>>();
   c.task_identity = j.at("task_identity").get<std::map<std::string, std::string>>();
+  c.asked = j.value("asked", std::string());
+  if (!c.asked.empty())
+    c.asked_identity = j.at("asked_identity").get<std::map<std::string, std::string>>();
   c.model = model_from_json(j.at("model"));
   c.train = train_from_json(j.at("train"));
   for (const Json& m : j.value("mix", Json::array()))
@@ -303,6 +307,7 @@ std::string series_id(const CellConfig& c) {
   Json j = to_json(c);
   j.erase("seed");
   j["task_identity"].erase("build");
+  if (j.contains("asked_identity")) j["asked_identity"].erase("build");
   for (auto& [name, identity] : j["encoding_identity"].items()) identity.erase("build");
   if (j.contains("mix"))
     for (Json& m : j["mix"]) m["task_identity"].erase("build");
@@ -374,6 +379,7 @@ CellConfig training_of(const CellConfig& cell) {
   CellConfig c = cell;
   c.evaluation.clear();
   c.evaluation_max_length = 0;
+  c.asked.clear(), c.asked_identity.clear();
   forget_unused(c);
   return c;
 }

@@ -66,6 +66,8 @@ struct CellConfig {
   std::map<std::string, std::map<std::string, std::string>> encoding_identity;
   std::string task;
   std::map<std::string, std::string> task_identity;  // version, library, build, digest
+  std::string asked;  // the task that it is evaluated on instead, of the same alphabet; "": its own
+  std::map<std::string, std::string> asked_identity;
   std::vector<CellMix> mix;
   // Longest sequence that it will see, where what it begins with hangs on that; else the longest of
   // training, so that a longer evaluation does not make another cell of it.
@@ -95,7 +97,7 @@ std::string series_id(const CellConfig&);  // the same without seed and builds
 std::string part_id(const CellEval&);      // of one evaluation, 8 digits
 
 // What a cell trains, which those that differ in evaluation alone share: itself without
-// `evaluation`. And the training that it branches off from at its last switch; not for a cell
+// `evaluation` and `asked`. And the training that it branches off from at its last switch; not for a cell
 // without switches.
 CellConfig training_of(const CellConfig&);
 CellConfig trunk_of(const CellConfig&);

@@ -30,20 +30,22 @@ Json context(const CellContext& c, const std::string& part) {
     if (s.trunk_steps == 0)  // a branch of the learning rate changes no encoding
       encoding["switches"].push_back({{"step", s.step}, {"encoding", s.encoding}});
   if (!config.evaluation.empty()) encoding["evaluation"] = config.evaluation;
-  return {{"schema", "pesuite.record/1"},
-          {"suite", c.suite},
-          {"cell", c.id},
-          {"part", part},
-          {"series", c.series},
-          {"encoding", encoding},
-          {"model", c.model},
-          {"task", c.task},
-          {"task_expr", config.task},
-          {"task_version", identity(config.task_identity, "version")},
-          {"seed", c.seed},
-          {"backend", config.backend},
-          {"precision", precision_name(config.precision)},
-          {"determinism", c.determinism}};
+  return {
+      {"schema", "pesuite.record/1"},
+      {"suite", c.suite},
+      {"cell", c.id},
+      {"part", part},
+      {"series", c.series},
+      {"encoding", encoding},
+      {"model", c.model},
+      {"task", c.task},
+      {"task_expr", config.asked.empty() ? config.task : config.asked},
+      {"task_version",
+       identity(config.asked.empty() ? config.task_identity : config.asked_identity, "version")},
+      {"seed", c.seed},
+      {"backend", config.backend},
+      {"precision", precision_name(config.precision)},
+      {"determinism", c.determinism}};
 }
 
 bool is_record(const Json& j) {

@@ -46,7 +46,7 @@ void check_alphabet(const Task& task, const CellConfig& cell) {
 }  // namespace
 
 Task evaluated_task(const Catalog& catalog, const CellConfig& cell, const std::string& text,
-                    EvalConfig& config) {
+                    EvalConfig& config, bool own_axes) {
   const int longest = config.longest() + config.most(shots_axis) * cell.train.length;
   Task task(catalog, parse_expression(text, "task"), cell.train.length,
             std::max(cell.max_length, longest), reach(config));
@@ -54,6 +54,13 @@ Task evaluated_task(const Catalog& catalog, const CellConfig& cell, const std::s
   if (const std::int64_t documents = task.info().documents[config.split]; documents > 0)
     config.examples = static_cast<int>(std::min<std::int64_t>(config.examples, documents));
   check_alphabet(task, cell);
+  if (own_axes)
+    std::erase_if(config.axes, [&](const EvalAxis& axis) {
+      const auto& has = task.axes();
+      return !is_before(axis.name) && std::none_of(has.begin(), has.end(), [&](const Axis& own) {
+        return own.name == axis.name;
+      });
+    });
   check(config, task);
   return task;
 }

@@ -67,8 +67,9 @@ std::string number_or_dash(double x, int digits) {
 
 // One row a length and setting.
 void print_table(const std::vector<Observation>& all) {
-  std::vector<std::vector<std::string>> rows = {
-      {"length", "setting", "nats", "perplexity", "regret", "accuracy", "chance", "n"}};
+  std::vector<std::vector<std::string>> rows = {{"length", "setting", "nats", "perplexity",
+                                                 "regret", "accuracy", "chance", "exact", "ranked",
+                                                 "n"}};
   std::vector<std::string> order;
   std::map<std::string, std::map<std::string, const Observation*>> found;
   for (const Observation& o : all) {
@@ -95,6 +96,7 @@ void print_table(const std::vector<Observation>& all) {
                     number_or_dash(std::exp(nats), 3), number_or_dash(value("regret"), 4),
                     number_or_dash(value("acc"), 4),
                     m.contains("acc") ? number_or_dash(m.at("acc")->chance, 4) : "-",
+                    number_or_dash(value("em"), 4), number_or_dash(value("candidate_acc"), 4),
                     std::to_string(m.begin()->second->n)});
   }
   fmt::print("{}", plain_table(rows));
@@ -172,7 +174,11 @@ void add_flags_of_eval(Arguments& a) {
       "encoding", po::value<std::string>(),
       "encodings to swap in, e.g. 'NAME(option=5) + OTHER' (default: those that trained)")(
       "task", po::value<std::string>(),
-      "another task of the same alphabet, e.g. \"text(path='other')\"")(
+      "other tasks of the same alphabet, with commas, e.g. \"text(path='other')\"; of models of "
+      "text: "
+      "perplexity,needle,passkey")(
+      "axis", po::value<std::vector<std::string>>()->composing(),
+      "values of an axis of the task, e.g. depth=0,0.5,1 (default: drawn)")(
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(
       "limit", po::value<int>(), "at most so many of them, for a quick look; --json says so")(
       "few-shot", po::value<int>()->implicit_value(3),
@@ -193,6 +199,59 @@ void add_flags_of_eval(Arguments& a) {
   a.positional("model");
 }
 
+// At commas that stand in no brackets or quotes.
+std::vector<std::string> tasks_of(const std::string& text) {
+  std::vector<std::string> out(1);
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0)
+      quote = c == quote ? 0 : quote;
+    else if (c == '\'' || c == '"')
+      quote = c;
+    depth += quote != 0 ? 0 : c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    if (c == ',' && depth == 0 && quote == 0)
+      out.emplace_back();
+    else
+      out.back() += c;
+  }
+  for (std::string& t : out) t = trim(t);
+  return out;
+}
+
+// "perplexity" is the model's own task; "needle" and "passkey" are asked as text, in its tokens.
+std::string task_named(const std::string& name, const CellConfig& cell) {
+  if (name == "perplexity" || name.empty()) return cell.task;
+  if (name != "needle" && name != "passkey") return name;
+  const Expression own = parse_expression(cell.task, "task");
+  const auto path = own.options.find("path");
+  if (own.name != "tokens" || path == own.options.end())
+    fail(Exit::usage,
+         "--task {}: is asked as text, of models that were trained on 'tokens'; this one was "
+         "trained "
+         "on '{}'",
+         name, cell.task);
+  Expression asked;
+  asked.name = "text_" + name;
+  asked.options["path"] = path->second;
+  return to_text(asked);
+}
+
+EvalAxis axis_of(const std::string& text) {
+  const std::size_t equal = text.find('=');
+  EvalAxis axis;
+  axis.name = text.substr(0, equal);
+  for (const std::string& v :
+       equal == std::string::npos ? std::vector<std::string>() : split(text.substr(equal + 1), ','))
+    if (double x = 0; parse_count(trim(v), x))
+      axis.values.push_back(x);
+    else
+      fail(Exit::usage, "--axis: '{}' is no number", v);
+  if (axis.values.empty())
+    fail(Exit::usage, "--axis: '{}' is no axis with values; write depth=0,0.5,1", text);
+  return axis;
+}
+
 EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
   EvalConfig c;
   c.lengths = lengths_of(a, cell.train.length);
@@ -200,6 +259,7 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
   if (a.has("limit")) c.cut_to(a.count("limit", 1));
   if (const int shots = a.count("few-shot"); shots > 0)
     c.axes.push_back({shots_axis, {static_cast<double>(shots)}});
+  for (const std::string& axis : a.texts("axis")) c.axes.push_back(axis_of(axis));
   for (const std::string& p :
        a.has("protocol") ? a.texts("protocol") : std::vector<std::string>{Protocol{}.text()})
     c.protocols.push_back(parse_protocol(p));
@@ -219,12 +279,13 @@ CellConfig with_encoding(CellConfig cell, const std::string& encoding, const Eva
 // A checkpoint, and all that it takes to look at it.
 class Evaluation {
  public:
-  explicit Evaluation(const Arguments& a)
+  // `several`: of the values of axes each of the tasks takes those that it has.
+  Evaluation(const Arguments& a, const std::string& task, bool several)
       : catalog_(catalog_of(a)),
         file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
         cell_(read_cell(checkpoint_identity(file_), file_)),
         config_(asked_of(a, cell_)),
-        task_(evaluated_task(catalog_, cell_, a.text("task", cell_.task), config_)),
+        task_(evaluated_task(catalog_, cell_, task_named(task, cell_), config_, several)),
         encoding_(encoding_for(a, catalog_, cell_)),
         seed_(a.get<std::uint64_t>("seed", cell_.seed)),
         backend_(
@@ -234,11 +295,12 @@ class Evaluation {
                make_encoding(catalog_, encoding_,
                              a.has("encoding") ? with_encoding(cell_, encoding_, config_) : cell_),
                cell_.seed),
-        part_(part_of(cell_, catalog_, a.text("task", cell_.task))),
+        part_(part_of(cell_, catalog_, task_named(task, cell_))),
         steps_(load_weights(file_, model_)),
         trained_(checkpoint_state(file_)) {}
 
   const CellConfig& cell() const { return cell_; }
+  const std::string& task() const { return task_.text(); }
   int limit() const { return config_.limit; }
   bool is_mixed_in() const { return part_ > 0; }
   std::string heading() const {
@@ -307,15 +369,9 @@ class Evaluation {
   TrainState trained_;
 };
 
-}  // namespace
-
-int eval_verb(const std::vector<std::string>& words) {
-  Arguments a("eval CHECKPOINT [flags]",
-              "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
-  add_flags_of_eval(a);
-  if (!a.parse(words)) return 0;
-  if (!a.has("checkpoint")) a.require("model", "the checkpoint");
-  Evaluation evaluation(a);
+// Evaluates or probes, and prints what was found.
+void show(const Arguments& a, const std::string& task, bool several) {
+  Evaluation evaluation(a, task, several);
   const std::vector<ProbeConfig> probes = probes_of(a, evaluation.cell().train.length);
   if (!probes.empty() && evaluation.is_mixed_in())
     fail(Exit::usage, "--probe looks at the cell's own task, '{}', not at one that is mixed in",
@@ -325,16 +381,32 @@ int eval_verb(const std::vector<std::string>& words) {
   if (a.flag("json")) {
     for (const Observation& o : all) {
       Json j = to_json(o);
+      if (several) j["task"] = evaluation.task();
       if (evaluation.limit() > 0) j["limit"] = evaluation.limit();
       fmt::print("{}\n", j.dump());
     }
-    return 0;
+    return;
   }
   fmt::print("{}\n\n", evaluation.heading());
   if (probes.empty())
     print_table(all);
   else if (!all.empty())
     print_probes(all);
+}
+
+}  // namespace
+
+int eval_verb(const std::vector<std::string>& words) {
+  Arguments a("eval CHECKPOINT [flags]",
+              "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
+  add_flags_of_eval(a);
+  if (!a.parse(words)) return 0;
+  if (!a.has("checkpoint")) a.require("model", "the checkpoint");
+  const std::vector<std::string> tasks = tasks_of(a.text("task"));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (i > 0 && !a.flag("json")) fmt::print("\n");
+    show(a, tasks[i], tasks.size() > 1);
+  }
   return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "data/phrases.h"
+
 namespace pesuite::data {
 
 std::vector<fs::path> token_files(const std::vector<fs::path>& paths) {
@@ -93,6 +95,7 @@ Manifest reshard(const ReshardOptions& o, const fs::path& folder, const Say& say
     for (Shard& s : w->finish()) m.shards.push_back(std::move(s));
   keep_tokenizer(o.tokenizer, folder, m);
   write_file_atomic(folder / "tokens.txt", tokens_text(m, *tokenizer));
+  write_file_atomic(folder / "phrases.txt", phrases_text(*tokenizer));
   write_file_atomic(folder / "manifest.json", to_json(m).dump(2) + "\n");
   return m;
 }

@@ -12,6 +12,7 @@
 #include "base/seal.h"
 #include "base/text.h"
 #include "data/likeness.h"
+#include "data/phrases.h"
 
 namespace pesuite::data {
 
@@ -364,6 +365,7 @@ class Tokenizing {
     describe_sources(m);
     keep_tokenizer(o_.tokenizer, folder_, m);
     write_file_atomic(folder_ / "tokens.txt", tokens_text(m, *tokenizer_));
+    write_file_atomic(folder_ / "phrases.txt", phrases_text(*tokenizer_));
     write_file_atomic(folder_ / "manifest.json", to_json(m).dump(2) + "\n");
     for (const fs::path& file : {state_file(), traces_file(), held_out()}) fs::remove_all(file);
   }

@@ -90,7 +90,7 @@ Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
   b.size = static_cast<int>(requests.size());
   b.length = task.tokens(requests[0]);
   const auto n = static_cast<std::size_t>(b.length);
-  b.candidate_first = task.info().candidate_first, b.candidates = task.info().candidates;
+  b.candidates = task.candidates();
   b.tokens.resize(requests.size() * n);
   b.targets.resize(requests.size() * n);
   b.optimum.resize(requests.size() * n);

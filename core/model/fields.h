@@ -143,6 +143,19 @@ void walk_training(Training& t, Walk&& w) {
   w(Field{"eval_every"}, t.eval_every);
   w(Field{"checkpoint_every"}, t.checkpoint_every);
   w(Field{"validation_examples", 1, longest_length}, t.validation_examples);
+  w(Field{.name = "health",
+          .help = "Observe gradients and updates of each part, entropy of the output and spikes of "
+                  "the loss.",
+          .optional = true},
+    t.health);
+  w.group(Field{.name = "early_stop",
+                .help = "End where the validation loss has not fallen by min_delta in so many "
+                        "validations, with the weights that had the lowest.",
+                .optional = true},
+          t.early_stop.patience > 0, [&](auto& inner) {
+            inner(Field{"patience", 1, many, "Validations."}, t.early_stop.patience);
+            inner(Field{.name = "min_delta", .high = 100, .help = "Nats."}, t.early_stop.min_delta);
+          });
   w(Field{"keep_periodic", 0, many, "Checkpoints on the way to keep beside the others; 0: none."},
     t.keep_periodic);
   w.group(Field{.name = "lengths",

@@ -13,6 +13,13 @@ const char* Metric::direction() const {
   return "none";
 }
 
+bool is_cost(std::string_view metric) {
+  for (const std::string_view cost :
+       {"tokens_per_s", "peak_memory", "step_ms", "data_ms", "wait_ms", "mfu"})
+    if (metric == cost) return true;
+  return false;
+}
+
 const std::vector<Metric>& metrics() {
   using enum Metric::Better;
   using enum Metric::Written;

@@ -25,6 +25,9 @@ struct Metric {
   const char* direction() const;  // in records: "lower", "higher", "none"
 };
 
+// What a training took, which differs from run to run: times and memory.
+bool is_cost(std::string_view metric);
+
 const std::vector<Metric>& metrics();
 // Error (usage) where there is none.
 const Metric& metric(std::string_view name);

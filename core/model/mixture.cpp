@@ -125,7 +125,7 @@ Scorer Mixture::scorer(std::size_t part, Model& model) const {
     Batch b = own;
     for (auto* ids : {&b.tokens, &b.targets})
       for (std::int32_t& id : *ids) id = shifted(id, shift);
-    b.candidate_first = shifted(b.candidate_first, shift);
+    for (std::int32_t& id : b.candidates) id = shifted(id, shift);
     Scores scores = model.score(b, s);
     for (std::int32_t& best : scores.best)
       best = best < PES_FIRST_SYMBOL ? best : best < PES_FIRST_SYMBOL + shift ? -1 : best - shift;

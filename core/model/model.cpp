@@ -1,6 +1,7 @@
 #include "model/model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <cmath>
 
 #include "base/error.h"
@@ -403,6 +404,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
     Tensor h = ops::reshape(tape_, normed(x, norm_, norm_bias_), {n, config_.width});
     if (count < n) h = ops::rows(tape_, h, tape_.constant({count}, b.places.data()));
     if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
+    if (look.logits) look.logits(logits_of(h));
     backend_.upload_tokens(static_cast<std::int32_t*>(b.targets), b.scored);
     const Tensor nats = tape_.make({count}, false);
     backend_.classify(tape_.out(nats), static_cast<std::int32_t*>(b.best),
@@ -414,7 +416,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
     scores.best.resize(b.scored.size());
     backend_.download(scores.nats.data(), tape_.view(nats));
     backend_.download_tokens(scores.best, static_cast<std::int32_t*>(b.best));
-    if (batch.candidates > 0 && !learn) rank(batch, h, scores);
+    if (!batch.candidates.empty() && !learn) rank(batch, h, scores);
     if (learn) backward(done);
   } else if (done) {
     for (const ParameterRange range : gradient_order_) done(range);
@@ -422,16 +424,31 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   return scores;
 }
 
+std::vector<double> Model::logits_of(Tensor h) {
+  const std::int64_t rows = std::min(tape_.shape(h)[0], Inspection::logit_rows);
+  std::vector<double> first(static_cast<std::size_t>(rows));
+  std::iota(first.begin(), first.end(), 0.0);
+  const Tensor x = ops::rows(tape_, h, tape_.constant({rows}, first.data()));
+  const Tensor logits = ops::linear(tape_, x, leaf(head_), leaf(head_bias_));
+  if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
+  std::vector<double> out(static_cast<std::size_t>(tape_.shape(logits).count()));
+  backend_.download(out.data(), tape_.view(logits));
+  return out;
+}
+
 // Asks the classifier for each candidate in turn, as if it were the target: h [scored, W].
 void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
-  const auto candidate_of = [&](std::size_t k) {  // 0 .. candidates - 1, or outside
-    return batch.targets[static_cast<std::size_t>(scores.place[k])] - batch.candidate_first;
+  const auto candidate_of = [&](std::size_t k) {  // its number; as many as there are: none
+    const std::int32_t target = batch.targets[static_cast<std::size_t>(scores.place[k])];
+    return static_cast<std::size_t>(
+        std::find(batch.candidates.begin(), batch.candidates.end(), target) -
+        batch.candidates.begin());
   };
   scores.rank.assign(scores.place.size(), 0);
   std::vector<std::size_t> asked;
   std::vector<double> rows;  // of h
   for (std::size_t k = 0; k < scores.place.size(); ++k)
-    if (candidate_of(k) >= 0 && candidate_of(k) < batch.candidates) {
+    if (candidate_of(k) < batch.candidates.size()) {
       asked.push_back(k);
       rows.push_back(static_cast<double>(k));
     }
@@ -441,18 +458,18 @@ void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
   const Tensor nats = tape_.make({count}, false);
   if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
   Buffers& b = *buffers_;
-  std::vector<std::vector<double>> cost(static_cast<std::size_t>(batch.candidates));
-  for (std::int32_t c = 0; c < batch.candidates; ++c) {
-    const std::vector<std::int32_t> targets(asked.size(), batch.candidate_first + c);
+  std::vector<std::vector<double>> cost(batch.candidates.size());
+  for (std::size_t c = 0; c < cost.size(); ++c) {
+    const std::vector<std::int32_t> targets(asked.size(), batch.candidates[c]);
     backend_.upload_tokens(static_cast<std::int32_t*>(b.targets), targets);
     backend_.classify(tape_.out(nats), static_cast<std::int32_t*>(b.best), {}, {}, {},
                       tape_.view(x), tape_.view(leaf(head_)), tape_.view(leaf(head_bias_)),
                       static_cast<std::int32_t*>(b.targets), 0);
-    cost[static_cast<std::size_t>(c)].resize(asked.size());
-    backend_.download(cost[static_cast<std::size_t>(c)].data(), tape_.view(nats));
+    cost[c].resize(asked.size());
+    backend_.download(cost[c].data(), tape_.view(nats));
   }
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const double own = cost[static_cast<std::size_t>(candidate_of(asked[i]))][i];
+    const double own = cost[candidate_of(asked[i])][i];
     // what is not a number is no better than anything
     scores.rank[asked[i]] = static_cast<std::int32_t>(
         std::count_if(cost.begin(), cost.end(), [&](const auto& of) { return !(of[i] > own); }));

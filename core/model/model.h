@@ -38,9 +38,9 @@ struct ModelConfig {
   bool attention_bias = false, mlp_bias = false, head_bias = false;
   double dropout = 0;  // of embedding, attention, its output, activations, mlp output
   Init init = Init::normal;
-  int vocabulary = 256;  // inputs; a cell sets it to what its task has
-  int classes = 0;       // outputs; 0: as many as inputs
-  int positions = 0;     // that its task gives tokens; 0: tokens stand at their places
+  int vocabulary = 256;       // inputs; a cell sets it to what its task has
+  int classes = 0;            // outputs; 0: as many as inputs
+  int positions = 0;          // that its task gives tokens; 0: tokens stand at their places
   int padded_vocabulary = 0;  // rows of the token table at least, whatever the task has
 
   int head_dim() const { return width / heads; }
@@ -63,8 +63,7 @@ struct Batch {
   std::vector<double> optimum;                // [size, length], or empty
   std::vector<std::int32_t> distances;        // the same, of pes_example
   std::vector<std::int32_t> positions;        // [size, length], or empty: tokens at their places
-  // score() ranks targets among candidate_first .. + candidates - 1 against all of these
-  std::int32_t candidate_first = 0, candidates = 0;
+  std::vector<std::int32_t> candidates = {};  // score() ranks targets among them
 };
 // Row i of an array of a batch, n long; of an empty array an empty one.
 template <class T>
@@ -92,6 +91,9 @@ struct Inspection {
   std::function<void(int layer, Tape&, Tensor q, Tensor k, Attention&)> amend = {};
   // Of each layer's attention before it runs.
   std::function<void(int layer, Tape&, const Attention&)> attention = {};
+  // Of the first scored tokens, at most logit_rows of them: [rows, classes].
+  static constexpr std::int64_t logit_rows = 64;
+  std::function<void(const std::vector<double>& logits)> logits = {};
 };
 
 struct ParameterRange {  // first .. last - 1 of a model's parameters
@@ -144,6 +146,7 @@ class Model {
              const GradientsDone&);
   void begin(StepInfo, bool recording, std::span<const std::int32_t> positions = {});
   void rank(const Batch&, Tensor h, Scores&);
+  std::vector<double> logits_of(Tensor h);  // of its first rows
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -28,10 +29,18 @@ Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_lengt
       fail(Exit::plugin, "{} declares {} inputs and {} outputs, which cannot be", what,
            created_.inputs, created_.outputs);
     if (created_.candidates < 0 || created_.candidate_first < 0 ||
-        created_.candidate_first > created_.outputs - created_.candidates ||
+        (created_.candidate_tokens == nullptr &&
+         created_.candidate_first > created_.outputs - created_.candidates) ||
         (created_.candidates > 0 && created_.head != PES_LM))
       fail(Exit::plugin, "{} declares {} candidates from token {}, which are not in its alphabet",
            what, created_.candidates, created_.candidate_first);
+    for (std::int32_t c = 0; c < created_.candidates; ++c)
+      candidates_.push_back(created_.candidate_tokens != nullptr ? created_.candidate_tokens[c]
+                                                                 : created_.candidate_first + c);
+    std::set<std::int32_t> distinct(candidates_.begin(), candidates_.end());
+    if (!distinct.empty() && (distinct.size() != candidates_.size() || *distinct.begin() < 0 ||
+                              *distinct.rbegin() >= created_.outputs))
+      fail(Exit::plugin, "{} declares candidates that are not in its alphabet, or one twice", what);
     if (created_.positions < 0)
       fail(Exit::plugin, "{} declares {} positions", what, created_.positions);
     if (created_.axes != nullptr)
@@ -58,6 +67,7 @@ Task::Task(Task&& o) noexcept
       text_(std::move(o.text_)),
       axes_(std::move(o.axes_)),
       drawn_(std::move(o.drawn_)),
+      candidates_(std::move(o.candidates_)),
       train_length_(o.train_length_) {}
 Task& Task::operator=(Task&& o) noexcept {
   std::swap(task_, o.task_);
@@ -65,6 +75,7 @@ Task& Task::operator=(Task&& o) noexcept {
   std::swap(text_, o.text_);
   std::swap(axes_, o.axes_);
   std::swap(drawn_, o.drawn_);
+  std::swap(candidates_, o.candidates_);
   std::swap(train_length_, o.train_length_);
   return *this;
 }

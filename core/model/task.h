@@ -35,9 +35,9 @@ class Task {
   const std::string& text() const { return text_; }  // name with its non-default options
   const std::vector<Axis>& axes() const { return axes_; }
   bool is_corpus() const { return created_.document > 0; }
-  bool ranks(std::int32_t target) const {  // is it one of the task's candidates?
-    return target >= created_.candidate_first &&
-           target - created_.candidate_first < created_.candidates;
+  const std::vector<std::int32_t>& candidates() const { return candidates_; }  // possible answers
+  bool ranks(std::int32_t target) const {                                      // is it one of them?
+    return std::find(candidates_.begin(), candidates_.end(), target) != candidates_.end();
   }
 
   struct Request {
@@ -90,6 +90,7 @@ class Task {
   std::string text_;
   std::vector<Axis> axes_;
   std::vector<double> drawn_;  // values of axes that say so
+  std::vector<std::int32_t> candidates_;
   std::int32_t train_length_;
 };
 

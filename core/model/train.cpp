@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/gradient_sum.h"
+#include "model/health.h"
 #include "model/safetensors.h"
 #include "pesuite/random.hpp"
 
@@ -63,7 +64,9 @@ class Trainer {
         state_(state),
         group_(group),
         gradients_(model, group),
-        optimizer_(model.backend(), config.optimizer) {}
+        optimizer_(model.backend(), config.optimizer) {
+    if (config.health) parts_.emplace(model);
+  }
 
   TrainOutcome train() {
     check_equal_start();
@@ -75,7 +78,7 @@ class Trainer {
  private:
   TrainOutcome go_on() {
     save_branch();
-    while (state_.step < config_.steps && !state_.diverged) {
+    while (state_.step < config_.steps && !state_.diverged && !state_.stopped_early) {
       if (state_.step >= watch_.until) {
         save(paths_.last);
         return TrainOutcome::paused;
@@ -85,6 +88,7 @@ class Trainer {
       const bool last = state_.step == config_.steps;
       if (last || due(config_.log_every)) log_training();
       if (last || due(config_.eval_every)) validate();
+      if (state_.stopped_early) break;
       save_branch();
       if (stop_asked() && !last) {
         save(paths_.last);
@@ -92,7 +96,7 @@ class Trainer {
       }
       if (last || due(config_.checkpoint_every)) save_periodic();
     }
-    if (state_.diverged) save(paths_.last);
+    if (state_.diverged || state_.stopped_early) save(paths_.last);
     return state_.diverged ? TrainOutcome::diverged : TrainOutcome::finished;
   }
 
@@ -130,6 +134,7 @@ class Trainer {
         data_.step(config_.lengths, config_.length, state_.step, seed_,
                    static_cast<std::uint64_t>(state_.cursor), config_.batch,
                    std::int64_t{config_.pass_size(group_.size())} * config_.length, tokens);
+    state_.making += seconds_since(start);
     for (const Batch& b : passes) scored += scored_targets(b);
     if (scored == 0)
       fail(Exit::data, "task '{}' scores no target in examples {} .. {}", task_.text(),
@@ -149,10 +154,20 @@ class Trainer {
     }
     if (rank() >= passes.size() && send)
       for (const ParameterRange range : model_.gradient_order()) send(range);
-    if (group_.size() > 1) sum_over_processes(nats, correct);
+    if (group_.size() > 1) {
+      const auto before = std::chrono::steady_clock::now();
+      sum_over_processes(nats, correct);
+      state_.waiting += seconds_since(before);
+    }
+    const bool looked_at =
+        parts_ && config_.log_every > 0 &&
+        ((state_.step + 1) % config_.log_every == 0 || state_.step + 1 == config_.steps);
+    if (looked_at) parts_->before_update();
     const double norm = optimizer_.update(model_.parameters(), rate_factor(state_.step),
                                           state_.step - config_.optimizer_start);
+    if (looked_at) looked_at_ = parts_->after_update();
     const double loss = nats / static_cast<double>(scored);
+    if (parts_) watch_for_spikes(loss);
     ++state_.step;
     state_.cursor += config_.batch;
     state_.tokens += tokens;
@@ -165,8 +180,7 @@ class Trainer {
     state_.norm += norm;
     state_.clipped += config_.optimizer.clip > 0 && norm > config_.optimizer.clip ? 1 : 0;
     ++state_.logged_steps;
-    state_.seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    state_.seconds += seconds_since(start), state_.logged_seconds += seconds_since(start);
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
       state_.diverged = true;
       state_.reason = fmt::format("step {}: loss {}, gradient norm {}", state_.step, loss, norm);
@@ -174,6 +188,15 @@ class Trainer {
       log(fmt::format("diverged at {}", state_.reason));
     }
     if (watch_.progress) watch_.progress(state_, loss);
+  }
+
+  static double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  void watch_for_spikes(double loss) {
+    state_.spike = std::max(state_.spike, spike_score(state_.recent, loss));
+    state_.recent.push_back(loss);
+    if (state_.recent.size() > spike_window) state_.recent.erase(state_.recent.begin());
   }
 
   std::size_t rank() const { return static_cast<std::size_t>(group_.rank()); }
@@ -232,12 +255,61 @@ class Trainer {
     if (config_.lengths.varies())
       observe("length", "tokens", "none", "train",
               static_cast<double>(state_.logged_tokens) / (steps * config_.batch));
+    observe("step_ms", "ms", "lower", "train", 1e3 * state_.logged_seconds / steps);
+    observe("data_ms", "ms", "lower", "train", 1e3 * state_.making / steps);
+    if (group_.size() > 1) observe("wait_ms", "ms", "lower", "train", 1e3 * state_.waiting / steps);
+    if (parts_) log_health();
     log(fmt::format(
         "step {} | train loss {:.4f} | lr {:.3g} | grad norm {:.3g} | clipped {}/{} | {} tokens/s",
         state_.step, loss, lr, state_.norm / steps, state_.clipped, state_.logged_steps,
         format_count(static_cast<double>(state_.tokens) / state_.seconds)));
     state_.nats = state_.correct = state_.norm = 0;
+    state_.making = state_.waiting = state_.logged_seconds = state_.spike = 0;
     state_.scored = state_.clipped = state_.logged_steps = state_.logged_tokens = 0;
+  }
+
+  // Of the last step, by part of the model; of the loss since the last line.
+  void log_health() {
+    for (const PartsWatch::Part& part : looked_at_) {
+      observe("part_grad_norm", "norm", "none", "train", part.gradient).coords["part"] = part.name;
+      observe("update_ratio", "ratio", "none", "train", part.update).coords["part"] = part.name;
+    }
+    observe("loss_spike", "deviations", "lower", "train", state_.spike);
+    if (state_.spike > 6)
+      log(fmt::format("step {} | the loss rose {:.1f} robust deviations above those before it",
+                      state_.step, state_.spike));
+  }
+
+  // Of what the model answers on the first validation examples.
+  void observe_entropy() {
+    const Batch b = data_.batch(0, PES_SPLIT_VALIDATION, seed_, 0, 1, config_.length);
+    Inspection look;
+    double entropy = 0;
+    look.logits = [&](const std::vector<double>& logits) {
+      entropy = entropy_of(logits, static_cast<std::size_t>(model_.config().outputs()));
+    };
+    model_.score(b, step_info(false, b), look);
+    observe("entropy", "nats", "none", "val", entropy);
+  }
+
+  // True where training ends here: with the weights that had the lowest validation loss.
+  bool is_stale(double loss) {
+    if (config_.early_stop.patience == 0) return false;
+    if (loss < state_.to_beat - config_.early_stop.min_delta || !std::isfinite(state_.to_beat)) {
+      state_.to_beat = loss, state_.stale = 0;
+      return false;
+    }
+    return ++state_.stale >= config_.early_stop.patience && state_.step < config_.steps;
+  }
+  void stop_early() {
+    group_.wait();  // until the best is written
+    if (!paths_.best.empty() && fs::exists(paths_.best)) load_weights(paths_.best, model_);
+    state_.stopped_early = true;
+    observe("stopped_early", "step", "none", "val", static_cast<double>(state_.step));
+    log(
+        fmt::format("step {} | stopped early: {} validations without a fall; weights are those of "
+                    "step {}",
+                    state_.step, state_.stale, state_.best_step));
   }
 
   void validate() {
@@ -280,6 +352,8 @@ class Trainer {
       state_.best_step = state_.step;
       if (config_.keep_best) save(paths_.best);
     }
+    if (part == 0 && parts_) observe_entropy();
+    if (part == 0 && is_stale(loss)) stop_early();
   }
 
   void save(const fs::path& path) {
@@ -312,6 +386,8 @@ class Trainer {
   Group& group_;
   GradientSum gradients_;
   Optimizer optimizer_;
+  std::optional<PartsWatch> parts_;  // where health is observed
+  std::vector<PartsWatch::Part> looked_at_;
   bool stop_agreed_ = false;  // one of several processes was asked to stop
 };
 
@@ -351,6 +427,10 @@ Json to_json(const TrainState& s) {
             {"reason", s.reason},
             {"observations", std::move(observations)}};
   if (s.best_step >= 0) j["best"] = s.best;
+  if (std::isfinite(s.to_beat)) j["to_beat"] = s.to_beat, j["stale"] = s.stale;
+  if (s.stopped_early) j["stopped_early"] = true;
+  if (!s.recent.empty()) j["recent"] = s.recent, j["spike"] = finite(s.spike);
+  j["making"] = s.making, j["waiting"] = s.waiting, j["logged_seconds"] = s.logged_seconds;
   return j;
 }
 
@@ -364,6 +444,12 @@ TrainState state_from_json(const Json& j) {
   s.scored = j.at("scored"), s.clipped = j.at("clipped"), s.logged_steps = j.at("logged_steps");
   s.logged_tokens = j.at("logged_tokens");
   s.diverged = j.at("diverged"), s.reason = j.at("reason");
+  if (j.contains("to_beat")) s.to_beat = j.at("to_beat"), s.stale = j.at("stale");
+  s.stopped_early = j.value("stopped_early", false);
+  if (j.contains("recent"))
+    s.recent = j.at("recent").get<std::vector<double>>(), s.spike = j.at("spike");
+  s.making = j.value("making", 0.0), s.waiting = j.value("waiting", 0.0);
+  s.logged_seconds = j.value("logged_seconds", 0.0);
   for (const Json& o : j.at("observations")) s.observations.push_back(observation_from_json(o));
   return s;
 }

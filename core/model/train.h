@@ -15,6 +15,13 @@
 
 namespace pesuite {
 
+// Training ends where the validation loss has not fallen for a while, with the weights that had the
+// lowest.
+struct EarlyStop {
+  int patience = 0;      // validations; 0: training goes to its end
+  double min_delta = 0;  // nats that count as falling
+};
+
 struct TrainConfig {
   int length = 64;  // tokens of a training example, or of the longest
   LengthPlan lengths;
@@ -27,6 +34,8 @@ struct TrainConfig {
   std::int64_t dropout_steps = -1;  // dropout acts in the first so many steps; -1: in all
   std::int64_t log_every = 50, eval_every = 0, checkpoint_every = 0;  // steps; 0: never
   int validation_examples = 128;
+  bool health = false;  // observe gradients, updates, entropy and spikes of the loss
+  EarlyStop early_stop;
   int keep_periodic = 0;  // periodic checkpoints that stay beside the last one
   bool keep_best = true;
   // after a switch to another encoding these are not as at the start
@@ -57,6 +66,13 @@ struct TrainState {
   std::int64_t scored = 0, clipped = 0, logged_steps = 0, logged_tokens = 0;
   bool diverged = false;
   std::string reason;  // of the divergence
+  // of early stopping: the loss that has to be undercut, validations that did not, and the end
+  double to_beat = std::numeric_limits<double>::infinity();
+  int stale = 0;
+  bool stopped_early = false;
+  std::vector<double> recent;  // losses of the last steps, where health is observed
+  double spike = 0;            // the highest spike_score since the last log line
+  double making = 0, waiting = 0, logged_seconds = 0;  // seconds since then
   std::vector<Observation> observations;
 };
 

@@ -62,6 +62,10 @@ class Planner {
           "each evaluation reads at most {} examples (limit): for a quick look, not for results",
           suite_.limit));
     note_untuned(plan);
+    for (const SuiteTask& t : suite_.tasks)
+      if (t.train.early_stop.patience > 0)
+        plan.notes.push_back(fmt::format(
+            "{}: early_stop lets encodings train for different numbers of steps", t.id));
     std::map<std::string, Ids> planned;  // by the cell's id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : suite_.models)
@@ -71,7 +75,8 @@ class Planner {
             c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
             if (!wanted(c.coordinates())) continue;
             SuiteEncoding used = e;
-            if (const Tuned* tuned = suite_.tuned_for(e.id, t.id, m.id); tuned != nullptr)
+            if (const Tuned* tuned = suite_.tuned_for(e.id, trained_task(t).id, m.id);
+                tuned != nullptr)
               used.expression = tuned->expression;
             if (!fill(c, used, t, m, plan)) continue;
             const auto [twin, is_new] = planned.emplace(c.id, Ids{e.id, t.id, m.id});
@@ -139,13 +144,16 @@ class Planner {
   };
 
   // False, and a problem of the suite, where the cell cannot be.
-  bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m,
-            Plan& plan) {
-    const auto asked = asked_of(t, t.train_length > 0 ? t.train_length : m.train_length);
+  bool fill(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& asked_task,
+            const SuiteModel& m, Plan& plan) {
+    const SuiteTask& t = trained_task(asked_task);
+    const auto asked = asked_of(asked_task, t.train_length > 0 ? t.train_length : m.train_length);
     if (!asked) return false;
     const Lengths& lengths = asked->lengths;
     const TaskFacts* task = facts_.task(t, lengths);
-    if (task == nullptr) return false;
+    const TaskFacts* asked_facts = facts_.task(asked_task, lengths);
+    if (task == nullptr || asked_facts == nullptr) return false;
+    if (!asks_in_its_alphabet(asked_task, *asked_facts, t, *task)) return false;
     c.config.model = model_for(*task, m.config);
     if (!task->crashed && !mix(c.config, t, lengths, c.config.model)) return false;
     const EncodingFacts* encoding = facts_.encoding(e, c.config.model, lengths);
@@ -155,14 +163,41 @@ class Planner {
     c.reach = lengths.reached;
     c.longest = lengths.longest;
     identify(c, *task, *encoding);
+    if (&t != &asked_task) {
+      c.config.asked = asked_facts->text, c.config.asked_identity = asked_facts->identity;
+      c.family = asked_facts->family;
+      note(plan, asked_task.id, asked_facts->note);
+    }
     if (!set_training(c, e, t, *task, *encoding, lengths.train, plan)) return false;
     set_max_lengths(c.config, *task, *encoding, lengths);
     if (t.branch && !branch(c.config, t)) return false;
-    if (!task->crashed && !add_evals(c, *asked, t, *task, plan)) return false;
+    if (!asked_facts->crashed && !add_evals(c, *asked, asked_task, *asked_facts, plan))
+      return false;
     c.id = cell_id(c.config);
     c.training = cell_id(training_of(c.config));
     c.series = series_id(c.config);
     return true;
+  }
+
+  // The task whose models are asked this one.
+  const SuiteTask& trained_task(const SuiteTask& t) const {
+    const auto& all = suite_.tasks;
+    const auto it = std::find_if(all.begin(), all.end(),
+                                 [&](const SuiteTask& other) { return other.id == t.trained_on; });
+    return it == all.end() ? t : *it;
+  }
+  bool asks_in_its_alphabet(const SuiteTask& asked, const TaskFacts& facts, const SuiteTask& t,
+                            const TaskFacts& trained) {
+    if (&asked == &t || facts.crashed || trained.crashed) return true;
+    if (facts.inputs == trained.inputs && facts.outputs == trained.outputs &&
+        facts.head == trained.head && facts.positions == trained.positions)
+      return true;
+    const std::string what = fmt::format(
+        "task '{}' has {} tokens and {} classes, and is asked of models that are trained "
+        "on '{}', which has {} and {}",
+        asked.id, facts.inputs, facts.outputs, t.id, trained.inputs, trained.outputs);
+    if (noted_.insert(asked.where + what).second) problems_.add(asked.where, what, Exit::usage);
+    return false;
   }
 
   void note(Plan& plan, const std::string& id, const std::string& sentence) {
@@ -177,12 +212,23 @@ class Planner {
         longest_trained(train_length) * (1 + t.train.lengths.shots) + t.train.lengths.fill;
     a.lengths = {train_length, trained, trained, 0};
     for (const EvalSettings& s : suite_.evals) {
-      if (s.task != "*" && s.task != t.id && s.task != t.group) continue;
+      const auto is_for = [&](const SuiteTask& one) {
+        return s.task == "*" || s.task == one.id || s.task == one.group;
+      };
+      // a model is made for the longest of all that it is asked
+      const std::string& model = trained_task(t).id;
+      const bool mine = is_for(t);
+      if (!mine &&
+          std::none_of(suite_.tasks.begin(), suite_.tasks.end(), [&](const SuiteTask& one) {
+            return trained_task(one).id == model && is_for(one);
+          }))
+        continue;
       const char* key = "lengths";
       try {
-        a.evals.emplace_back(&s, in_tokens(s.lengths, train_length));
+        const std::vector<int> lengths = in_tokens(s.lengths, train_length);
+        if (mine) a.evals.emplace_back(&s, lengths);
         key = "axes";
-        for (const int l : a.evals.back().second)
+        for (const int l : lengths)
           a.lengths.longest =
               std::max(a.lengths.longest, l + fills(s, train_length).back() +
                                               shots(s).back() * std::min(l, train_length));
@@ -193,7 +239,7 @@ class Planner {
         return {};
       }
       EvalConfig windows;
-      windows.lengths = a.evals.back().second, windows.protocols = s.protocols,
+      windows.lengths = in_tokens(s.lengths, train_length), windows.protocols = s.protocols,
       windows.train_length = train_length;
       a.lengths.reached = std::max(a.lengths.reached, reach(windows));
     }
@@ -236,7 +282,7 @@ class Planner {
     config.train = t.train.resolve(train_length, forward_flops(config.model, train_length),
                                    static_cast<double>(parameter_count(config.model)));
     config.train.pass_tokens = usual_pass_tokens(device_.backend);
-    if (const Tuned* tuned = suite_.tuned_for(c.encoding, c.task, c.model); tuned != nullptr)
+    if (const Tuned* tuned = suite_.tuned_for(c.encoding, t.id, c.model); tuned != nullptr)
       config.train.optimizer.lr = tuned->rate;
     config.train.validation_examples =
         available(config.train.validation_examples, task, PES_SPLIT_VALIDATION, t.id, plan);

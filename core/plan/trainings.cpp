@@ -129,7 +129,8 @@ void share_trainings(Plan& plan) {
   for (PlannedCell& c : plan.cells) cells.push_back(&c);
   for (const bool swapped : {false, true})  // best by one that has nothing else to wait for
     for (std::size_t i = 0; i < cells.size(); ++i)
-      if (cells[i]->config.evaluation.empty() != swapped) trainers.emplace(cells[i]->training, i);
+      if ((cells[i]->config.evaluation.empty() && cells[i]->config.asked.empty()) != swapped)
+        trainers.emplace(cells[i]->training, i);
   std::vector<PlannedCell> all = plan.cells;
   for (std::size_t i = 0; i < all.size(); ++i) {  // grows by trunks, which may have trunks too
     const std::size_t trainer = trainers.at(all[i].training);

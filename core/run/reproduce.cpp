@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "run/environment.h"
 
 namespace pesuite {
@@ -17,7 +18,7 @@ constexpr const char* numbers[] = {"value", "stderr", "n", "sum", "count", "low"
 
 bool is_computed(const Json& record) {
   const std::string metric = record.value("metric", std::string());
-  return metric != "tokens_per_s" && metric != "peak_memory";
+  return !is_cost(metric);
 }
 
 std::string cell_of(const Json& record) {

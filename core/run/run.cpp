@@ -467,7 +467,8 @@ class Runner {
       p.reason = fmt::format("stopped {} times{} though nobody asked; its log is {}",
                              preempted_[c.id], where(p), store_.log(c.id).string());
     } else if (code == static_cast<int>(Exit::preempted) ||
-               (stopping && (p.killed || asked || lost_patience || (launched() && p.kind.empty() && code != 0)))) {
+               (stopping && (p.killed || asked || lost_patience ||
+                             (launched() && p.kind.empty() && code != 0)))) {
       return false;
     } else if (options_.sandbox && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
       p.kind = "error";  // with its signals blocked, so that the worker could not say what it was

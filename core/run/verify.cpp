@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "model/safetensors.h"
 
 namespace pesuite {
@@ -14,7 +15,7 @@ std::vector<Json> numbers_in(const fs::path& file) {
   std::vector<Json> out;
   for (Json j : read_observations(file)) {
     const std::string metric = j.value("metric", std::string());
-    if (metric == "tokens_per_s" || metric == "peak_memory") continue;
+    if (is_cost(metric)) continue;
     for (const char* key : {"ts", "wall_s", "determinism"}) j.erase(key);
     out.push_back(std::move(j));
   }

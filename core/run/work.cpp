@@ -8,6 +8,7 @@
 #include "base/seal.h"
 #include "base/text.h"
 #include "cell/determinism.h"
+#include "model/health.h"
 #include "run/stage.h"
 
 namespace pesuite {
@@ -55,6 +56,11 @@ class Work {
         catalog_(open_catalog(plugin_search_path(plugin_path), true)),
         task_(catalog_, parse_expression(cell_.task, "task"), cell_.train.length,
               std::max(work.longest, cell_.max_length), work.reach),
+        asked_(cell_.asked.empty()
+                   ? std::optional<Task>()
+                   : std::optional<Task>(std::in_place, catalog_,
+                                         parse_expression(cell_.asked, "task"), cell_.train.length,
+                                         std::max(work.longest, cell_.max_length), work.reach)),
         backend_(open_backend(
             cell_.backend,
             {.threads = work.threads, .precision = cell_.precision, .device = group.device()})),
@@ -79,6 +85,7 @@ class Work {
                     model().encoding_count(), backend_->description()));
     if (group_.size() > 1) log(group_.description());
     if (task_.info().note != nullptr) log(task_.info().note);
+    if (asked_) log(fmt::format("asked {}", cell_.asked));
     if (watch_.opened)
       watch_.opened({backend_->description(), group_.size() > 1 ? group_.description() : "",
                      group_.size(), level_});
@@ -113,6 +120,7 @@ class Work {
     if (watch_.progress) watch_.progress(p);
   }
   Model& model() const { return stage_.model(); }
+  const Task& asked_task() const { return asked_ ? *asked_ : task_; }
   std::int64_t end() const { return work_.until > 0 ? work_.until : train_.steps; }
 
   // The level of what a training has computed so far. A cell is at the weakest of all processes
@@ -135,7 +143,8 @@ class Work {
       if (retrace(behind) == TrainOutcome::stopped) return TrainOutcome::stopped;
       stage_.restart();
     }
-    const bool loaded = load_latest(), trained = loaded && state.step == train_.steps;
+    const bool loaded = load_latest(),
+               trained = loaded && (state.step == train_.steps || state.stopped_early);
     if (!loaded) {
       stage_.restart();  // parts of it may have been filled
       start();
@@ -268,6 +277,8 @@ class Work {
     };
     add("parameters", "count", "none", static_cast<double>(model().count()));
     add("encoding_parameters", "count", "none", static_cast<double>(model().encoding_count()));
+    if (const double rate = product_rate(*backend_); rate > 0)
+      add("mfu", "share", "higher", state.flops / state.seconds / rate);
     add("tokens_per_s", "tokens/s", "higher", static_cast<double>(state.tokens) / state.seconds);
     add("peak_memory", "bytes", "lower", peak_memory());
   }
@@ -292,7 +303,8 @@ class Work {
       found.push_back(std::move(o));
     } else {
       try {
-        found = evaluate(model(), task_, config, e.length, cell_.seed, stage_.state.step, heard);
+        found =
+            evaluate(model(), asked_task(), config, e.length, cell_.seed, stage_.state.step, heard);
       } catch (const Refusal& error) {
         if (config.trained_on(e.length)) throw;
         log(fmt::format("{} tokens: {}; its loss there is recorded as infinite", e.length,
@@ -310,6 +322,7 @@ class Work {
       if (o.whole() && (o.metric == "nll" || o.metric == "acc"))
         log(fmt::format("{} {} {}", o.metric, o.coords.dump(), format_fixed(o.value, 4)));
     stage_.check();
+    if (asked_) check_unchanged(catalog_, *asked_, cell_.asked, cell_.asked_identity);
     Json more = {{"determinism", level_}};
     if (config.limit > 0) more["limit"] = config.limit;
     write_observations(path, found, model(), backend_->attention_route(), more);
@@ -336,11 +349,11 @@ class Work {
   std::vector<Observation> probe_part(const CellEval& e, const EvalConfig& config,
                                       const std::function<void(double)>& heard) {
     if (e.probe->kind != ProbeKind::maps)
-      return probe(model(), task_, config, *e.probe, e.length, cell_.seed, stage_.state.step,
+      return probe(model(), asked_task(), config, *e.probe, e.length, cell_.seed, stage_.state.step,
                    heard);
     const std::string& encoding = cell_.evaluation.empty() ? encoding_of(cell_) : cell_.evaluation;
-    write_maps(store_.maps(id_, part_id(e)), model(), task_, config, *e.probe, e.length, cell_.seed,
-               stage_.state.step,
+    write_maps(store_.maps(id_, part_id(e)), model(), asked_task(), config, *e.probe, e.length,
+               cell_.seed, stage_.state.step,
                {{"cell", id_},
                 {"encoding", encoding},
                 {"task", cell_.task},
@@ -359,6 +372,7 @@ class Work {
   std::string id_, training_id_;
   Catalog catalog_;
   Task task_;
+  std::optional<Task> asked_;  // what the model is asked instead
   std::unique_ptr<Backend> backend_;
   Stage stage_;
   std::string level_;  // of the numbers it writes

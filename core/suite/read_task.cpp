@@ -38,6 +38,7 @@ void read_task(Reader& r, const std::string& name, SuiteTask& t) {
   });
   if (r.find("train_len") != nullptr)  // else the model's
     t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
+  t.trained_on = r.text("trained_on", "");
   r.number("weight", 0, 0, 1e6);  // of reports, which read it themselves
   r.table("train", [&](Reader& s) {
     s.defaults_are("");  // those of [train], which are noted there

@@ -37,6 +37,7 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token, double pa
   c.eval_every = interval(eval_every);
   c.checkpoint_every = interval(checkpoint_every);
   c.validation_examples = validation_examples;
+  c.health = health, c.early_stop = early_stop;
   c.keep_periodic = keep_periodic;
   c.keep_best = keep_best;
   if (lengths.kind != LengthKind::fixed) c.lengths = lengths;

@@ -218,6 +218,25 @@ void add_branches(SuiteTask task, std::vector<SuiteTask>& tasks) {
   }
 }
 
+// Whoever asks the models of a task with several budgets asks those of each.
+void ask_branches(std::vector<SuiteTask>& tasks) {
+  std::vector<SuiteTask> out;
+  for (const SuiteTask& t : tasks) {
+    const auto is_branch = [&](const SuiteTask& other) {
+      return other.branch && other.group == t.trained_on && !t.trained_on.empty();
+    };
+    if (std::none_of(tasks.begin(), tasks.end(), is_branch)) out.push_back(t);
+    for (const SuiteTask& other : tasks) {
+      if (!is_branch(other)) continue;
+      SuiteTask one = t;
+      one.id += other.id.substr(other.group.size());
+      one.trained_on = other.id;
+      out.push_back(std::move(one));
+    }
+  }
+  tasks = std::move(out);
+}
+
 // What is crossed.
 void read_parts(Reader& r, Suite& s) {
   TrainSettings train;
@@ -242,6 +261,7 @@ void read_parts(Reader& r, Suite& s) {
     read_task(t, name, task);
     add_branches(std::move(task), s.tasks);
   });
+  ask_branches(s.tasks);
   r.tables("tuned", [&](Reader& t, const std::string&) { read_tuned(t, s); });
   read_tuning(r, s);
 }
@@ -272,6 +292,17 @@ void read_questions(Reader& r, Suite& s) {
   s.evals.push_back(e);
 }
 
+void check_trained_on(const Suite& s, const SuiteTask& t, Problems& problems) {
+  if (t.trained_on.empty()) return;
+  std::vector<std::string> others;
+  for (const SuiteTask& other : s.tasks)
+    if (other.trained_on.empty()) others.push_back(other.id);
+  if (std::find(others.begin(), others.end(), t.trained_on) == others.end())
+    problems.add(t.where, fmt::format("'trained_on' of task '{}' is '{}', which is no task of the "
+                                      "suite with a training of its own{}",
+                                      t.id, t.trained_on, did_you_mean(t.trained_on, others)));
+}
+
 // What parts say of each other.
 void check_suite(const Suite& s, const Json& root, Problems& problems) {
   for (const char* needed : {"model", "encoding", "task"})
@@ -287,6 +318,7 @@ void check_suite(const Suite& s, const Json& root, Problems& problems) {
   check_ids(s.encodings, "encoding", problems);
   check_ids(s.tasks, "task", problems);
   check_ids(s.models, "model", problems);
+  for (const SuiteTask& t : s.tasks) check_trained_on(s, t, problems);
   std::vector<std::string> ids = {"*"};
   for (const SuiteTask& t : s.tasks) ids.push_back(t.id), ids.push_back(t.group);
   for (const EvalSettings& e : s.evals)

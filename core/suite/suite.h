@@ -57,6 +57,8 @@ struct TrainSettings {  // as the suite says, before lengths and models turn it 
   Extent log_every{Extent::Unit::share, 0.02}, eval_every{Extent::Unit::share, 0.1},
       checkpoint_every{Extent::Unit::share, 0.1};
   int validation_examples = 128;
+  bool health = false;
+  EarlyStop early_stop;
   int keep_periodic = 0;
   bool keep_best = true;
   LengthPlan lengths;
@@ -87,6 +89,7 @@ struct SuiteTask {
   std::string id;
   std::string group;  // what evaluations may call it: the id, without the budget of a branch
   std::optional<std::size_t> branch;  // of the schedule's
+  std::string trained_on;  // id of the task whose models are asked this one; "": it has its own
   Expression expression;
   int train_length = 64;
   TrainSettings train;

@@ -2,8 +2,9 @@
 // it found?
 #include <pesuite/pesuite.hpp>
 
-extern const pes_task passkey, niah, copy_distance;
+extern const pes_task passkey, niah, copy_distance, text_passkey, text_needle;
 
-static constexpr const pes_task* list[] = {&passkey, &niah, &copy_distance, nullptr};
+static constexpr const pes_task* list[] = {&passkey,      &niah,        &copy_distance,
+                                           &text_passkey, &text_needle, nullptr};
 
 PES_LIBRARY("retrieval_tasks", "1.0.0", "MIT", nullptr, list);

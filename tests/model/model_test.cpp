@@ -433,16 +433,17 @@ TEST(Evaluation, ScoresTheSameTokensAtEveryLength) {
 TEST(Evaluation, RanksCandidatesByTheirNats) {
   Trainee t;
   Batch b = make_batch(t.task, PES_SPLIT_TEST, 3, 0, 4, 24);
-  b.candidate_first = PES_FIRST_SYMBOL + 5, b.candidates = 9;
+  for (int c = 0; c < 9; ++c) b.candidates.push_back(PES_FIRST_SYMBOL + 5 + c);
+  std::swap(b.candidates.front(), b.candidates.back());  // no run of tokens
   StepInfo s;
   s.batch = 4, s.length = 24;
   const Scores scores = t.model->score(b, s);
   ASSERT_EQ(scores.rank.size(), scores.nats.size());
   std::vector<std::int32_t> ranks(scores.rank.size(), 0);
   Batch other = b;
-  other.candidates = 0;
-  for (int c = 0; c < b.candidates; ++c) {
-    std::fill(other.targets.begin(), other.targets.end(), b.candidate_first + c);
+  other.candidates.clear();
+  for (const std::int32_t candidate : b.candidates) {
+    std::fill(other.targets.begin(), other.targets.end(), candidate);
     const Scores of_candidate = t.model->score(other, s);
     EXPECT_TRUE(of_candidate.rank.empty());
     for (std::size_t k = 0; k < ranks.size(); ++k)
@@ -451,7 +452,7 @@ TEST(Evaluation, RanksCandidatesByTheirNats) {
   int ranked = 0;
   for (std::size_t k = 0; k < ranks.size(); ++k) {
     const std::int32_t target = b.targets[static_cast<std::size_t>(scores.place[k])];
-    const bool candidate = target >= b.candidate_first && target < b.candidate_first + 9;
+    const bool candidate = target >= PES_FIRST_SYMBOL + 5 && target < PES_FIRST_SYMBOL + 14;
     EXPECT_EQ(scores.rank[k], candidate ? ranks[k] : 0) << k;
     ranked += candidate;
   }

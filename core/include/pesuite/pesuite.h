@@ -48,7 +48,7 @@ extern "C" {
  * newer minor loads (fields were appended; it must test PES_HAS on what the host gives
  * it); one with an older minor loads and never notices. */
 #define PES_ABI_MAJOR 1
-#define PES_ABI_MINOR 4
+#define PES_ABI_MINOR 5
 
 #define PES_MAX_RANK 4
 #define PES_ERROR_SIZE 512
@@ -407,6 +407,11 @@ typedef struct pes_task_created { /* filled by create(); owned by the task until
   /* Since minor 1. sample() gives tokens positions of the task's own, 0 .. positions - 1, for
    * encodings that read them (PES_PLACED). 0: tokens stand at their places. */
   int32_t positions;
+
+  /* Appended in 1.5. */
+  uint32_t unused;                 /* was padding, which the size does not tell from a field */
+  const int32_t* candidate_tokens; /* the `candidates` possible answers, each once, where they are
+                                      no run of tokens; null: candidate_first says them */
 } pes_task_created;
 
 typedef struct pes_request { /* names one example; everything about it follows from this */

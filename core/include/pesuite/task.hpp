@@ -53,6 +53,7 @@ class Task {
   std::vector<const pes_axis*> axes;
   std::vector<const pes_shortcut*> shortcuts;
   std::int32_t candidate_first = 0, candidates = 0;
+  std::vector<std::int32_t> candidate_tokens;  // instead of both, where they are no run
   std::int32_t positions = 0;
   bool determined = false;  // targets follow from the visible tokens: the optimum is 0 nats
 };
@@ -93,6 +94,10 @@ struct TaskGlue {
       if (PES_HAS(out, candidates)) {  // a host of minor 0 does not rank
         out->candidate_first = t->candidate_first;
         out->candidates = t->candidates;
+      }
+      if (PES_HAS(out, candidate_tokens) && !t->candidate_tokens.empty()) {
+        out->candidates = static_cast<std::int32_t>(t->candidate_tokens.size());
+        out->candidate_tokens = t->candidate_tokens.data();
       }
       if (PES_HAS(out, positions)) out->positions = t->positions;
     });
