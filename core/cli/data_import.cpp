@@ -9,6 +9,7 @@
 #include "cli/steps.h"
 #include "data/dataset.h"
 #include "data/debian.h"
+#include "data/published.h"
 
 namespace pesuite::cli {
 
@@ -49,6 +50,14 @@ std::vector<data::Part> parts_of(const Arguments& a, Steps& steps) {
     steps.at("fetching packages");
     return data::debian_parts(what, downloads);
   }
+  if (what.size() == 1 && data::is_published(what.front()) && !fs::exists(what.front())) {
+    data::PublishedOptions o;
+    o.base = a.text("base-url", o.base);
+    o.most_shards = a.count("max-shards");
+    o.list = a.text("list"), o.downloads = downloads, o.stop = &import_stop;
+    o.say = [&](const std::string& now) { steps.at(now); };
+    return data::published_parts(what.front(), o);
+  }
   return own_parts(a, what);
 }
 
@@ -64,7 +73,11 @@ void add_import_flags(Arguments& a) {
                                              "name of the text (default: its path)")(
       "licence", po::value<std::string>()->default_value(""), "note of its licence")(
       "downloads", po::value<std::string>(),
-      "folder of what is fetched (default: FOLDER/downloads)");
+      "folder of what is fetched (default: FOLDER/downloads)")(
+      "max-shards", po::value<int>(), "of published data: at most so many files to train on")(
+      "list", po::value<std::string>(),
+      "of published data: a file of addresses, one a line, a SHA-256 behind it or not")(
+      "base-url", po::value<std::string>(), "of published data: a mirror of huggingface.co");
   a.positional("what", -1);
 }
 
@@ -91,13 +104,15 @@ int import_text_verb(const std::vector<std::string>& words) {
       "is\n"
       "  files and folders          .txt, .jsonl, .gz and .zst of them\n"
       "  debian PACKAGE...          the documentation in Debian packages, e.g. linux-doc perl-doc\n"
+      "  tinystories, slimpajama, fineweb-edu, wikitext-103, pg-19: published data, fetched\n"
       "Interrupted, the same command goes on.");
   add_import_flags(a);
   if (!a.parse(words)) return 0;
   a.require("what", "files, folders, or 'debian' and packages");
   a.require("output", "the folder to write");
-  const std::string what =
-      join(a.texts("what"), "\n") + "\n" + a.text("field") + "\n" + a.text("separator");
+  const std::string what = join(a.texts("what"), "\n") + "\n" + a.text("field") + "\n" +
+                           a.text("separator") + "\n" + a.text("list") + "\n" +
+                           std::to_string(a.count("max-shards"));
   data::Imported imported;
   {
     Steps steps("looking for text");

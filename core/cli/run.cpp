@@ -17,8 +17,8 @@
 #include "cli/suite_flags.h"
 #include "report/comparison.h"
 #include "report/report.h"
-#include "run/sandbox.h"
 #include "report/terminal.h"
+#include "run/sandbox.h"
 #include "run/tune.h"
 #include "run/verify.h"
 #include "suite/keys.h"
@@ -88,7 +88,18 @@ int verify(const Suite& suite, const RunOptions& options) {
 }
 
 // Tables or JSON of what a suite will run; first what tunes it, where that is not done.
-void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json) {
+// For another machine.
+void assume_rate(Plan& plan, const std::string& text) {
+  double rate = 0;
+  if (!parse_count(text, rate) || !(rate > 0))
+    fail(Exit::usage, "--rate: '{}' is no number of FLOP/s such as 4e14", text);
+  for (auto* cells : {&plan.cells, &plan.trunks})
+    for (PlannedCell& c : *cells) c.seconds *= plan.rate / rate;
+  plan.rate = rate;
+}
+
+void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json,
+                const std::string& rate = "") {
   const Store store(options.out / "store");
   const int jobs = jobs_of(options, suite.threads);
   std::vector<Suite> attempts;
@@ -99,6 +110,7 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
     attempts = rate_suites(suite);
   if (!chosen.empty()) use(suite, chosen);
   Plan plan = make_plan(suite, options.plugin_path, store, problems);
+  if (!rate.empty()) assume_rate(plan, rate);
   if (!attempts.empty())
     plan.notes.push_back(fmt::format(
         "these cells will have what tuning chooses first: {} and {} more for each "
@@ -301,7 +313,10 @@ int plan_verb(const std::vector<std::string>& words) {
               "Shows the cells of a suite with parameters, FLOPs, estimated time and memory, and "
               "what is done. Runs nothing.");
   add_choices(a);
-  a.flags()("json", po::bool_switch(), "the plan as JSON");
+  a.flags()("json", po::bool_switch(), "the plan as JSON")(
+      "rate", po::value<std::string>(),
+      "FLOP/s of a cell on another machine, e.g. 4e14 for an H100 at 40 % (default: measured "
+      "here)");
   a.positional("suite");
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
@@ -310,7 +325,7 @@ int plan_verb(const std::vector<std::string>& words) {
   RunOptions options;
   options.out = a.text("out"), options.jobs = a.count("jobs");
   options.plugin_path = a.plugin_path();
-  print_plan(suite, options, problems, a.flag("json"));
+  print_plan(suite, options, problems, a.flag("json"), a.text("rate"));
   return 0;
 }
 

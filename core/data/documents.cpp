@@ -219,10 +219,12 @@ class Reader : public Documents {
 
   // Of a JSON text that is longer than a document may be. Its parts have one place.
   bool take_rest(Document& d) {
+    const std::string_view left = std::string_view(rest_).substr(rest_at_);
     const std::size_t size =
-        rest_.size() <= options_.longest ? rest_.size() : cut_of(rest_, options_.longest);
-    d.text = rest_.substr(0, size);
-    rest_.erase(0, size);
+        left.size() <= options_.longest ? left.size() : cut_of(left, options_.longest);
+    d.text = left.substr(0, size);
+    rest_at_ += size;
+    if (rest_at_ == rest_.size()) rest_.clear(), rest_at_ = 0;
     return true;
   }
 
@@ -232,7 +234,8 @@ class Reader : public Documents {
   std::size_t file_;
   std::uint64_t start_, line_ = 0, bytes_ = 0, before_ = 0, skipped_ = 0;
   std::optional<Window> window_;
-  std::string rest_;
+  std::string rest_;  // of a text that was cut, from rest_at_ on
+  std::size_t rest_at_ = 0;
   simdjson::dom::parser parser_{longest_line + 1};
 };
 

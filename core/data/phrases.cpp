@@ -50,11 +50,21 @@ std::vector<Token> words_of(const text::Tokenizer& t) {
   return out;
 }
 
+// Where tokens are bytes or characters a letter is the word.
+std::vector<Token> letters_of(const text::Tokenizer& t) {
+  std::vector<Token> out;
+  for (char letter = 'a'; letter <= 'z'; ++letter)
+    if (const auto ids = encoded(t, std::string(1, letter)); ids.size() == 1) out.push_back(ids[0]);
+  return out;
+}
+
 }  // namespace
 
 std::string phrases_text(const text::Tokenizer& t) {
   const bool spaced = !digits_of(t, true).empty();
   const std::string gap = spaced ? "" : " ";  // stands before the digits then
+  const std::vector<Token> words = words_of(t);
+  const std::string word_gap = words.empty() ? " " : "";
   std::string out = "pesuite phrases 1\n";
   const auto put = [&](const char* name, const std::vector<Token>& ids) {
     if (!ids.empty()) out += fmt::format("{} {}\n", name, fmt::join(ids, " "));
@@ -67,10 +77,10 @@ std::string phrases_text(const text::Tokenizer& t) {
   put("key_ends", encoded(t, ". Remember it.\n"));
   put("key_asked", encoded(t, "\nWhat is the pass key? The pass key is" + gap));
   put("digits", digits_of(t, spaced));
-  put("needle_says", encoded(t, "\nThe secret word is"));
+  put("needle_says", encoded(t, "\nThe secret word is" + word_gap));
   put("needle_ends", encoded(t, ".\n"));
-  put("needle_asked", encoded(t, "\nWhat is the secret word? The secret word is"));
-  put("words", words_of(t));
+  put("needle_asked", encoded(t, "\nWhat is the secret word? The secret word is" + word_gap));
+  put("words", words.empty() ? letters_of(t) : words);
   return out;
 }
 

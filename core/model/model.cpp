@@ -1,8 +1,8 @@
 #include "model/model.h"
 
 #include <algorithm>
-#include <numeric>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "pesuite/random.hpp"
@@ -390,15 +390,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   }
 
   Scores scores;
-  b.scored.clear();
-  b.places.clear();
-  scores.place.reserve(batch.tokens.size());
-  for (std::int64_t i = 0; i < n; ++i)
-    if (const std::int32_t target = batch.targets[static_cast<std::size_t>(i)]; target >= 0) {
-      b.scored.push_back(target);
-      b.places.push_back(static_cast<double>(i));
-      scores.place.push_back(i);
-    }
+  find_scored(batch, scores);
   const auto count = static_cast<std::int64_t>(b.scored.size());
   if (count > 0) {
     Tensor h = ops::reshape(tape_, normed(x, norm_, norm_bias_), {n, config_.width});
@@ -422,6 +414,19 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
     for (const ParameterRange range : gradient_order_) done(range);
   }
   return scores;
+}
+
+void Model::find_scored(const Batch& batch, Scores& scores) {
+  Buffers& b = *buffers_;
+  b.scored.clear();
+  b.places.clear();
+  scores.place.reserve(batch.tokens.size());
+  for (std::size_t i = 0; i < batch.tokens.size(); ++i)
+    if (const std::int32_t target = batch.targets[i]; target >= 0) {
+      b.scored.push_back(target);
+      b.places.push_back(static_cast<double>(i));
+      scores.place.push_back(static_cast<std::int64_t>(i));
+    }
 }
 
 std::vector<double> Model::logits_of(Tensor h) {

@@ -145,6 +145,7 @@ class Model {
   Scores run(const Batch&, const StepInfo&, double weight, bool learn, const Inspection&,
              const GradientsDone&);
   void begin(StepInfo, bool recording, std::span<const std::int32_t> positions = {});
+  void find_scored(const Batch&, Scores&);  // places and targets, into the buffers too
   void rank(const Batch&, Tensor h, Scores&);
   std::vector<double> logits_of(Tensor h);  // of its first rows
   Tensor leaf(int parameter) {

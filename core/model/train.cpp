@@ -154,18 +154,8 @@ class Trainer {
     }
     if (rank() >= passes.size() && send)
       for (const ParameterRange range : model_.gradient_order()) send(range);
-    if (group_.size() > 1) {
-      const auto before = std::chrono::steady_clock::now();
-      sum_over_processes(nats, correct);
-      state_.waiting += seconds_since(before);
-    }
-    const bool looked_at =
-        parts_ && config_.log_every > 0 &&
-        ((state_.step + 1) % config_.log_every == 0 || state_.step + 1 == config_.steps);
-    if (looked_at) parts_->before_update();
-    const double norm = optimizer_.update(model_.parameters(), rate_factor(state_.step),
-                                          state_.step - config_.optimizer_start);
-    if (looked_at) looked_at_ = parts_->after_update();
+    if (group_.size() > 1) sum_over_processes(nats, correct);
+    const double norm = update();
     const double loss = nats / static_cast<double>(scored);
     if (parts_) watch_for_spikes(loss);
     ++state_.step;
@@ -190,6 +180,16 @@ class Trainer {
     if (watch_.progress) watch_.progress(state_, loss);
   }
 
+  double update() {
+    const std::int64_t every = config_.log_every, next = state_.step + 1;
+    const bool seen = parts_ && every > 0 && (next % every == 0 || next == config_.steps);
+    if (seen) parts_->before_update();
+    const double norm = optimizer_.update(model_.parameters(), rate_factor(state_.step),
+                                          state_.step - config_.optimizer_start);
+    if (seen) looked_at_ = parts_->after_update();
+    return norm;
+  }
+
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
@@ -206,7 +206,9 @@ class Trainer {
   void sum_over_processes(double& nats, double& correct) {
     const bool stop = watch_.stop != nullptr && watch_.stop->load();
     double found[] = {nats, correct, stop ? 1.0 : 0.0};
+    const auto before = std::chrono::steady_clock::now();
     gradients_.finish(found);
+    state_.waiting += seconds_since(before);
     nats = found[0], correct = found[1], stop_agreed_ = found[2] > 0;
   }
 

@@ -28,6 +28,27 @@ static std::string limits_text(const Plan& plan, const Suite& suite) {
                            "turns one off");
 }
 
+namespace {
+
+// Of checkpoints, weights and two moments in fp32: the last, the best, those on the way and those
+// that others branch off from.
+double disk_bytes(const Plan& plan) {
+  double bytes = 0;
+  std::set<std::pair<std::string, std::int64_t>> branches;
+  const auto add = [&](const PlannedCell& c) {
+    const double checkpoint = 12 * c.parameters;
+    if (c.trains) bytes += checkpoint * (c.is_trunk ? 1 : 2 + c.config.train.keep_periodic);
+    if (c.trains && !c.config.switches.empty() &&
+        branches.emplace(cell_id(trunk_of(c.config)), first_step(c.config)).second)
+      bytes += checkpoint;
+  };
+  for (const PlannedCell& c : plan.cells) add(c);
+  for (const PlannedCell& c : plan.trunks) add(c);
+  return bytes;
+}
+
+}  // namespace
+
 std::string plan_table(const Plan& plan, const Suite& suite, int jobs) {
   std::vector<std::vector<std::string>> rows = {
       {"cell", "parameters", "of the encoding", "steps", "FLOPs", "time", "memory", "state"}};
@@ -58,6 +79,7 @@ std::string plan_table(const Plan& plan, const Suite& suite, int jobs) {
   if (seconds > 0)
     out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
                        format_seconds(seconds / jobs), jobs, plan.rate / 1e9);
+  out += fmt::format("\ncheckpoints take about {} on the disk", format_bytes(disk_bytes(plan)));
   out += fmt::format("\n{}", trainings_table(plan));
   std::set<std::string> where;
   for (const PlannedCell& c : plan.cells)

@@ -178,7 +178,8 @@ TEST(Likeness, NearDocumentsAreFoundAndOthersAreNot) {
   EXPECT_FALSE(other[201]);
   EXPECT_TRUE(earlier[200]);
   EXPECT_EQ(std::count(earlier.begin(), earlier.end(), true), 1);
-  EXPECT_EQ(sketch_of("A word, and then some more."), sketch_of("a WORD and then (some) more"));  // words alone count
+  EXPECT_EQ(sketch_of("A word, and then some more."),
+            sketch_of("a WORD and then (some) more"));  // words alone count
 }
 
 TEST(HashSet, KnowsWhatWasPut) {

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/interval.h"
 #include "model/evaluate.h"
+#include "model/metrics.h"
 #include "model/preset.h"
 #include "model/safetensors.h"
 #include "model/train.h"
@@ -255,7 +256,7 @@ std::string without_times(const TrainState& s) {
   std::string out;
   for (Observation o : s.observations) {
     o.seconds = 0;
-    out += to_json(o).dump() + "\n";
+    if (!is_cost(o.metric)) out += to_json(o).dump() + "\n";
   }
   return out;
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "model/metrics.h"
 #include "model/safetensors.h"
 
 namespace pesuite::reliability {
@@ -124,7 +125,7 @@ std::multiset<std::string> lines_in(const fs::path& file) {
       continue;
     }
     const Json metric = j.value("metric", Json());
-    if (metric.is_null() || metric == "tokens_per_s" || metric == "peak_memory") continue;
+    if (metric.is_null() || is_cost(metric.get<std::string>())) continue;
     for (const char* key : {"ts", "wall_s"}) j.erase(key);
     out.insert(j.dump());
   }

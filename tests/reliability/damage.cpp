@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "tests/reliability/damage.h"
 #include "tests/scratch.h"
 
@@ -202,9 +203,7 @@ class StoreDamage : public Kind {
     const fs::path run = fs::directory_iterator(out / "runs")->path();
     for (const std::string& line : split(read_file(run / "records.jsonl"), '\n')) {
       Json j = Json::parse(line, nullptr, false);
-      if (line.empty() || j.value("metric", "") == "tokens_per_s" ||
-          j.value("metric", "") == "peak_memory")
-        continue;
+      if (line.empty() || is_cost(j.value("metric", ""))) continue;
       for (const char* key : {"wall_s", "ts"}) j.erase(key);
       all["records.jsonl"].insert(j.dump());
     }
@@ -344,7 +343,8 @@ class ForgedCheckpoint : public Kind {
 class LibraryDamage : public Kind {
  public:
   LibraryDamage(const Settings& s, const fs::path& folder) : Kind(s, folder) {
-    fs::path plugins = s.program.parent_path() / "../plugins";  // of a build, else of an installation
+    fs::path plugins =
+        s.program.parent_path() / "../plugins";  // of a build, else of an installation
     if (!fs::exists(plugins)) plugins = s.program.parent_path() / "../lib/pesuite/plugins";
     library_ = read_file(plugins / "rotary.plugin.so");
     manifest_ = read_file(plugins / "rotary.plugin.toml");

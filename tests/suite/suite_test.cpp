@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/tokenize.h"
 #include "plan/plan.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
@@ -519,7 +520,33 @@ void expect_examples(const Plan& plan, const Catalog& catalog, const std::string
   }
 }
 
+// What the suites of real text read, as small as it can be: folders of tokens where the test runs.
+class TokenFolders {
+ public:
+  TokenFolders() : before_(fs::current_path()) {
+    std::string lines;
+    for (int i = 0; i < 60; ++i)
+      lines += fmt::format("{{\"text\": \"{}{}\"}}\n", i, std::string(5000, 'x'));
+    write_file_atomic(folder_ / "text.jsonl", lines);
+    data::TokenizeOptions o;
+    o.paths = {folder_ / "text.jsonl"}, o.tokenizer = "bytes", o.drop_near = false;
+    o.validation_share = 0.45, o.filler_share = 0.1;
+    const std::atomic<bool> stop{false};
+    data::Manifest m;
+    for (const char* name : {"real_text", "slimpajama", "fineweb", "tinystories"})
+      data::tokenize(
+          o, folder_ / name / "tokens", stop, [](const data::TokenizeProgress&) {}, m);
+    fs::current_path(folder_);
+  }
+  ~TokenFolders() { fs::current_path(before_); }
+
+ private:
+  fs::path before_;
+  Scratch folder_;
+};
+
 TEST(ShippedSuites, AreSoundInEveryProfile) {
+  const TokenFolders folders;
   const std::regex profile(R"(\n\[profile\.(\w+)\])");
   const Catalog catalog = open_catalog({PESUITE_TEST_PLUGINS});
   for (const auto& item : fs::recursive_directory_iterator(PESUITE_TEST_DIR "/../suites")) {

@@ -1,0 +1,194 @@
+// Text from elsewhere: downloads that break off, published layouts, pages, packages of Debian.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "data/debian.h"
+#include "data/download.h"
+#include "data/html.h"
+#include "data/published.h"
+#include "tests/data/http_server.h"
+#include "tests/failure.h"
+#include "tests/scratch.h"
+
+namespace pesuite::data {
+namespace {
+
+using pesuite::testing::failure;
+using pesuite::testing::HttpServer;
+using pesuite::testing::Scratch;
+using ::testing::HasSubstr;
+
+const std::atomic<bool> never{false};
+
+std::string random_bytes(std::size_t n) {
+  std::string out(n, '\0');
+  std::uint32_t x = 1;
+  for (char& c : out) x = x * 1664525 + 1013904223, c = static_cast<char>(x >> 24);
+  return out;
+}
+bool get(const std::string& url, const fs::path& to, const std::string& sha = "",
+         std::uint64_t most = 1 << 30) {
+  return download({url, to, sha, most, 0.001}, never, [](std::uint64_t) {});
+}
+
+class Downloads : public ::testing::Test {
+ protected:
+  HttpServer server;
+  Scratch folder;
+  const std::string content = random_bytes(200'000);
+};
+
+TEST_F(Downloads, GoOnWhereTheyBrokeOff) {
+  server.put("/a", {.content = content, .cut = 3});
+  ASSERT_TRUE(get(server.url("/a"), folder / "a", sha256(content)));
+  EXPECT_EQ(read_file(folder / "a"), content);
+  EXPECT_EQ(server.asked(),
+            (std::vector<std::string>{"/a 0", "/a 100000", "/a 150000", "/a 175000"}));
+  ASSERT_TRUE(get(server.url("/a"), folder / "a"));  // it is there
+  EXPECT_EQ(server.asked().size(), 4u);
+}
+
+TEST_F(Downloads, BeginAnewWhereTheServerKnowsNoRanges) {
+  server.put("/a", {.content = content, .ranges = false, .cut = 1});
+  ASSERT_TRUE(get(server.url("/a"), folder / "a", sha256(content)));
+  EXPECT_EQ(read_file(folder / "a"), content);
+}
+
+TEST_F(Downloads, WaitForWhatPassesAndRefuseWhatDoesNot) {
+  server.put("/a", {.content = content, .refuse = 2, .code = 503});
+  EXPECT_TRUE(get(server.url("/a"), folder / "a"));
+  server.put("/b", {.content = content, .refuse = 99, .code = 429});
+  EXPECT_THAT(failure([&] { get(server.url("/b"), folder / "b"); }), HasSubstr("in 5 tries"));
+  EXPECT_THAT(failure([&] { get(server.url("/nowhere"), folder / "c"); }), HasSubstr("404"));
+  EXPECT_THAT(failure([&] { get("file:///etc/passwd", folder / "d"); }), HasSubstr("cannot fetch"));
+  EXPECT_THAT(failure([&] { get(server.url("/a"), folder / "e", std::string(64, '0')); }),
+              HasSubstr("its SHA-256 is"));
+  EXPECT_THAT(failure([&] { get(server.url("/a"), folder / "f", "", 1000); }),
+              HasSubstr("larger than"));
+  for (const char* name : {"b", "c", "d", "e", "f"}) EXPECT_FALSE(fs::exists(folder / name));
+}
+
+Imported imported(const std::vector<Part>& parts, const fs::path& to) {
+  Imported out;
+  EXPECT_TRUE(import_parts(
+      parts, "x", to, never, [](const ImportProgress&) {}, out));
+  return out;
+}
+std::vector<std::string> texts_of(const fs::path& folder, const std::string& prefix) {
+  std::vector<std::string> out;
+  const auto all = open_documents({folder});
+  for (Document d; all->next(d);)
+    if (d.file.filename().string().starts_with(prefix)) out.push_back(d.text);
+  return out;
+}
+
+TEST_F(Downloads, OfPublishedLayouts) {
+  const std::string at = "/datasets/roneneldan/TinyStories/resolve/main/TinyStoriesV2-GPT4-";
+  server.put(at + "train.txt", {.content = "One.\n<|endoftext|>\nTwo.\n<|endoftext|>\n", .cut = 1});
+  server.put(at + "valid.txt", {.content = "Three.\n"});
+  PublishedOptions o;
+  o.base = server.url(), o.downloads = folder / "d", o.stop = &never;
+  o.say = [](const std::string&) {};
+  EXPECT_EQ(imported(published_parts("tinystories", o), folder / "t").documents, 3u);
+  EXPECT_EQ(texts_of(folder / "t", "documents"), (std::vector<std::string>{"One.\n", "Two.\n"}));
+  EXPECT_EQ(texts_of(folder / "t", "validation"), std::vector<std::string>{"Three.\n"});
+
+  const std::string line = "{\"text\": \"a\"}\n", other = "{\"text\": \"b\"}\n";
+  const std::string repository = "/api/datasets/cerebras/SlimPajama-627B/tree/main/";
+  server.put(repository + "train/chunk1",
+             {.content = R"([{"type": "file", "path": "train/chunk1/b.jsonl.zst", "size": 9},
+                             {"type": "directory", "path": "train/chunk1/x"},
+                             {"type": "file", "path": "train/chunk1/a.jsonl.zst"}])"});
+  server.put(repository + "validation/chunk1", {.content = "[]"});
+  o.most_shards = 1;
+  EXPECT_EQ(published_parts("slimpajama", o).size(), 2u);
+  EXPECT_THAT(failure([&] { published_parts("fineweb-edu", o); }), HasSubstr("Parquet"));
+  EXPECT_THAT(failure([&] { published_parts("slimpyjama", o); }), HasSubstr("did you mean"));
+  server.put("/x.jsonl", {.content = line}), server.put("/y.jsonl", {.content = other});
+  std::ofstream(folder / "list") << server.url("/x.jsonl") << " " << sha256(line) << "\n# none\n"
+                                 << server.url("/y.jsonl") << "\n";
+  o.list = folder / "list", o.most_shards = 0, o.downloads = folder / "e";
+  imported(published_parts("fineweb-edu", o), folder / "f");
+  EXPECT_EQ(texts_of(folder / "f", "documents"), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Import, GoesOnBehindItsLastWholeFile) {
+  const Scratch in, out;
+  for (int i = 0; i < 40; ++i)
+    std::ofstream(in / fmt::format("{:02}.txt", i))
+        << std::string(100, static_cast<char>('a' + i % 26)) << i;
+  const std::vector<fs::path> paths = {fs::path(in)};
+  Part part;
+  part.prefix = "documents", part.source.name = "x";
+  part.open = [&](const Cursor& c) { return open_documents(paths, {}, c); };
+  Imported whole, pieces;
+  std::atomic<bool> stop{false};
+  const auto quiet = [](const ImportProgress&) {};
+  ASSERT_TRUE(import_parts({part}, "x", out / "whole", stop, quiet, whole, 500));
+  // stopped while a later document is read, again and again
+  int opened = 0, calls = 0;
+  Part halting = part;
+  halting.open = [&](const Cursor& c) {
+    ++opened;
+    return open_documents(paths, {}, c);
+  };
+  const auto after_some = [&](const ImportProgress&) { stop = ++calls % 3 == 0; };
+  for (int n = 0; n < 3; ++n) {
+    stop = false;
+    import_parts({halting}, "x", out / "pieces", stop, after_some, pieces, 500);
+  }
+  stop = false;
+  pieces = {};
+  ASSERT_TRUE(import_parts({halting}, "x", out / "pieces", stop, quiet, pieces, 500));
+  EXPECT_EQ(pieces.files, whole.files);
+  EXPECT_EQ(read_file(out / "pieces/source.json"), read_file(out / "whole/source.json"));
+  EXPECT_THAT(failure([&] { import_parts({part}, "y", out / "whole", stop, quiet, whole, 500); }),
+              HasSubstr("holds another import"));
+}
+
+TEST(WikiText, IsCutAtTitles) {
+  EXPECT_EQ(
+      wikitext_articles(" \n = A = \n text \n = = Part = = \n more\n = B = \n text\n"),
+      (std::vector<std::string>{" = A = \n text \n = = Part = = \n more\n", " = B = \n text\n\n"}));
+}
+
+TEST(Html, LeavesTheTextOfAPage) {
+  if (!reads_html()) GTEST_SKIP() << "built without Gumbo";
+  const std::string text = text_of_html(
+      "<html><head><title>x</title><style>p {}</style></head><body><nav>menu</nav><div role='main'>"
+      "<h1>Title<a class='headerlink'>#</a></h1><p>One &amp; two\n  three.</p><pre>a\n  b</pre><ul>"
+      "<li>item<li>other</ul><script>evil()</script></div><footer>end</footer></body>");
+  EXPECT_EQ(text, "Title\n\nOne & two three.\n\na\n  b\n\n* item\n* other\n\n");
+  EXPECT_NO_THROW(text_of_html(std::string(20000, '<')));
+  std::string deep;
+  for (int i = 0; i < 3000; ++i) deep += "<div>";
+  EXPECT_NO_THROW(text_of_html(deep + "x"));
+}
+
+TEST(Debian, ReadsEachDocumentOnceInItsBestForm) {
+  const Scratch folder;
+  const auto put = [&](const std::string& name, const std::string& text) {
+    const fs::path file = folder / name;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  };
+  const std::string long_text(300, 'x');
+  put("usr/share/doc/p/html/a.html", "<p>" + long_text);
+  put("usr/share/doc/p/html/_sources/a.rst.txt", ".. SPDX-License-Identifier: X\n" + long_text);
+  put("usr/share/doc/p/b.txt", long_text);
+  put("usr/share/doc/p/fr/c.txt", long_text);
+  put("usr/share/doc/p/index.html.de", long_text);
+  put("usr/share/doc/p/copyright", "License: GPL-2\n text\nLicense: MIT\nLicense: GPL-2\n");
+  put("usr/share/doc/p/genindex.html", "<p>" + long_text);
+  std::vector<std::string> names;
+  for (const fs::path& f : documentation_files(folder)) names.push_back(f.filename());
+  EXPECT_EQ(names, (std::vector<std::string>{"a.rst.txt", "b.txt"}));
+  EXPECT_EQ(documentation_text(folder / "usr/share/doc/p/html/_sources/a.rst.txt"), long_text);
+  EXPECT_EQ(licence_note(read_file(folder / "usr/share/doc/p/copyright")), "GPL-2, MIT");
+  EXPECT_EQ(licence_note("nothing"), "see the package's copyright file");
+}
+
+}  // namespace
+}  // namespace pesuite::data
