@@ -233,7 +233,7 @@ std::string format_count(double n) {
   static constexpr std::array<std::pair<double, const char*>, 6> units = {
       {{1e18, "E"}, {1e15, "P"}, {1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}}};
   for (const auto& [unit, name] : units)
-    if (n >= unit * 0.9995) return fmt::format("{:.3g}{}", n / unit, name);
+    if (n >= unit * 0.9995 && n < 1e21) return fmt::format("{:.3g}{}", n / unit, name);
   return fmt::format("{:.3g}", n);
 }
 
