@@ -152,7 +152,8 @@ class Golden {
   }
 
   void training(const fs::path& cases) {
-    for (const Json& c : Json::parse(read_file(cases)).at("cases")) {
+    const Json j = Json::parse(read_file(cases));
+    for (const Json& c : j.at("cases")) {
       const std::string what =
           c.contains("file") ? read_file(cases.parent_path() / c.at("file").get<std::string>())
                              : c.at("text").get<std::string>();

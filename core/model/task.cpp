@@ -12,7 +12,7 @@ namespace pesuite {
 
 Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_length,
            std::int32_t max_length, std::int32_t reach)
-    : task_(catalog.task(e.name).descriptor), train_length_(train_length) {
+    : task_(catalog.task(e.name).descriptor), train_length_(train_length), max_length_(max_length) {
   const std::string what = fmt::format("task '{}'", e.name);
   const std::vector<std::string> values = resolve_options(card(), e.options, what);
   text_ = expression_text(card(), values);
@@ -68,7 +68,8 @@ Task::Task(Task&& o) noexcept
       axes_(std::move(o.axes_)),
       drawn_(std::move(o.drawn_)),
       candidates_(std::move(o.candidates_)),
-      train_length_(o.train_length_) {}
+      train_length_(o.train_length_),
+      max_length_(o.max_length_) {}
 Task& Task::operator=(Task&& o) noexcept {
   std::swap(task_, o.task_);
   std::swap(created_, o.created_);
@@ -77,6 +78,7 @@ Task& Task::operator=(Task&& o) noexcept {
   std::swap(drawn_, o.drawn_);
   std::swap(candidates_, o.candidates_);
   std::swap(train_length_, o.train_length_);
+  std::swap(max_length_, o.max_length_);
   return *this;
 }
 Task::~Task() {
@@ -94,6 +96,9 @@ auto Task::with(const Request& r, F body) const {
 void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
                   std::span<double> optimum, std::span<std::int32_t> positions,
                   std::span<std::int32_t> distances) const {
+  if (r.length > max_length_ && created_.document == 0)  // pes_use promises that none is longer
+    fail(Exit::data, "task '{}', example {} of length {}: it was made for lengths up to {}", text_,
+         r.index, r.length, max_length_);
   PES_CHECK(tokens.size() == static_cast<std::size_t>(this->tokens(r)) && r.fill >= 0 &&
             r.shots >= 0 && targets.size() == tokens.size());
   std::fill(distances.begin(), distances.end(), -1);

@@ -91,7 +91,7 @@ class Task {
   std::vector<Axis> axes_;
   std::vector<double> drawn_;  // values of axes that say so
   std::vector<std::int32_t> candidates_;
-  std::int32_t train_length_;
+  std::int32_t train_length_, max_length_;
 };
 
 }  // namespace pesuite

@@ -96,7 +96,7 @@ Trace trace(const Catalog& catalog, const Sum& sum, const ModelShape& shape, int
 
 // What a task is and the examples that it makes, as text.
 std::string trace(const Catalog& catalog, const Expression& expression, int train_length,
-                  int max_length, int longest, int reach) {
+                  int max_length, int least, int reach) {
   const Task task(catalog, expression, train_length, max_length, reach);
   const pes_task_created& i = task.info();
   std::string out =
@@ -124,7 +124,7 @@ std::string trace(const Catalog& catalog, const Expression& expression, int trai
   };
   make(PES_SPLIT_TRAIN, train_length);
   make(PES_SPLIT_VALIDATION, train_length);
-  make(PES_SPLIT_TEST, longest);
+  make(PES_SPLIT_TEST, least);  // none longer than what it was made for may be asked of a task
   return out;
 }
 
@@ -146,8 +146,8 @@ bool hangs_on_max_length(const Catalog& catalog, const Expression& task, int tra
                          int longest, int least, int reach) {
   if (longest <= least) return true;
   try {
-    return trace(catalog, task, train_length, longest, longest, std::max(reach, longest)) !=
-           trace(catalog, task, train_length, least, longest, std::max(reach, longest));
+    return trace(catalog, task, train_length, longest, least, std::max(reach, longest)) !=
+           trace(catalog, task, train_length, least, least, std::max(reach, longest));
   } catch (const Error&) {
     return true;
   }

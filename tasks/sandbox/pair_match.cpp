@@ -83,10 +83,6 @@ struct PairMatch : pes::Task {
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, 3 + answer_length(), "two symbols, ASK and the answer");
-    if (r.length > max_length)
-      throw pes::Refusal("length " + std::to_string(r.length) +
-                         " is longer than announced; the alphabet was made for " +
-                         std::to_string(max_length));
     const int n = problem_length(r.length);
     const Pair pair = draw_pair(distances_of(r, n), random, n);
     const std::span<std::int32_t> x = e.tokens.first(n);

@@ -267,7 +267,7 @@ TEST(Refusals, AreSentences) {
   EXPECT_THAT(refusal("shift_pattern", 12), HasSubstr("13 tokens are needed"));
   EXPECT_THAT(refusal("shift_pattern", 64, {3}), HasSubstr("axis window"));
   EXPECT_THAT(refusal("pair_match", 4), HasSubstr("5 tokens are needed"));
-  EXPECT_THAT(refusal("pair_match", 300), HasSubstr("the alphabet was made for 256"));
+  EXPECT_THAT(refusal("pair_match", 300), HasSubstr("it was made for lengths up to 256"));
   EXPECT_THAT(refusal("pair_match", 64, {6}), HasSubstr("no two of 61 symbols are 64 apart"));
   EXPECT_THAT(refusal("pair_match", 64, {0.5}), HasSubstr("axis distance has no value 0.5"));
   for (const char* name : {"pair_match(variant=text)", "shift_pattern(variant=text)"})
