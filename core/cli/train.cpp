@@ -1,12 +1,15 @@
 // train: one model, with the flags and names of the source studies.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "backend/group.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "encoding/composition.h"
 #include "model/preset.h"
+#include "plan/trainings.h"
 #include "run/one_off.h"
 #include "run/run.h"
 #include "suite/suite.h"
@@ -81,6 +84,48 @@ std::uint64_t seed_of(const Arguments& a) {  // read as text: "-1" is no large s
   return static_cast<std::uint64_t>(x);
 }
 
+bool is_trunk(const Arguments& a) {
+  return a.text("wsd-stage", "") == "full";
+}
+
+// Token budgets, ascending: those of --tokens; else of a preset that has one, that and its half, 40
+// and 20 tokens a parameter; else none, and --max-steps is the one budget.
+std::vector<double> budgets_of(const Arguments& a, const Preset& p) {
+  if (a.has("tokens") && a.has("max-steps"))
+    fail(Exit::usage, "--tokens and --max-steps both set the budget; give one of them");
+  std::vector<double> out;
+  for (const std::string& text :
+       a.has("tokens") ? split(a.text("tokens"), ',') : std::vector<std::string>{}) {
+    double tokens = 0;
+    if (!parse_count(text, tokens) || tokens <= 0)
+      fail(Exit::usage, "--tokens: '{}' is no count such as 2.4B", text);
+    out.push_back(tokens);
+  }
+  if (out.size() > 1 && !is_trunk(a))
+    fail(
+        Exit::usage,
+        "--tokens {}: several budgets share a trunk, which wants --wsd-stage full; without it give "
+        "one of them",
+        a.text("tokens"));
+  const bool study = a.has("model-size") && p.tokens > 0;
+  if (out.empty() && !a.has("max-steps") && study) {
+    out = {p.tokens};
+    if (is_trunk(a)) out.push_back(p.tokens / 2);
+  }
+  std::sort(out.begin(), out.end());
+  if (const auto twice = std::adjacent_find(out.begin(), out.end()); twice != out.end())
+    fail(Exit::usage, "--tokens names {} twice", format_count(*twice));
+  return out;
+}
+
+Extent decay_of(const Arguments& a) {
+  const std::string text = a.text("wsd-decay", "10%");
+  const auto decay = parse_extent(text);
+  if (!decay || decay->unit != Extent::Unit::share || decay->value <= 0 || decay->value >= 1)
+    fail(Exit::usage, "--wsd-decay: '{}' is no share of a budget such as 10%", text);
+  return *decay;
+}
+
 TrainSettings training(const Arguments& a, const Preset& p) {
   TrainSettings t;
   const bool study = a.has("model-size") && p.tokens > 0;  // sizes with token budgets
@@ -89,21 +134,15 @@ TrainSettings training(const Arguments& a, const Preset& p) {
     fail(Exit::usage, "--lr {}: wants a number above 0", t.optimizer.lr);
   t.optimizer.weight_decay = 0.1;
   t.batch = a.count("batch-size", 1);
-  t.schedule.kind = study ? ScheduleKind::wsd : ScheduleKind::constant;
-  t.schedule.warmup = study ? Extent{Extent::Unit::share, 0.03} : Extent{Extent::Unit::steps, 0};
+  const bool decays = study || is_trunk(a);
+  t.schedule.kind = decays ? ScheduleKind::wsd : ScheduleKind::constant;
+  t.schedule.warmup = decays ? Extent{Extent::Unit::share, 0.03} : Extent{Extent::Unit::steps, 0};
+  t.schedule.decay = decay_of(a);
   t.schedule.floor = 0;
-  if (a.has("tokens") && a.has("max-steps"))
-    fail(Exit::usage, "--tokens and --max-steps both set the budget; give one of them");
-  if (a.has("tokens")) {
-    double tokens = 0;
-    if (!parse_count(a.text("tokens"), tokens) || tokens <= 0)
-      fail(Exit::usage, "--tokens: '{}' is no count such as 2.4B", a.text("tokens"));
-    t.budget = {Extent::Unit::tokens, tokens};
-  } else if (a.has("max-steps") || !study) {
+  if (const std::vector<double> budgets = budgets_of(a, p); !budgets.empty())
+    t.budget = {Extent::Unit::tokens, budgets.back()};
+  else
     t.budget = {Extent::Unit::steps, steps_of(a, "max-steps", 1, 1000)};
-  } else {
-    t.budget = {Extent::Unit::tokens, p.tokens};
-  }
   const auto every = [&](const char* flag) {
     return Extent{Extent::Unit::steps, steps_of(a, flag, 0, 0)};
   };
@@ -125,7 +164,8 @@ void add_flags_of_train(Arguments& a) {
       "batch-size", po::value<int>()->default_value(16), "examples of a step")(
       "max-steps", po::value<std::int64_t>(),
       "steps (default 1000, or the preset's token budget with --model-size)")(
-      "tokens", po::value<std::string>(), "budget in tokens, e.g. 2.4B")(
+      "tokens", po::value<std::string>(),
+      "budget in tokens, e.g. 2.4B; with --wsd-stage full several, 1.2B,2.4B")(
       "length", po::value<int>(), "training length in tokens (default: the preset's)")(
       "lr", po::value<double>(), rates_of_sizes().c_str())(
       "log-interval", po::value<std::int64_t>()->default_value(50), "steps between log lines")(
@@ -135,6 +175,13 @@ void add_flags_of_train(Arguments& a) {
       "folder of checkpoints and logs; the model stands in by-name/ there, as "
       "nano-rope-ledger-1000steps-seed42")("seed", po::value<std::string>()->default_value("42"),
                                            "seed of data and start values")(
+      "wsd-stage", po::value<std::string>(),
+      "full: warm-up, then a stable learning rate, then the decay of the largest budget; writes "
+      "ready_for_decay_BUDGET where that of each budget begins (default budgets: the preset's and "
+      "its half). decay_only: the decay of one budget, which needs --from alone")(
+      "from", po::value<std::string>(), "decay_only: the checkpoint ready_for_decay_BUDGET")(
+      "wsd-decay", po::value<std::string>()->default_value("10%"),
+      "share of a budget in which the learning rate falls to 0")(
       "resume", po::bool_switch(), "go on with an existing run of the same name and settings")(
       "threads", po::value<int>()->default_value(0),
       "threads; 0: all cores, or one in each process where mpirun starts several")(
@@ -181,6 +228,75 @@ void set_names(OneOff& o, const Arguments& a, const std::string& size) {
                              t.steps, o.cell.seed);
 }
 
+// At which steps the decays of a trunk's budgets begin.
+std::map<std::int64_t, std::int64_t> branches_of_trunk(const Arguments& a, const CellConfig& cell,
+                                                       const Suite& suite, const Preset& p) {
+  std::vector<double> budgets = budgets_of(a, p);
+  const auto all = static_cast<double>(cell.train.steps * cell.train.tokens_per_step());
+  if (budgets.empty()) budgets = {all};
+  SuiteTask task = suite.tasks[0];
+  task.branch = 0, task.group = task.id;
+  std::map<std::int64_t, std::int64_t> out;
+  for (const double tokens : budgets) {
+    CellConfig decay = cell;
+    task.train.schedule.branches = {{Extent::Unit::tokens, tokens}};
+    branch_for_budget(decay, task);
+    if (!out.emplace(first_step(decay), static_cast<std::int64_t>(tokens)).second)
+      fail(Exit::usage, "the budget {} begins to decay in the same step as a smaller one",
+           format_count(tokens));
+  }
+  return out;
+}
+
+// One that decays from the trunk's checkpoint: all that it trains is the trunk's.
+OneOff decay_of_trunk(const Arguments& a) {
+  for (const char* flag : {"encoding", "pe-type", "embedding", "model-size", "task", "data",
+                           "max-steps", "tokens", "length", "lr", "dtype"})
+    if (a.has(flag))
+      fail(Exit::usage,
+           "--{} is the trunk's, which --wsd-stage decay_only goes on from; leave it away", flag);
+  a.require("from", "the trunk's checkpoint, e.g. .../ready_for_decay_1.2B.safetensors");
+  OneOff o;
+  o.from = fs::absolute(a.text("from"));
+  if (!fs::exists(o.from)) fail(Exit::data, "there is no file {}", o.from.string());
+  const std::string target = checkpoint_field(o.from, "target_budget");
+  const fs::path trunk = o.from.parent_path() / "run.json";
+  o.cell = read_cell(read_file(trunk), trunk);
+  SuiteTask task;
+  task.branch = 0, task.group = o.cell.task;
+  task.train.schedule.decay = decay_of(a);
+  task.train.schedule.branches = {{Extent::Unit::tokens, std::stod(target)}};
+  branch_for_budget(o.cell, task);
+  if (const std::int64_t step = checkpoint_state(o.from).step; step != first_step(o.cell))
+    fail(Exit::usage,
+         "{} was written at step {}, and a decay over {} of {} tokens begins at step {}: give the "
+         "--wsd-decay of the trunk",
+         o.from.string(), step, a.text("wsd-decay"), format_count(std::stod(target)),
+         first_step(o.cell));
+  o.name = o.study_name = "decay_" + budget_name(std::stoll(target));
+  o.encoding_name = file_name(names_of(parse_encoding(o.cell.encoding).first).at(0));
+  o.out = a.folder("output-dir");
+  return o;
+}
+
+OneOff whole_training(const Arguments& a) {
+  const std::string name = encoding_of(a), size = a.text("model-size", "tinystories-28m");
+  const Suite suite = suite_of_one(a, name, size);
+  OneOff o;
+  o.out = a.folder("output-dir");
+  Plan plan = make_plan(suite, a.plugin_path(), Store(o.out / "none"));
+  o.cell = plan.cells.at(0).config;
+  if (suite.tasks[0].train.schedule.kind == ScheduleKind::wsd)
+    limit_warmup(o.cell.train, o.cell.switches);
+  if (is_trunk(a)) o.budgets = branches_of_trunk(a, o.cell, suite, preset(size));
+  o.size = size;
+  o.encoding_name = file_name(name);
+  set_names(o, a, size);
+  for (const auto* list : {&plan.problems, &plan.notes})
+    for (const std::string& n : *list) fmt::print(stderr, "note: {}\n", printable(n));
+  return o;
+}
+
 }  // namespace
 
 int train_verb(const std::vector<std::string>& words) {
@@ -191,23 +307,16 @@ int train_verb(const std::vector<std::string>& words) {
       "processes.");
   add_flags_of_train(a);
   if (!a.parse(words)) return 0;
-  const std::string name = encoding_of(a), size = a.text("model-size", "tinystories-28m");
-  const Suite suite = suite_of_one(a, name, size);
-  OneOff o;
+  const std::string stage = a.text("wsd-stage", "full");
+  if (stage != "full" && stage != "decay_only")
+    fail(Exit::usage, "--wsd-stage: '{}' is neither full nor decay_only", stage);
+  if (a.has("from") && stage == "full")
+    fail(Exit::usage, "--from is what --wsd-stage decay_only goes on from");
+  OneOff o = stage == "full" ? whole_training(a) : decay_of_trunk(a);
   o.plugin_path = a.plugin_path();
-  o.out = a.folder("output-dir");
-  Plan plan = make_plan(suite, o.plugin_path, Store(o.out / "none"));
-  o.cell = plan.cells.at(0).config;
-  if (suite.tasks[0].train.schedule.kind == ScheduleKind::wsd)
-    limit_warmup(o.cell.train, o.cell.switches);
-  o.size = size;
-  o.encoding_name = file_name(name);
-  set_names(o, a, size);
   o.resume = a.flag("resume");
   o.threads = a.threads();
   if (o.threads == 0) o.threads = launched_processes() > 1 ? 1 : default_jobs(1);
-  for (const auto* list : {&plan.problems, &plan.notes})
-    for (const std::string& n : *list) fmt::print(stderr, "note: {}\n", printable(n));
   return train_one(o);
 }
 

@@ -358,14 +358,19 @@ class Trainer {
     if (part == 0 && is_stale(loss)) stop_early();
   }
 
-  void save(const fs::path& path) {
+  void save(const fs::path& path, const std::map<std::string, std::string>& fields = {}) {
     if (path.empty() || !group_.leads()) return;
-    save_checkpoint(path, model_, state_, identity_);
+    save_checkpoint(path, model_, state_, identity_, fields);
     log(fmt::format("step {} | wrote {}", state_.step, path.filename().string()));
   }
   void save_branch() {
     const auto at = paths_.branches.find(state_.step);
-    if (at != paths_.branches.end() && !fs::exists(at->second)) save(at->second);
+    if (at == paths_.branches.end() || fs::exists(at->second.file)) return;
+    std::map<std::string, std::string> fields;
+    if (at->second.target_budget > 0)
+      fields = {{"target_budget", std::to_string(at->second.target_budget)},
+                {"branch_tokens", std::to_string(state_.tokens)}};
+    save(at->second.file, fields);
   }
   void save_periodic() {
     save(paths_.last);
@@ -465,7 +470,8 @@ std::vector<double> download(Backend& backend, void* data, const Shape& shape) {
 }  // namespace
 
 void save_checkpoint(const fs::path& path, Model& model, const TrainState& state,
-                     const std::string& identity) {
+                     const std::string& identity,
+                     const std::map<std::string, std::string>& fields) {
   std::vector<TensorToWrite> tensors;
   std::vector<void*> data;
   for (const Parameter& p : model.parameters()) {
@@ -478,8 +484,9 @@ void save_checkpoint(const fs::path& path, Model& model, const TrainState& state
     tensors.push_back({"optimizer.v." + p.name, p.shape});
     data.push_back(p.v);
   }
-  const std::map<std::string, std::string> metadata = {
+  std::map<std::string, std::string> metadata = {
       {"schema", schema}, {"run", identity}, {"state", to_json(state).dump()}};
+  metadata.insert(fields.begin(), fields.end());
   write_safetensors(
       path, tensors, metadata, model.backend().element_size() == sizeof(double),
       [&](std::size_t i) { return download(model.backend(), data[i], tensors[i].shape); });
@@ -521,6 +528,14 @@ static TrainState read_state(const SafetensorsReader& file, const fs::path& path
 
 TrainState checkpoint_state(const fs::path& path) {
   return read_state(open_checkpoint(path), path);
+}
+std::string checkpoint_field(const fs::path& path, const char* name) {
+  const SafetensorsReader file = open_checkpoint(path);
+  const auto it = file.metadata().find(name);
+  if (it == file.metadata().end())
+    fail(Exit::data, "{} has no field '{}': it is no ready_for_decay_BUDGET of --wsd-stage full",
+         path.string(), name);
+  return it->second;
 }
 
 std::int64_t load_weights(const fs::path& path, Model& model) {

@@ -78,7 +78,8 @@ struct TrainState {
 
 // Weights, moments and state in one safetensors file, replaced in one step. `identity` is the run's
 // configuration as text; loading another run's file, or a damaged one, is an Error (data).
-void save_checkpoint(const fs::path&, Model&, const TrainState&, const std::string& identity);
+void save_checkpoint(const fs::path&, Model&, const TrainState&, const std::string& identity,
+                     const std::map<std::string, std::string>& fields = {});  // more metadata
 void load_checkpoint(const fs::path&, Model&, TrainState&, const std::string& identity);
 // What another training left, to go on from under another encoding: parameters and moments pass
 // over by name and shape, the others keep their start values; with `reset` no moment passes.
@@ -89,11 +90,17 @@ std::int64_t load_weights(const fs::path&, Model&);
 // What a file carries: the identity it was saved with, and its state.
 std::string checkpoint_identity(const fs::path&);
 TrainState checkpoint_state(const fs::path&);
+std::string checkpoint_field(const fs::path&, const char* name);  // Error (data): it has none
+
+struct BranchPoint {
+  fs::path file;
+  std::int64_t target_budget = 0;  // tokens at which a decay from here ends; 0: it is no budget's
+};
 
 struct TrainPaths {  // empty: not written
   fs::path last, best;
   std::function<fs::path(std::int64_t step)> periodic;
-  std::map<std::int64_t, fs::path> branches = {};  // by step: where other trainings go on from
+  std::map<std::int64_t, BranchPoint> branches = {};  // by step: where other trainings go on from
 };
 
 struct TrainWatch {

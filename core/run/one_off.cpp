@@ -99,7 +99,7 @@ class Session {
             {.threads = o.threads, .precision = o.cell.precision, .device = group.device()})),
         stage_(catalog_, *backend_, task_, o.cell, group) {
     stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
-    while (!stages_.front().switches.empty())
+    while (o.from.empty() && !stages_.front().switches.empty())
       stages_.insert(stages_.begin(), trunk_of(stages_.front()));
     stage_.watch.stop = &stop;
     stage_.watch.log = [&](const std::string& line) { log(line); };
@@ -114,7 +114,7 @@ class Session {
     if (!take_up()) return 0;
     write_config();
     const TrainState& state = stage_.state;
-    logged_ = state.observations.size();
+    if (!replays_) logged_ = state.observations.size();
     if (logged_ == 0 && group_.leads()) fs::remove(folder_ / "records.jsonl");
     log(fmt::format("Model info: {} parameters, {} of them the encoding's; {}",
                     stage_.model().count(), stage_.model().encoding_count(),
@@ -145,6 +145,13 @@ class Session {
     const fs::path latest = file("latest");
     if (!fs::exists(latest)) {
       stage_.begin(stages_[0]);
+      if (!o_.from.empty()) {
+        stage_.branch_off(o_.from, trunk_of(o_.cell));
+        replays_ = true;
+        log(fmt::format("The decay of {} tokens begins at step {} of {}",
+                        budget_name(o_.cell.train.steps * o_.cell.train.tokens_per_step()),
+                        stage_.state.step, o_.from.string()));
+      }
       return true;
     }
     const std::string identity = checkpoint_identity(latest);
@@ -156,6 +163,12 @@ class Session {
     log(left ? fmt::format("Resuming from step {}", step)
              : fmt::format("{} is trained already ({} steps); nothing to do", folder_.string(),
                            step));
+    for (const auto& [begins, tokens] : o_.budgets)
+      if (begins < step && !fs::exists(ready_file(tokens)))
+        log(
+            fmt::format("{} is missing, and training has passed its step {}: train it anew under "
+                        "another --output-dir to have it",
+                        ready_file(tokens).string(), begins));
     return left;
   }
   // Up to the next switch, or to the end.
@@ -164,6 +177,8 @@ class Session {
     paths.last = file("latest");
     paths.best = file("best");
     paths.periodic = [&](std::int64_t step) { return file(fmt::format("step_{}", step)); };
+    for (const auto& [step, tokens] : o_.budgets)
+      paths.branches[step] = {.file = ready_file(tokens), .target_budget = tokens};
     return at_ + 1 < stages_.size() ? stage_.train(paths, first_step(stages_[at_ + 1]))
                                     : stage_.train(paths);
   }
@@ -180,6 +195,9 @@ class Session {
     log(fmt::format("Checkpoint: {}", file("latest").string()));
   }
   fs::path file(const std::string& name) const { return folder_ / (name + ".safetensors"); }
+  fs::path ready_file(std::int64_t tokens) const {
+    return file("ready_for_decay_" + budget_name(tokens));
+  }
   fs::path log_file(const char* kind, const char* ending) const {
     return o_.out / "logs" / fmt::format("{}_{}_{}.{}", kind, o_.encoding_name, stamp_, ending);
   }
@@ -225,18 +243,22 @@ class Session {
   // One entry a step that was logged or evaluated, as the TinyStories study has them.
   void collect_metrics(const TrainState& s) {
     if (s.observations.size() == logged_ || !group_.leads()) return;
-    Json entry = {{"step", s.step}, {"timestamp", local_time("%Y-%m-%dT%H:%M:%S")}};
+    Json entry;
     write_records(s);
     for (; logged_ < s.observations.size(); ++logged_) {
       const Observation& o = s.observations[logged_];
       if (o.metric != "nll") continue;
       const Json value = std::isfinite(o.value) ? Json(o.value) : Json(nullptr);
-      entry["step"] = o.step;
+      if (!entry.is_null() && entry["step"] != o.step)
+        metrics_.push_back(std::exchange(entry, nullptr));
+      if (entry.is_null())
+        entry = {{"step", o.step}, {"timestamp", local_time("%Y-%m-%dT%H:%M:%S")}};
       entry["tokens"] = o.tokens;
       entry[o.split == "train" ? "train_loss" : "val_loss"] = value;
       if (o.split == "val")
         entry["perplexity"] = std::isfinite(o.value) ? Json(std::exp(o.value)) : Json(nullptr);
     }
+    if (entry.is_null()) return;
     metrics_.push_back(std::move(entry));
     write_file_atomic(log_file("metrics", "json"), metrics_.dump(2) + "\n");
   }
@@ -263,7 +285,7 @@ class Session {
   void link_names() const {
     for (const auto& item : fs::directory_iterator(folder_)) {
       const std::string name = item.path().stem();
-      if (item.path().extension() == ".safetensors" && name != "latest")
+      if (item.path().extension() == ".safetensors" && name != "latest" && o_.from.empty())
         link(item.path(),
              o_.out / "checkpoints" / fmt::format("{}_{}.safetensors", o_.encoding_name, name));
     }
@@ -281,11 +303,35 @@ class Session {
   std::size_t at_ = 0;              // the present one
   Json metrics_ = Json::array();
   std::size_t logged_ = 0;
+  bool replays_ = false;  // the trunk's history, at the beginning of a decay
 };
 
 }  // namespace
 
+std::string budget_name(std::int64_t tokens) {
+  return format_count(static_cast<double>(tokens));
+}
+
+static fs::path decay_folder(const OneOff& o) {
+  const fs::path folder = o.from.parent_path() / o.name;
+  if (!fs::exists(folder / "run.json")) return folder;
+  const CellConfig before = read_cell(read_file(folder / "run.json"), folder / "run.json");
+  const auto decay = [](const CellConfig& c) { return c.switches.back().schedule.decay; };
+  if (decay(before) != decay(o.cell))
+    fail(
+        Exit::usage,
+        "{} decays over {} steps, and {} were asked for: a decay goes on with its own length; give "
+        "the --wsd-decay of before",
+        folder.string(), decay(before), decay(o.cell));
+  if (const std::string other = changes(to_json(o.cell), to_json(before)); !other.empty())
+    fail(Exit::usage, "{} was trained with other settings ({}), so it cannot go on",
+         folder.string(), other);
+  if (!o.resume) fail(Exit::usage, "{} exists: --resume goes on with it", folder.string());
+  return folder;
+}
+
 fs::path versioned_folder(const OneOff& o) {
+  if (!o.from.empty()) return decay_folder(o);
   fs::path base = o.out / "by-name" / o.name;
   if (const fs::path old = o.out / "by-name" / o.study_name;
       o.resume && !fs::exists(base) && fs::exists(old))

@@ -190,7 +190,7 @@ class Work {
   TrainOutcome train_to(std::int64_t until, TrainPaths paths) {
     if (group_.leads()) write_sealed(level_file(training_id_), level_ + "\n");
     for (const std::int64_t step : work_.branches)
-      paths.branches[step] = store_.branch(training_id_, step);
+      paths.branches[step] = {store_.branch(training_id_, step)};
     stage_.watch.progress = [&](const TrainState& s, double loss) {
       const std::int64_t first = first_step(cell_);
       const double share = static_cast<double>(s.step - first) / static_cast<double>(end() - first);

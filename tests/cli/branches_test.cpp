@@ -63,6 +63,90 @@ TEST_F(Branches, WhatCannotBeIsRefused) {
        "cannot choose learning rates for several budgets");
 }
 
+// --wsd-stage of `train`: the decay of the largest budget is what the trunk does itself.
+class Stages : public Run {
+ protected:
+  fs::path folder_of_run() { return folder_ / "outputs/by-name/micro-rope-toylag-100steps-seed42"; }
+  Ended trunk(const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train",
+                                      "--model-size",
+                                      "micro",
+                                      "--task",
+                                      "toylag(document=128)",
+                                      "--batch-size",
+                                      "2",
+                                      "--length",
+                                      "16",
+                                      "--encoding",
+                                      "rope",
+                                      "--log-interval",
+                                      "5",
+                                      "--eval-interval",
+                                      "20"};
+    words.insert(words.end(), more.begin(), more.end());
+    return pesuite(words);
+  }
+  Ended decay(const std::string& budget, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {
+        "train", "--wsd-stage", "decay_only", "--from",
+        (folder_of_run() / ("ready_for_decay_" + budget + ".safetensors")).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return pesuite(words);
+  }
+  std::vector<std::pair<std::int64_t, double>> validations(const fs::path& folder) {
+    std::vector<std::pair<std::int64_t, double>> out;
+    std::ifstream file(folder / "records.jsonl");
+    for (std::string line; std::getline(file, line);)
+      if (const Json j = Json::parse(line); j["metric"] == "nll" && j["split"] == "val")
+        out.emplace_back(j["step"], j["value"]);
+    return out;
+  }
+};
+
+TEST_F(Stages, ADecayGoesOnFromTheTrunkInItsOwnFolder) {
+  ASSERT_EQ(trunk({"--wsd-stage", "full", "--tokens", "1280,3200"}).code, 0);
+  for (const char* budget : {"1.28k", "3.2k"}) {
+    const Ended e = decay(budget);
+    ASSERT_EQ(e.code, 0) << e.err;
+  }
+  const auto whole = validations(folder_of_run());
+  ASSERT_EQ(whole.size(), 5u);
+  EXPECT_EQ(validations(folder_of_run() / "decay_3.2k"), whole) << "with the trunk's history";
+  const auto small = validations(folder_of_run() / "decay_1.28k");
+  ASSERT_EQ(small.size(), 2u);
+  EXPECT_EQ(small[0], whole[0]);
+  EXPECT_EQ(small[1].first, 40);
+  EXPECT_NE(small[1].second, whole[1].second) << "its learning rate has fallen";
+
+  EXPECT_NE(decay("1.28k").err.find("--resume goes on with it"), std::string::npos);
+  EXPECT_NE(decay("1.28k", {"--resume"}).err.find("nothing to do"), std::string::npos);
+}
+
+TEST_F(Stages, WhatDoesNotFitIsRefused) {
+  const auto says = [](const Ended& e, int code, const std::string& words) {
+    EXPECT_EQ(e.code, code);
+    EXPECT_NE(e.err.find(words), std::string::npos) << e.err;
+  };
+  says(trunk({"--tokens", "1280,3200"}), 2, "several budgets share a trunk");
+  says(trunk({"--wsd-stage", "half"}), 2, "neither full nor decay_only");
+  says(trunk({"--from", "x"}), 2, "--from is what --wsd-stage decay_only");
+  says(trunk({"--wsd-stage", "full", "--tokens", "1280,1280"}), 2, "names 1.28k twice");
+  ASSERT_EQ(trunk({"--wsd-stage", "full", "--tokens", "3200"}).code, 0);
+  says(decay("3.2k", {"--wsd-decay", "20%"}), 2, "give the --wsd-decay of the trunk");
+  says(decay("3.2k", {"--lr", "1"}), 2, "--lr is the trunk's");
+  says(decay("4k"), 5, "there is no file");
+  fs::copy(folder_of_run() / "final.safetensors",
+           folder_of_run() / "ready_for_decay_9k.safetensors");
+  says(decay("9k"), 5, "has no field 'target_budget'");
+  ASSERT_EQ(decay("3.2k").code, 0);
+  // a decay of another length than the one that stands there
+  const fs::path run = folder_of_run() / "decay_3.2k/run.json";
+  Json j = Json::parse(slurp(run));
+  j["switches"][0]["schedule"]["decay"] = 7;
+  std::ofstream(run) << j.dump();
+  says(decay("3.2k", {"--resume"}), 2, "decays over 7 steps, and 10 were asked for");
+}
+
 class Shards : public Run {
  protected:
   void make(const std::string& more = "") {
