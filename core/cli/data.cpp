@@ -206,6 +206,7 @@ constexpr Verb data_verbs[] = {
     {"import", "text of files and of Debian packages as a dataset", import_text_verb},
     {"tokenize", "text to shards of tokens", tokenize_verb},
     {"shard", "token files to shards of another format or size", shard_verb},
+    {"synth", "examples of a task as shards of tokens", synth_verb},
     {"inspect", "what a folder of shards holds", inspect_verb},
     {"verify", "whether shards are what was written", verify_shards_verb},
     {"train-tokenizer", "learn byte-level BPE from text", train_verb_of_data},

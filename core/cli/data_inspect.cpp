@@ -12,7 +12,7 @@ namespace {
 
 void print_document(const data::Manifest& m, const fs::path& folder, const std::string& split,
                     std::uint64_t number) {
-  const auto tokenizer = data::tokenizer_of(m, folder);
+  const auto tokenizer = m.task.empty() ? data::tokenizer_of(m, folder) : nullptr;
   std::uint64_t before = 0;
   for (const data::Shard& s : m.shards) {
     if (s.split != split) continue;
@@ -21,7 +21,9 @@ void print_document(const data::Manifest& m, const fs::path& folder, const std::
       continue;
     }
     const data::OpenShard shard(folder, s, m.bytes_per_token);
-    fmt::print("{}\n", printable(tokenizer->decode(shard.document(number - before), true), true));
+    const std::vector<data::Token> tokens = shard.document(number - before);
+    fmt::print("{}\n", tokenizer == nullptr ? fmt::format("{}", fmt::join(tokens, " "))
+                                            : printable(tokenizer->decode(tokens, true), true));
     return;
   }
   fail(Exit::usage, "split '{}' has {}, counted from 0", split, counted(before, "document"));
@@ -66,8 +68,9 @@ int inspect_shards(const Arguments& a) {
     splits =
         data::summarise(m, folder, [&](const std::string& now) { steps.at("reading " + now); });
   }
-  fmt::print("tokenizer: {}, {} tokens, end of text {}\nformat: {}, {} bytes a token\n",
-             m.tokenizer, m.vocabulary, m.end_of_text, m.format, m.bytes_per_token);
+  fmt::print("{}: {}, {} tokens, end of text {}\nformat: {}, {} bytes a token\n",
+             m.task.empty() ? "tokenizer" : "task", m.task.empty() ? m.tokenizer : m.task,
+             m.vocabulary, m.end_of_text, m.format, m.bytes_per_token);
   for (const data::Source& s : m.sources)
     fmt::print("source: {}{}{}, {}, {}\n", s.name, s.version.empty() ? "" : " " + s.version,
                s.licence.empty() ? "" : fmt::format(" ({})", s.licence),

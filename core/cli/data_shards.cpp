@@ -14,16 +14,7 @@
 
 namespace pesuite::cli {
 
-namespace {
-
-std::atomic<bool> tokenize_stop{false};
-std::atomic<int> tokenize_signal{0};
-void stop_tokenizing(int signal) {
-  tokenize_signal = signal;
-  tokenize_stop = true;
-}
-
-double share(const Arguments& a, const std::string& name) {
+double share_of(const Arguments& a, const std::string& name) {
   const double x = a.get<double>(name);
   if (!(x >= 0 && x <= 0.5)) fail(Exit::usage, "--{} is {}, and is a share from 0 to 0.5", name, x);
   return x;
@@ -37,9 +28,8 @@ std::uint64_t shard_tokens_of(const Arguments& a) {
   return static_cast<std::uint64_t>(n);
 }
 
-void add_shard_flags(Arguments& a) {
+void add_output_flags(Arguments& a) {
   a.flags()("output,o", po::value<std::string>(), "folder to write")(
-      "tokenizer", po::value<std::string>(), "bytes, or a tokenizer's file or folder")(
       "format", po::value<std::string>()->default_value("nanogpt"),
       "nanogpt: no header, end of text behind documents; llmc: header, end of text before them")(
       "shard-tokens", po::value<std::string>()->default_value("100M"),
@@ -47,13 +37,7 @@ void add_shard_flags(Arguments& a) {
   a.choices("format", {"nanogpt", "llmc"});
 }
 
-std::vector<fs::path> paths_of(const Arguments& a, const char* name) {
-  std::vector<fs::path> out;
-  for (const std::string& p : a.texts(name)) out.emplace_back(p);
-  return out;
-}
-
-std::string summary(const data::Manifest& m) {
+void print_splits(const data::Manifest& m) {
   std::vector<std::vector<std::string>> rows = {{"split", "shards", "documents", "tokens", "text"}};
   for (const char* split : data::split_names) {
     std::uint64_t shards = 0, documents = 0, tokens = 0, bytes = 0;
@@ -65,7 +49,22 @@ std::string summary(const data::Manifest& m) {
                       format_count(static_cast<double>(tokens)),
                       format_bytes(static_cast<double>(bytes))});
   }
-  return plain_table(rows);
+  fmt::print("{}", plain_table(rows));
+}
+
+namespace {
+
+std::atomic<bool> tokenize_stop{false};
+std::atomic<int> tokenize_signal{0};
+void stop_tokenizing(int signal) {
+  tokenize_signal = signal;
+  tokenize_stop = true;
+}
+
+std::vector<fs::path> paths_of(const Arguments& a, const char* name) {
+  std::vector<fs::path> out;
+  for (const std::string& p : a.texts(name)) out.emplace_back(p);
+  return out;
 }
 
 void print_copies(const Json& notes) {
@@ -87,6 +86,11 @@ void print_copies(const Json& notes) {
 }  // namespace
 
 namespace {
+
+void add_shard_flags(Arguments& a) {
+  add_output_flags(a);
+  a.flags()("tokenizer", po::value<std::string>(), "bytes, or a tokenizer's file or folder");
+}
 
 void add_tokenize_flags(Arguments& a) {
   add_shard_flags(a);
@@ -118,7 +122,8 @@ data::TokenizeOptions tokenize_options(const Arguments& a) {
   o.validation = paths_of(a, "validation"), o.filler = paths_of(a, "filler");
   o.documents.field = a.text("field"), o.documents.separator = a.text("separator");
   o.tokenizer = a.text("tokenizer");
-  o.validation_share = share(a, "validation-share"), o.filler_share = share(a, "filler-share");
+  o.validation_share = share_of(a, "validation-share"),
+  o.filler_share = share_of(a, "filler-share");
   o.format = data::format_named(a.text("format"));
   o.shard_tokens = shard_tokens_of(a);
   o.separate = !a.flag("no-end-of-text"), o.drop_near = a.text("near-duplicates") == "drop";
@@ -165,7 +170,7 @@ int tokenize_verb(const std::vector<std::string>& words) {
       return exit_code_of(tokenize_signal);
     }
   }
-  fmt::print("{}", summary(m));
+  print_splits(m);
   print_copies(m.notes);
   return 0;
 }
@@ -193,7 +198,7 @@ int shard_verb(const std::vector<std::string>& words) {
     Steps steps("opening the tokenizer");
     m = data::reshard(o, a.text("output"), [&](const std::string& now) { steps.at(now); });
   }
-  fmt::print("{}", summary(m));
+  print_splits(m);
   return 0;
 }
 

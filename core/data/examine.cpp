@@ -89,6 +89,12 @@ Found verify_shard(const Manifest& m, const fs::path& folder, const Shard& s) {
 void verify_tokenizer(const Manifest& m, const fs::path& folder,
                       std::vector<std::string>& problems) {
   try {
+    if (!m.task.empty()) {
+      if (!read_file(folder / "tokens.txt").starts_with(tokens_text(m, {})))
+        problems.push_back(
+            fmt::format("{} does not belong to these shards", (folder / "tokens.txt").string()));
+      return;
+    }
     const auto tokenizer = tokenizer_of(m, folder);
     if (tokenizer->vocabulary() != m.vocabulary)
       problems.push_back(fmt::format("the tokenizer has {} tokens, and the manifest says {}",

@@ -39,6 +39,7 @@ Json to_json(const Manifest& m) {
                       {"sha256", s.sha256}});
   return {{"pesuite_tokens", manifest_version},
           {"sources", std::move(sources)},
+          {"task", m.task},
           {"tokenizer",
            {{"name", m.tokenizer},
             {"file", m.tokenizer_file},
@@ -62,6 +63,7 @@ Manifest manifest_from(const Json& j, const std::string& where) {
          field<std::string>(s, "version", where), field<std::string>(s, "licence", where),
          field<std::uint64_t>(s, "documents", where), field<std::uint64_t>(s, "bytes", where),
          field<std::string>(s, "sha256", where)});
+  if (j.contains("task")) m.task = field<std::string>(j, "task", where);
   const auto tokenizer = field<Json>(j, "tokenizer", where);
   m.tokenizer = field<std::string>(tokenizer, "name", where);
   m.tokenizer_file = field<std::string>(tokenizer, "file", where);

@@ -29,6 +29,7 @@ struct Source {
 
 struct Manifest {
   std::vector<Source> sources;
+  std::string task;  // of `data synth`: whose tokens they are; there is no tokenizer then
   std::string tokenizer, tokenizer_file, tokenizer_sha256;  // file: beside the manifest, or empty
   std::uint32_t vocabulary = 0;
   std::int64_t end_of_text = -1;

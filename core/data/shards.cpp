@@ -229,10 +229,16 @@ std::string identity_of(const Manifest& m) {
 }
 
 std::string tokens_text(const Manifest& m, const text::Tokenizer& t) {
+  std::vector<std::size_t> bytes;
+  for (Token id = 0; id < m.vocabulary; ++id) bytes.push_back(text_of(t, id).size());
+  return tokens_text(m, bytes);
+}
+
+std::string tokens_text(const Manifest& m, std::span<const std::size_t> bytes) {
   std::string out = fmt::format(
       "pesuite tokens 1\nvocabulary {}\nend_of_text {}\nbytes_per_token {}\nidentity {}\n",
       m.vocabulary, m.end_of_text, m.bytes_per_token, identity_of(m));
-  for (Token id = 0; id < m.vocabulary; ++id) out += fmt::format("{}\n", text_of(t, id).size());
+  for (const std::size_t n : bytes) out += fmt::format("{}\n", n);
   return out;
 }
 
@@ -251,6 +257,9 @@ void keep_tokenizer(const std::string& tokenizer, const fs::path& folder, Manife
 }
 
 std::unique_ptr<text::Tokenizer> tokenizer_of(const Manifest& m, const fs::path& folder) {
+  if (!m.task.empty())
+    fail(Exit::data, "the tokens in {} are those of task '{}', which have no tokenizer",
+         folder.string(), m.task);
   auto t = text::open_tokenizer(m.tokenizer_file.empty() ? m.tokenizer
                                                          : (folder / m.tokenizer_file).string());
   if (t->digest() != m.tokenizer_sha256)

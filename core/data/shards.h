@@ -84,8 +84,9 @@ std::string text_of(const text::Tokenizer&, Token);
 
 // tokens.txt of a folder, which tasks read: "pesuite tokens 1", "vocabulary N", "end_of_text N or
 // -1", "bytes_per_token N", "identity" and the SHA-256 of the shards' SHA-256; then the bytes of
-// text behind each token, one a line.
+// text behind each token, one a line; none of a task whose tokens are no text.
 std::string tokens_text(const Manifest&, const text::Tokenizer&);
+std::string tokens_text(const Manifest&, std::span<const std::size_t> bytes);
 // Of the shards' SHA-256, in their order.
 std::string identity_of(const Manifest&);
 

@@ -93,12 +93,29 @@ auto Task::with(const Request& r, F body) const {
   return body(request);
 }
 
-void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
-                  std::span<double> optimum, std::span<std::int32_t> positions,
-                  std::span<std::int32_t> distances) const {
+void Task::require_length(const Request& r) const {
   if (r.length > max_length_ && created_.document == 0)  // pes_use promises that none is longer
     fail(Exit::data, "task '{}', example {} of length {}: it was made for lengths up to {}", text_,
          r.index, r.length, max_length_);
+}
+
+std::size_t Task::put_before(const Request& r, std::span<std::int32_t> tokens) const {
+  std::fill_n(tokens.begin(), r.fill, std::int32_t{PES_FILL});
+  auto at = static_cast<std::size_t>(r.fill);
+  Request shot = r;
+  shot.split = PES_SPLIT_TRAIN, shot.length = std::min(r.length, train_length_);
+  for (shot.shots = 1; shot.shots <= r.shots; ++shot.shots) {
+    const std::vector<std::int32_t> text = solved(shot);
+    std::copy(text.begin(), text.end(), tokens.begin() + static_cast<std::ptrdiff_t>(at));
+    at += text.size();
+  }
+  return at;
+}
+
+void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<std::int32_t> targets,
+                  std::span<double> optimum, std::span<std::int32_t> positions,
+                  std::span<std::int32_t> distances) const {
+  require_length(r);
   PES_CHECK(tokens.size() == static_cast<std::size_t>(this->tokens(r)) && r.fill >= 0 &&
             r.shots >= 0 && targets.size() == tokens.size());
   std::fill(distances.begin(), distances.end(), -1);
@@ -106,15 +123,7 @@ void Task::sample(const Request& r, std::span<std::int32_t> tokens, std::span<st
     PES_CHECK(positions.empty());
     std::fill(targets.begin(), targets.end(), -1);
     std::fill(optimum.begin(), optimum.end(), std::nan(""));
-    std::fill_n(tokens.begin(), r.fill, std::int32_t{PES_FILL});
-    auto at = static_cast<std::size_t>(r.fill);
-    Request shot = r;
-    shot.split = PES_SPLIT_TRAIN, shot.length = std::min(r.length, train_length_);
-    for (shot.shots = 1; shot.shots <= r.shots; ++shot.shots) {
-      const std::vector<std::int32_t> text = solved(shot);
-      std::copy(text.begin(), text.end(), tokens.begin() + static_cast<std::ptrdiff_t>(at));
-      at += text.size();
-    }
+    const std::size_t at = put_before(r, tokens);
     const auto length = static_cast<std::size_t>(r.length);
     std::fill(tokens.begin() + static_cast<std::ptrdiff_t>(at + length), tokens.end(), PES_PAD);
     tokens = tokens.subspan(at, length), targets = targets.subspan(at, length);

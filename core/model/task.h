@@ -84,6 +84,9 @@ class Task {
   template <class F>
   auto with(const Request&, F body) const;
   std::vector<std::int32_t> solved(Request) const;
+  void require_length(const Request&) const;
+  // FILL and solved examples; the number of their tokens.
+  std::size_t put_before(const Request&, std::span<std::int32_t> tokens) const;
 
   const pes_task* task_;
   pes_task_created created_{};

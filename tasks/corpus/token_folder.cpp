@@ -61,7 +61,7 @@ int read_facts(const fs::path& file, Folder& folder) {
     refuse(file.string() + " is damaged; make the folder again with 'pesuite data tokenize'");
   std::int32_t bytes = 0;
   while (in >> bytes) folder.token_bytes.push_back(bytes);
-  if (std::ssize(folder.token_bytes) != folder.vocabulary)
+  if (!folder.token_bytes.empty() && std::ssize(folder.token_bytes) != folder.vocabulary)
     refuse(file.string() + " speaks of " + std::to_string(folder.vocabulary) + " tokens and has " +
            std::to_string(folder.token_bytes.size()) + "; it is damaged");
   return bytes_per_token;
