@@ -183,6 +183,11 @@ class Sorter {
     }
     if (metric == "nll" || metric == "acc")
       c.curves[text(j, "split") + " " + metric][step] = n.value;
+    static const std::set<std::string> health = {"grad_norm", "loss_spike", "entropy",
+                                                 "part_grad_norm", "update_ratio"};
+    if (!health.contains(metric)) return;
+    const std::string part = j.contains("coords") ? text(j["coords"], "part") : "";
+    c.health[part.empty() ? metric : metric + " " + part][step] = n.value;
   }
 
   void add_evaluation(TaskData& t, CellData& c, const Json& j, const Json& coords) {

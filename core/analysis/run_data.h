@@ -55,7 +55,10 @@ struct CellData {  // one (encoding, seed) of a task
   std::map<Place, Number> evals;
   std::map<Place, Number> probes;  // numbers of probes; layer, head, band, offset as axes
   std::map<std::string, std::map<std::int64_t, double>> curves;  // "val nll", by step
-  std::map<std::string, double> costs;                           // by metric
+  // What training told of itself, by step: "grad_norm", "loss_spike", "entropy"; of each part of the
+  // model "update_ratio layer 0".
+  std::map<std::string, std::map<std::int64_t, double>> health;
+  std::map<std::string, double> costs;  // by metric
   double train_seconds = 0;
   std::int64_t steps = 0, tokens = 0;
   double flops = 0;  // of training; 0: not recorded

@@ -187,6 +187,9 @@ void add_flags_of_train(Arguments& a) {
       "threads; 0: all cores, or one in each process where mpirun starts several")(
       "device", po::value<std::string>()->default_value("auto"),
       "cpu, cuda, or auto: cuda where a device answers")(
+      "recompute", po::bool_switch(),
+      "keep each layer's input alone and compute the rest again in the backward pass: less memory, "
+      "more time, the same numbers")(
       "dtype", po::value<std::string>(),
       "of products: fp32 or bf16 (default: bf16 on cuda, else fp32)");
 }
@@ -314,7 +317,7 @@ int train_verb(const std::vector<std::string>& words) {
     fail(Exit::usage, "--from is what --wsd-stage decay_only goes on from");
   OneOff o = stage == "full" ? whole_training(a) : decay_of_trunk(a);
   o.plugin_path = a.plugin_path();
-  o.resume = a.flag("resume");
+  o.resume = a.flag("resume"), o.recompute = a.flag("recompute");
   o.threads = a.threads();
   if (o.threads == 0) o.threads = launched_processes() > 1 ? 1 : default_jobs(1);
   return train_one(o);

@@ -203,7 +203,7 @@ void Composition::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
                                 : own.bias;
   }
   if (tape.failed()) fail(Exit::plugin, "encoding '{}': {}", text_, tape.failure());
-  if (rewrites != nullptr) rewrites->encoding.rewrite_with(a.scale);
+  if (rewrites != nullptr) rewrites->encoding.rewrite_with(layer, a.scale);
 }
 
 // Once through the rewriter, with few tokens: one that reads q and k may not take widened ones.

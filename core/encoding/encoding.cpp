@@ -72,8 +72,7 @@ void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> p
   s.ctx.begin(tape);
   s.parameters.clear();
   for (const Tensor p : parameters) s.parameters.push_back(s.ctx.lend(p));
-  s.layers.clear();
-  s.layers.reserve(static_cast<std::size_t>(layers_));  // closures of the tape point into it
+  s.layers.resize(static_cast<std::size_t>(layers_));  // closures of the tape point into it
   s.c = {sizeof(pes_step),
          &s.ctx,
          &op_table(),
@@ -123,14 +122,15 @@ void Encoding::attend(Tape& tape, int layer, Tensor x, Attention& a) const {
   settle(tape);
   take_slots(ctx, c, a);
   if (c.rewrite) {
-    PES_CHECK(step_->layers.size() < step_->layers.capacity());
-    step_->layers.push_back({this, layer, x, a.v, c.scale});
-    a.rewrite = {&step_->layers.back(), rewrite};
+    // one at a time for each: a layer that is computed again takes the place of the one before
+    Rewriting& here = step_->layers.at(static_cast<std::size_t>(layer));
+    here = {this, layer, x, a.v, c.scale};
+    a.rewrite = {&here, rewrite};
   }
 }
 
-void Encoding::rewrite_with(double scale) const {
-  step_->layers.back().scale = scale;
+void Encoding::rewrite_with(int layer, double scale) const {
+  step_->layers.at(static_cast<std::size_t>(layer)).scale = scale;
 }
 
 Tensor Encoding::rewrite(const void* self, Tape& tape, Tensor scores, Tensor q, Tensor k,

@@ -70,7 +70,7 @@ class Encoding {
   // Lets the encoding act on one layer's q, k, scale and slots; x is the layer's input.
   void attend(Tape&, int layer, Tensor x, Attention&) const;
   // The scale after other encodings acted on the layer too.
-  void rewrite_with(double scale) const;
+  void rewrite_with(int layer, double scale) const;
 
  private:
   // What hooks see of the step. Lives on the heap, since the tape's closures point to it.

@@ -383,7 +383,11 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   if (look.residual) look.residual(0, tape_, x);
   marks_.assign(1, mark);
   for (int i = 0; i < config_.layers; ++i) {
-    x = layer(x, i, s, look);
+    if (recompute_ && learn)
+      x = tape_.recomputed(
+          x, [this, i, info = &s](Tape&, Tensor in) { return layer(in, i, *info, {}); });
+    else
+      x = layer(x, i, s, look);
     if (look.residual) look.residual(i + 1, tape_, x);
     if (learn) marks_.push_back(tape_.mark());
     if (!learn) tape_.release_since(mark, x);

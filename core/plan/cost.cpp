@@ -42,7 +42,7 @@ double measured_rate() {
   return r.end == Isolated::End::returned && parse_count(r.text, rate) && rate > 0 ? rate : slow;
 }
 
-void estimate_cost(PlannedCell& c, double rate) {
+void estimate_cost(PlannedCell& c, double rate, bool recompute) {
   const ModelConfig m = model_of(c.config);
   const TrainConfig t = train_of(c.config);
   const std::int64_t first = first_step(c.config), last = last_step(c);
@@ -54,8 +54,10 @@ void estimate_cost(PlannedCell& c, double rate) {
   }
   // weights, gradient and two moments; activations of a pass
   const double in = m.activation == Activation::swiglu ? 2.0 : 1.0;
-  const double activations = static_cast<double>(t.pass_size()) * t.length *
-                             (m.layers * (10.0 * m.width + (1 + in) * m.ff_width) + 2.0 * m.width);
+  const double layer = 10.0 * m.width + (1 + in) * m.ff_width;
+  const double layers = recompute ? m.layers * 1.0 * m.width + layer : m.layers * layer;
+  const double activations =
+      static_cast<double>(t.pass_size()) * t.length * (layers + 2.0 * m.width);
   c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
   const bool some = c.state == PlannedCell::State::begun || c.state == PlannedCell::State::failed;
   const double part = static_cast<double>(std::max(c.step, first) - first);  // steps that are done

@@ -92,7 +92,7 @@ class Planner {
     std::vector<PlannedCell> all = plan.cells;
     all.insert(all.end(), plan.trunks.begin(), plan.trunks.end());
     refresh_all(all, store);
-    for (PlannedCell& c : all) estimate_cost(c, plan.rate);
+    for (PlannedCell& c : all) estimate_cost(c, plan.rate, suite_.recompute);
     const auto trunks = all.begin() + static_cast<std::ptrdiff_t>(plan.cells.size());
     plan.cells.assign(all.begin(), trunks);
     plan.trunks.assign(trunks, all.end());

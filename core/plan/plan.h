@@ -69,7 +69,7 @@ void refresh(PlannedCell&, const Store&);
 // FLOP/s of a cell that trains here, from a short product.
 double measured_rate();
 // FLOPs, memory and what is left of its time.
-void estimate_cost(PlannedCell&, double rate);
+void estimate_cost(PlannedCell&, double rate, bool recompute);
 
 // What a cell may take, the suite's word before what its estimated cost suggests; 0: no limit.
 struct CellLimits {

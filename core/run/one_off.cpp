@@ -101,6 +101,7 @@ class Session {
     stages_ = {o.cell};  // whose checkpoint says what evaluation swaps in
     while (o.from.empty() && !stages_.front().switches.empty())
       stages_.insert(stages_.begin(), trunk_of(stages_.front()));
+    stage_.recompute = o.recompute;
     stage_.watch.stop = &stop;
     stage_.watch.log = [&](const std::string& line) { log(line); };
     stage_.watch.progress = [&](const TrainState& s, double) { collect_metrics(s); };

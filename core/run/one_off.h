@@ -23,9 +23,10 @@ struct OneOff {
   fs::path out;
   bool resume = false;
   int threads = 1;
-  // Warm-up, stable, decay (Hu et al. 2024). Of a trunk: its budgets in tokens, by the step at which
-  // their decay begins. Of a decay: the checkpoint ready_for_decay_BUDGET that it goes on from; its
-  // folder stands beside that file.
+  bool recompute = false;  // activations, in the backward pass
+  // Warm-up, stable, decay (Hu et al. 2024). Of a trunk: its budgets in tokens, by the step at
+  // which their decay begins. Of a decay: the checkpoint ready_for_decay_BUDGET that it goes on
+  // from; its folder stands beside that file.
   std::map<std::int64_t, std::int64_t> budgets = {};
   fs::path from;
   std::vector<std::string> plugin_path;

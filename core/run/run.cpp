@@ -333,7 +333,7 @@ class Runner {
     if (c.is_trunk) order.work.until = *std::max_element(c.branches.begin(), c.branches.end());
     order.work.reach = c.reach;
     order.work.longest = c.longest;
-    order.work.threads = suite_.threads;
+    order.work.threads = suite_.threads, order.work.recompute = suite_.recompute;
     order.store = fs::absolute(store_.root());
     order.plugin_path = options_.plugin_path;
     order.divergence_fails = suite_.divergence_fails;

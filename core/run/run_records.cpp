@@ -1,5 +1,6 @@
 #include "run/run_records.h"
 
+#include "base/file.h"
 #include "base/seal.h"
 #include "model/safetensors.h"
 

@@ -68,6 +68,7 @@ void Stage::branch_off(const fs::path& file, const CellConfig& trunk) {
 
 TrainOutcome Stage::train(const TrainPaths& paths, std::int64_t until) {
   watch.until = until;
+  model_->set_recompute(recompute);
   return pesuite::train(*model_, data_, train_of(config_), config_.seed, cell_identity(config_),
                         paths, watch, state, group_);
 }

@@ -17,7 +17,8 @@ class Stage {
   // (data) here and in begin() when what the cell reads is not what it was planned with.
   Stage(const Catalog&, Backend&, const Task& own, const CellConfig& cell, Group&);
 
-  TrainWatch watch;  // train() sets `until`
+  TrainWatch watch;        // train() sets `until`
+  bool recompute = false;  // activations, in the backward pass
   TrainState state;
 
   // Takes up a stage, with start values.

@@ -66,6 +66,7 @@ class Work {
             {.threads = work.threads, .precision = cell_.precision, .device = group.device()})),
         stage_(catalog_, *backend_, task_, training_, group),
         level_(determinism_level({cell_.backend, work.threads, group.size()})) {
+    stage_.recompute = work.recompute;
     stage_.watch.stop = watch_.stop;
     stage_.watch.log = watch_.log;
     stage_.begin(training_);

@@ -42,6 +42,7 @@ struct CellWork {
   int reach = 0;           // of the suite's evaluations, see CellEval
   int longest = 0;         // sequence that its task has to make
   int threads = 1;
+  bool recompute = false;  // activations, in the backward pass
 };
 
 // Trains what is not trained, from its checkpoint or its trunk's where there is one, and evaluates

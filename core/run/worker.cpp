@@ -25,13 +25,21 @@ namespace pesuite {
 Json to_json(const WorkerOrder& o) {
   Json evals = Json::array();
   for (const CellEval& e : o.work.evals) evals.push_back(to_json(e));
-  return {{"cell", to_json(o.work.cell)}, {"evals", evals},
-          {"branches", o.work.branches},  {"until", o.work.until},
-          {"reach", o.work.reach},        {"longest", o.work.longest},
-          {"threads", o.work.threads},    {"store", o.store.string()},
-          {"plugin_path", o.plugin_path}, {"divergence_fails", o.divergence_fails},
-          {"ordinal", o.ordinal},         {"nonce", o.nonce},
-          {"sandbox", o.sandbox},         {"patience", o.patience}};
+  return {{"cell", to_json(o.work.cell)},
+          {"evals", evals},
+          {"branches", o.work.branches},
+          {"until", o.work.until},
+          {"reach", o.work.reach},
+          {"longest", o.work.longest},
+          {"threads", o.work.threads},
+          {"recompute", o.work.recompute},
+          {"store", o.store.string()},
+          {"plugin_path", o.plugin_path},
+          {"divergence_fails", o.divergence_fails},
+          {"ordinal", o.ordinal},
+          {"nonce", o.nonce},
+          {"sandbox", o.sandbox},
+          {"patience", o.patience}};
 }
 
 WorkerOrder order_from_json(const Json& j) {
@@ -41,6 +49,7 @@ WorkerOrder order_from_json(const Json& j) {
   o.work.branches = j.at("branches").get<std::vector<std::int64_t>>();
   o.work.until = j.at("until"), o.work.reach = j.at("reach");
   o.work.longest = j.at("longest"), o.work.threads = j.at("threads");
+  o.work.recompute = j.at("recompute");
   o.store = j.at("store").get<std::string>();
   o.plugin_path = j.at("plugin_path").get<std::vector<std::string>>();
   o.divergence_fails = j.at("divergence_fails");

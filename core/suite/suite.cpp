@@ -53,6 +53,7 @@ void read_defaults(Reader& r, Suite& s) {
   r.note_default("determinism", "what the backend promises");
   s.limit = static_cast<int>(r.integer("limit", 0, 0, 1 << 24));
   s.threads = static_cast<int>(r.integer("threads_per_cell", s.threads, 1, 1024));
+  s.recompute = r.flag("recompute", false);
   s.divergence_fails = r.choice("on_divergence", {"record", "fail"}, 0) == 1;
   s.time_limit = read_limit(r, "time_limit_s", "number of seconds such as 3600");
   s.memory_limit = read_limit(r, "memory_limit", "size such as \"4GB\"");

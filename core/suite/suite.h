@@ -122,6 +122,7 @@ struct Suite {
   int limit = 0;            // examples of an evaluation, for a quick look; 0: no limit
   std::optional<Precision> precision;  // of products; none: the backend's usual one
   int threads = 1;                     // of a cell
+  bool recompute = false;              // activations, in the backward pass
   bool divergence_fails = false;
   // Of a cell, seconds and bytes; 0: no limit, not there: what the plan derives from its estimates.
   std::optional<double> time_limit, memory_limit;

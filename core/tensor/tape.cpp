@@ -175,11 +175,24 @@ void Tape::release_since(Mark mark, Tensor kept) {
   }
 }
 
+void Tape::end_watch(std::size_t outer_watched, std::size_t outer_from) {
+  const std::size_t from = noted_from_, end = noted_.size();
+  watched_ = outer_watched, noted_from_ = outer_from;
+  std::size_t told = from;
+  for (std::size_t i = from; i < end; ++i) {
+    const std::uint32_t id = noted_[i];
+    const auto outer = noted_.begin() + static_cast<std::ptrdiff_t>(outer_from);
+    const auto known = noted_.begin() + static_cast<std::ptrdiff_t>(told);
+    if (id < watched_ && std::find(outer, known, id) == known) noted_[told++] = id;
+  }
+  noted_.resize(told);
+}
+
 void Tape::reset() {
   slots_.assign(1, Slot{});
   nodes_.clear();
   kept_.clear();
-  watched_ = 0;
+  watched_ = noted_from_ = 0;
   noted_.clear();
   closures_used_ = 0;
   failure_.clear();

@@ -139,19 +139,24 @@ class Tape {
     kept_.push_back(root(t));
   }
   // The same for an op that cannot tell what its backward reads, because that asks an encoding
-  // again: while a watch lives, the tape notes which earlier tensors are viewed.
+  // again: while a watch lives, the tape notes which earlier tensors are viewed. Inside another it
+  // tells that one what it saw.
   class Watch {
    public:
-    explicit Watch(Tape& t) : tape_(t) { t.watched_ = t.slots_.size(); }
-    ~Watch() { tape_.watched_ = 0, tape_.noted_.clear(); }
+    explicit Watch(Tape& t) : tape_(t), outer_watched_(t.watched_), outer_from_(t.noted_from_) {
+      t.watched_ = t.slots_.size(), t.noted_from_ = t.noted_.size();
+    }
+    ~Watch() { tape_.end_watch(outer_watched_, outer_from_); }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
     void keep() {  // them
-      for (const std::uint32_t id : tape_.noted_) tape_.keep({id});
+      for (std::size_t i = tape_.noted_from_; i < tape_.noted_.size(); ++i)
+        tape_.keep({tape_.noted_[i]});
     }
 
    private:
     Tape& tape_;
+    std::size_t outer_watched_, outer_from_;
   };
   // No later op reads t's values: they are given back, unless a recorded op keeps them. The
   // gradient may still come.
@@ -182,6 +187,28 @@ class Tape {
     bool was_;
   };
   void set_recording(bool on) { recording_ = on; }
+  // make(*this, x) with nothing kept but x and the result: its ops run again when the walk comes to
+  // them (Chen et al. 2016, Training Deep Nets with Sublinear Memory Cost). `make` must give the
+  // same again; what it refers to must outlive the step.
+  template <class F>
+  Tensor recomputed(Tensor x, F make) {
+    if (!recording_) return make(*this, x);
+    const Mark before = mark();
+    Watch watch(*this);  // what it reads besides x, such as an encoding's tables
+    Tensor y;
+    {
+      const Pause pause(*this);
+      y = make(*this, x);
+    }
+    if (!y) return y;  // it failed
+    y = {root(y)};
+    release_since(before, y);
+    slots_[y.id].needs_grad = true;
+    keep(x);
+    watch.keep();
+    record(y, [x, y, make](Tape& t) { t.walk_again(x, y, make); });
+    return y;
+  }
 
   // ---- the walk
   struct Mark {
@@ -255,9 +282,23 @@ class Tape {
   void free_slot(Slot& slot);
   void give_back_values(Slot& slot);
   void forget(const Node&);  // what it read
-  void note(std::uint32_t slot) const {
-    if (std::find(noted_.begin(), noted_.end(), slot) == noted_.end()) noted_.push_back(slot);
+  template <class F>
+  void walk_again(Tensor x, Tensor y, F make) {
+    const Mark before = mark();
+    recording_ = true;  // the walk pauses it
+    const Tensor again = make(*this, x);
+    recording_ = false;
+    if (again) {
+      pass_grad(y, again);
+      backward_to(before);
+    }
+    release_since(before);
   }
+  void note(std::uint32_t slot) const {
+    const auto from = noted_.begin() + static_cast<std::ptrdiff_t>(noted_from_);
+    if (std::find(from, noted_.end(), slot) == noted_.end()) noted_.push_back(slot);
+  }
+  void end_watch(std::size_t outer_watched, std::size_t outer_from);
   void* closure_memory(std::size_t size, std::size_t alignment);
 
   Backend& backend_;
@@ -266,7 +307,8 @@ class Tape {
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> kept_;                     // roots of tensors that nodes read
   std::size_t watched_ = 0;                             // slots that a watch notes when viewed
-  mutable std::vector<std::uint32_t> noted_;            // of those, each once
+  mutable std::vector<std::uint32_t> noted_;            // of those; from noted_from_ on each once
+  std::size_t noted_from_ = 0;                          // those of the innermost watch
   std::vector<std::unique_ptr<std::byte[]>> closures_;  // blocks of closure_block bytes
   std::size_t closures_used_ = 0;
   bool recording_ = true;

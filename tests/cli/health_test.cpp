@@ -47,6 +47,18 @@ TEST_F(TrainingHealth, IsObservedWithoutChangingTheTraining) {
     EXPECT_GT(r, 0);
     EXPECT_LT(r, 0.5);
   }
+  const auto figures = [&](const char* out) {
+    std::set<std::string> found;
+    for (const auto& item : fs::recursive_directory_iterator(folder_ / out / "runs"))
+      if (item.path().extension() == ".svg" && item.path().stem().string().starts_with("health_"))
+        found.insert(item.path().stem().string());
+    return found;
+  };
+  EXPECT_TRUE(figures("plain").empty()) << "nobody asked";
+  EXPECT_EQ(figures("health"),
+            (std::set<std::string>{"health_entropy_toylag", "health_gradient_toylag",
+                                   "health_part_gradients_toylag", "health_spikes_toylag",
+                                   "health_updates_toylag"}));
   EXPECT_EQ(plain["step_ms train"].size(), 8u);
   EXPECT_EQ(plain["mfu train"].size(), 1u);
   EXPECT_LT(plain["mfu train"][0], 1.5);

@@ -339,7 +339,8 @@ typedef struct pes_encoding {
   /* Changes the token embeddings, [B, T, W] in and out. [step] */
   pes_tensor (*embed)(const void* self, const pes_step*, pes_tensor x);
 
-  /* Changes q, k or scale, sets distance, bias or rewrite. Once a layer. [step] */
+  /* Changes q, k or scale, sets distance, bias or rewrite. Once a layer, and again where the
+   * backward pass computes a layer anew. [step] */
   void (*attend)(const void* self, const pes_step*, pes_attention*);
 
   /* Changes a block of score rows by content. Called when attend() asked for it. [step] */
