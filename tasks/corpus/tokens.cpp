@@ -48,7 +48,8 @@ struct Tokens : pes::Task {
 
   tokens::Folder folder;
   bool at_documents, whole;
-  std::vector<std::uint64_t> places[2];  // of held-out documents to validate and to test on
+  std::uint64_t held_out_documents = 0;  // to validate and to test on, one each in turn
+  std::vector<std::uint64_t> parts;      // where they begin, of whole documents
 
   Tokens(const pes_use& use, const pes::Values& v)
       : at_documents(std::string_view(v.text("align")) == "document"),
@@ -66,8 +67,8 @@ struct Tokens : pes::Task {
     token_bytes = folder.token_bytes;
     require_size(use);
     find_held_out();
-    documents[PES_SPLIT_VALIDATION] = std::ssize(places[0]);
-    documents[PES_SPLIT_TEST] = std::ssize(places[1]);
+    documents[PES_SPLIT_VALIDATION] = static_cast<std::int64_t>((held_out_documents + 1) / 2);
+    documents[PES_SPLIT_TEST] = static_cast<std::int64_t>(held_out_documents / 2);
     digest = folder.digest;
     note = std::to_string(folder.shards) + (folder.shards == 1 ? " shard; " : " shards; ") +
            of_tokens(folder.train.size()) + " to train on, " + of_tokens(folder.held_out.size()) +
@@ -91,7 +92,6 @@ struct Tokens : pes::Task {
   }
 
   void find_held_out() {
-    std::vector<std::uint64_t> all;
     const tokens::Stream& held_out = folder.held_out;
     if (whole) {
       std::vector<std::uint64_t> begins = held_out.documents(folder.end_of_text, folder.end_before);
@@ -100,19 +100,16 @@ struct Tokens : pes::Task {
         found = 0;
         for (std::size_t d = 0; d + 1 < begins.size(); ++d)
           if (begins[d] + (part + 1) * span() <= begins[d + 1])
-            all.push_back(begins[d] + part * span()), ++found;
+            parts.push_back(begins[d] + part * span()), ++found;
       }
-    } else {
-      for (std::uint64_t at = 0; at + span() <= held_out.size(); at += span()) all.push_back(at);
     }
-    // neighbours go to different splits, and an evaluation of few documents sees all of the shards
-    for (std::uint64_t i = 0; i < all.size(); ++i)
-      places[i % 2].push_back(all[whole ? i : permuted(i, all.size(), pes::hash64("held out"))]);
-    if (places[1].empty())
+    held_out_documents = whole ? parts.size() : held_out.size() / span();
+    if (held_out_documents < 2)
       throw pes::Refusal(
           "the held-out shards have " + of_tokens(held_out.size()) + " and " +
-          (whole ? "in them " + std::to_string(all.size()) + " parts of single documents of "
-                 : "room for " + std::to_string(all.size()) + " documents of ") +
+          (whole
+               ? "in them " + std::to_string(held_out_documents) + " parts of single documents of "
+               : "room for " + std::to_string(held_out_documents) + " documents of ") +
           of_tokens(span()) +
           ", and two are needed at least: hold out more text, or shorten what is "
           "evaluated");
@@ -158,15 +155,17 @@ struct Tokens : pes::Task {
 
   std::uint64_t held_out_place(const pes::Request& r, pes::Random& random,
                                std::size_t length) const {
-    const auto& mine = places[r.split == PES_SPLIT_TEST ? 1 : 0];
-    if (r.index >= mine.size())
+    const auto mine = static_cast<std::uint64_t>(documents[r.split]);
+    if (r.index >= mine)
       throw pes::Refusal("there is no document " + std::to_string(r.index) +
                          ": half of the held-out "
                          "shards has " +
-                         std::to_string(mine.size()) + " documents of " + of_tokens(span()) +
+                         std::to_string(mine) + " documents of " + of_tokens(span()) +
                          ", counted from 0");
     const auto last = static_cast<std::uint64_t>(document) - length;
-    return mine[r.index] +
+    // neighbours go to different splits, and an evaluation of few documents sees all of the shards
+    const std::uint64_t i = 2 * r.index + (r.split == PES_SPLIT_TEST ? 1 : 0);
+    return (whole ? parts[i] : permuted(i, held_out_documents, pes::hash64("held out")) * span()) +
            (r.start < 0 ? random.below64(last + 1) : static_cast<std::uint64_t>(r.start));
   }
 
