@@ -33,6 +33,7 @@ class Examples {
       std::vector<data::Token> document;
       answers_ = answers_ || read(PES_SPLIT_TRAIN, i, document) > 0;
     }
+    settled_ = true;
   }
   std::int64_t vocabulary() const {
     return task_.info().inputs + (answers_ ? task_.info().outputs : 0);
@@ -67,7 +68,6 @@ class Examples {
     if (put > 0 && !answers_ && settled_)
       fail(Exit::plugin, "task '{}': example {} does not hold its answers, and earlier ones do",
            task_.text(), index);
-    settled_ = index >= 64;
     return put;
   }
 
@@ -75,7 +75,7 @@ class Examples {
   const Task& task_;
   std::uint64_t seed_;
   std::vector<std::int32_t> tokens_, targets_;
-  bool answers_ = false, settled_ = false;
+  bool answers_ = false, settled_ = false;  // settled: the vocabulary is known
 };
 
 class Synthesizer {
@@ -93,25 +93,25 @@ class Synthesizer {
     m_.sources = {source};
   }
 
+  // Into a folder beside it that gets the name when it is whole: what was interrupted leaves no
+  // shards that a later call would count among its own.
   data::Manifest write(Steps& steps) {
-    fs::create_directories(s_.folder);
+    folder_ = s_.folder.string() + ".part";
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
     try {
-      return write_all(steps);
-    } catch (...) {  // nothing stays of what has no manifest
-      for (const data::Shard& s : m_.shards)
-        for (const char* ending : {".bin", ".idx"})
-          fs::remove((s_.folder / s.file).replace_extension(ending));
-      sweep_parts();
+      write_all(steps);
+      fs::rename(folder_, s_.folder);
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(folder_, ignored);
       throw;
     }
+    return m_;
   }
 
  private:
-  void sweep_parts() const {
-    for (const auto& item : fs::directory_iterator(s_.folder))
-      if (item.path().extension() == ".part") fs::remove(item.path());
-  }
-  data::Manifest write_all(Steps& steps) {
+  void write_all(Steps& steps) {
     // held-out examples are those that training has not, so training comes first
     write_split(steps, "train", PES_SPLIT_TRAIN, s_.train_tokens);
     if (s_.held_out_tokens > 0) write_split(steps, "val", PES_SPLIT_VALIDATION, s_.held_out_tokens);
@@ -122,9 +122,8 @@ class Synthesizer {
                                                               task_.info().inputs)
                                                 : "in place"},
                 {"held_out_copies_left_out", left_out_}};
-    write_file_atomic(s_.folder / "tokens.txt", data::tokens_text(m_, bytes_of_tokens()));
-    write_file_atomic(s_.folder / "manifest.json", data::to_json(m_).dump(2) + "\n");
-    return m_;
+    write_file_atomic(folder_ / "tokens.txt", data::tokens_text(m_, bytes_of_tokens()));
+    write_file_atomic(folder_ / "manifest.json", data::to_json(m_).dump(2) + "\n");
   }
   std::string version() const {
     return task_.card().version != nullptr ? task_.card().version : "";
@@ -144,7 +143,7 @@ class Synthesizer {
     return n;
   }
   void write_split(Steps& steps, const char* name, pes_split split, std::uint64_t budget) {
-    data::ShardWriter writer(s_.folder, name, s_.format, m_.bytes_per_token, s_.shard_tokens);
+    data::ShardWriter writer(folder_, name, s_.format, m_.bytes_per_token, s_.shard_tokens);
     std::uint64_t written = 0, copies = 0;
     std::vector<data::Token> document;
     for (std::uint64_t i = 0; written < budget; ++i) {
@@ -183,6 +182,7 @@ class Synthesizer {
 
   const Task& task_;
   const Synthesis& s_;
+  fs::path folder_;  // that is written
   Examples examples_;
   data::Manifest m_;
   data::HashSet seen_;
@@ -239,8 +239,11 @@ int synth_verb(const std::vector<std::string>& words) {
   a.require("task", "a task, e.g. 'ledger' or 'copy(symbols=16)'; 'pesuite list task' shows all");
   a.require("output", "the folder to write");
   Synthesis s = synthesis_of(a);
+  while (!s.folder.has_filename()) s.folder = s.folder.parent_path();  // "x/"
   if (fs::exists(s.folder / "manifest.json"))
     fail(Exit::data, "{} holds shards already; name another folder", s.folder.string());
+  if (fs::exists(s.folder) && !(fs::is_directory(s.folder) && fs::is_empty(s.folder)))
+    fail(Exit::data, "{} is there and is no empty folder; name another", s.folder.string());
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
   const Task task = task_of_length(catalog, parse_expression(a.text("task"), "task"), s.length);
   data::Manifest m;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "backend/group.h"
 #include "base/text.h"
@@ -240,7 +241,11 @@ std::map<std::int64_t, std::int64_t> branches_of_trunk(const Arguments& a, const
   SuiteTask task = suite.tasks[0];
   task.branch = 0, task.group = task.id;
   std::map<std::int64_t, std::int64_t> out;
+  std::set<std::string> names;
   for (const double tokens : budgets) {
+    if (!names.insert(format_count(tokens)).second)
+      fail(Exit::usage, "two budgets are called {} in names of files; make them more different",
+           format_count(tokens));
     CellConfig decay = cell;
     task.train.schedule.branches = {{Extent::Unit::tokens, tokens}};
     branch_for_budget(decay, task);

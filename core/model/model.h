@@ -112,7 +112,7 @@ class Model {
   // Start values again, as the constructor made them, and no moments.
   void restart(std::uint64_t seed);
   // Keeps of each layer what goes into it, and computes the rest again in the backward pass: less
-  // memory, about a third more time, the same numbers.
+  // memory, the time of another forward pass, the same numbers.
   void set_recompute(bool on) { recompute_ = on; }
 
   const ModelConfig& config() const { return config_; }

@@ -187,7 +187,7 @@ class Session {
     stage_.check();
     const TrainState& state = stage_.state;
     save_checkpoint(file("final"), stage_.model(), state, cell_identity(stages_[at_]));
-    link_names();
+    if (o_.from.empty()) link_names();  // else they are the trunk's
     log(fmt::format(
         "Training completed in {}{}", format_seconds(state.seconds),
         outcome == TrainOutcome::diverged ? fmt::format(": diverged at {}", state.reason) : ""));
@@ -286,7 +286,7 @@ class Session {
   void link_names() const {
     for (const auto& item : fs::directory_iterator(folder_)) {
       const std::string name = item.path().stem();
-      if (item.path().extension() == ".safetensors" && name != "latest" && o_.from.empty())
+      if (item.path().extension() == ".safetensors" && name != "latest")
         link(item.path(),
              o_.out / "checkpoints" / fmt::format("{}_{}.safetensors", o_.encoding_name, name));
     }

@@ -131,6 +131,8 @@ TEST_F(Stages, WhatDoesNotFitIsRefused) {
   says(trunk({"--wsd-stage", "half"}), 2, "neither full nor decay_only");
   says(trunk({"--from", "x"}), 2, "--from is what --wsd-stage decay_only");
   says(trunk({"--wsd-stage", "full", "--tokens", "1280,1280"}), 2, "names 1.28k twice");
+  says(trunk({"--wsd-stage", "full", "--tokens", "32010,32040"}), 2,
+       "two budgets are called 32k in names of files");
   ASSERT_EQ(trunk({"--wsd-stage", "full", "--tokens", "3200"}).code, 0);
   says(decay("3.2k", {"--wsd-decay", "20%"}), 2, "give the --wsd-decay of the trunk");
   says(decay("3.2k", {"--lr", "1"}), 2, "--lr is the trunk's");

@@ -64,7 +64,8 @@ TEST_F(Synth, HeldOutExamplesAreNewOrItIsRefusedAndNothingStays) {
   EXPECT_EQ(e.code, 5);
   EXPECT_THAT(e.err, HasSubstr("most occur in training"));
   EXPECT_THAT(e.err, HasSubstr("--validation-share 0"));
-  EXPECT_TRUE(fs::is_empty(folder_ / "made"));
+  EXPECT_FALSE(fs::exists(folder_ / "made"));
+  EXPECT_FALSE(fs::exists(folder_ / "made.part"));
   ASSERT_EQ(synth("kback_match", {"--length", "4", "--validation-share", "0"}).code, 0);
   EXPECT_THAT(synth("parity").err, HasSubstr("holds shards already"));
   EXPECT_THAT(pesuite({"data", "synth", "nosuch", "-o", "x"}).err, HasSubstr("there is no task"));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/text.h"
@@ -23,23 +24,29 @@ constexpr Signal signals[] = {
     {"grad_norm", "gradient", "norm of the gradient while training", "gradient norm",
      "L2 norm of the whole gradient before clipping, the mean since the last logged step", false},
     {"loss_spike", "spikes", "spikes of the loss while training", "robust deviations",
-     "How far the loss stood out: the highest since the last logged step of (loss - median) / "
-     "(1.4826 "
-     "MAD) over the 64 losses before it",
+     "How far the loss stood out: the highest since the last logged step of "
+     "(loss - median) / (1.4826 MAD) over the 64 losses before it; the log names those above 6",
      false, 10},
     {"entropy", "entropy", "entropy of the output while training", "nats",
-     "Mean entropy of the output's distribution on the first 64 scored tokens of validation",
-     false},
+     "Mean entropy of the output's distribution on the first 64 scored tokens of validation", false,
+     1},
     {"part_grad_norm", "part_gradients", "gradient by part of the model", "gradient norm",
      "L2 norm of the gradient of each part, before clipping", true},
     {"update_ratio", "updates", "update by part of the model", "update / weight",
      "Size of an update over that of the weights, ||w' - w|| / ||w||, of each part", true}};
 
+// Of "layer 3"; -1 for other parts, and for what a foreign record calls so.
+int layer_number(const std::string& part) {
+  int number = -1;
+  if (part.starts_with("layer "))
+    std::from_chars(part.data() + 6, part.data() + part.size(), number);
+  return number;
+}
+
 // Parts as a signal passes them.
 std::vector<std::string> parts_of(const TaskData& t, const std::string& metric) {
   const auto place = [](const std::string& part) {
-    if (part == "embedding") return -1;
-    if (part.starts_with("layer ")) return std::stoi(part.substr(6));
+    if (const int layer = layer_number(part); layer >= 0 || part == "embedding") return layer;
     return part == "norm" ? 1 << 20 : part == "head" ? (1 << 20) + 1 : (1 << 20) + 2;
   };
   std::set<std::pair<int, std::string>> found;
@@ -134,13 +141,11 @@ class Health {
     return found == c->health.end() ? nullptr : &found->second;
   }
   Ticks part_ticks() const {  // all of few, every n-th of many layers
-    const std::size_t every = std::max<std::size_t>(1, parts_.size() / 10);
+    const int every = std::max(1, static_cast<int>(parts_.size()) / 10);
     Ticks out;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const bool layer = parts_[i].starts_with("layer ");
-      const std::size_t number = layer ? std::stoul(parts_[i].substr(6)) : 0;
-      if (!layer || number % every == 0) out.emplace_back(static_cast<double>(i) + 0.5, parts_[i]);
-    }
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (const int layer = layer_number(parts_[i]); layer < 0 || layer % every == 0)
+        out.emplace_back(static_cast<double>(i) + 0.5, parts_[i]);
     return out;
   }
 
