@@ -39,10 +39,14 @@ std::vector<data::Part> own_parts(const Arguments& a, const std::vector<std::str
   return {part};
 }
 
+fs::path downloads_of(const Arguments& a) {
+  return a.has("downloads") ? fs::path(a.text("downloads"))
+                            : fs::path(a.text("output")) / "downloads";
+}
+
 std::vector<data::Part> parts_of(const Arguments& a, Steps& steps) {
   std::vector<std::string> what = a.texts("what");
-  const fs::path downloads =
-      a.has("downloads") ? fs::path(a.text("downloads")) : fs::path(a.text("output")) / "downloads";
+  const fs::path downloads = downloads_of(a);
   if (what.front() == "debian") {
     what.erase(what.begin());
     if (what.empty())
@@ -73,7 +77,7 @@ void add_import_flags(Arguments& a) {
                                              "name of the text (default: its path)")(
       "licence", po::value<std::string>()->default_value(""), "note of its licence")(
       "downloads", po::value<std::string>(),
-      "folder of what is fetched (default: FOLDER/downloads)")(
+      "folder of what is fetched, kept (default: FOLDER/downloads, until all is imported)")(
       "max-shards", po::value<int>(), "of published data: at most so many files to train on")(
       "list", po::value<std::string>(),
       "of published data: a file of addresses, one a line, a SHA-256 behind it or not")(
@@ -114,7 +118,7 @@ int import_text_verb(const std::vector<std::string>& words) {
                            a.text("separator") + "\n" + a.text("list") + "\n" +
                            std::to_string(a.count("max-shards"));
   data::Imported imported;
-  {
+  if (!data::is_imported(what, a.text("output"), imported)) {
     Steps steps("looking for text");
     const SignalGuard guard(stop_importing, {SIGINT, SIGTERM, SIGUSR1});
     const auto show = [&](const data::ImportProgress& p) {
@@ -126,6 +130,7 @@ int import_text_verb(const std::vector<std::string>& words) {
       steps.say("interrupted; the same command goes on");
       return exit_code_of(import_signal);
     }
+    if (!a.has("downloads")) fs::remove_all(downloads_of(a));  // a copy of what was imported
   }
   print_imported(imported);
   return 0;

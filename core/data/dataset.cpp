@@ -49,9 +49,6 @@ class Import {
     return true;
   }
 
- private:
-  fs::path state_file() const { return folder_ / "import.state"; }
-
   bool finished(Imported& out) const {
     const Json j = Json::parse(read_file(folder_ / "source.json"), nullptr, false);
     if (j.is_discarded() || j.value("what", "") != what_)
@@ -64,6 +61,9 @@ class Import {
           out.bytes += f.at("bytes").get<std::uint64_t>();
     return true;
   }
+
+ private:
+  fs::path state_file() const { return folder_ / "import.state"; }
 
   void resume() {
     if (!fs::exists(state_file())) return;
@@ -169,6 +169,10 @@ class Import {
 };
 
 }  // namespace
+
+bool is_imported(const std::string& what, const fs::path& folder, Imported& out) {
+  return fs::exists(folder / "source.json") && Import({}, what, folder, 0).finished(out);
+}
 
 bool import_parts(const std::vector<Part>& parts, const std::string& what, const fs::path& folder,
                   const std::atomic<bool>& stop,

@@ -32,6 +32,9 @@ struct Imported {
   std::vector<std::string> files;
 };
 
+// Whether the folder holds this import whole. Another import in it is an Error (data).
+bool is_imported(const std::string& what, const fs::path& folder, Imported& out);
+
 // Writes the folder, source.json last; files get their names when they are whole. Called again it
 // goes on behind the last whole file. `what` names the import: another into the same folder is an
 // Error (data). False where `stop` became true before the end.

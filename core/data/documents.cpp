@@ -239,6 +239,39 @@ class Reader : public Documents {
   simdjson::dom::parser parser_{longest_line + 1};
 };
 
+// What the folder of an import says it holds; what lies beside it is not text to train on.
+std::vector<fs::path> files_of_import(const fs::path& folder, const Json& source) {
+  std::vector<fs::path> files;
+  for (const Json& f : source.value("files", Json::array())) {
+    const bool named = f.is_object() && f.contains("file") && f["file"].is_string();
+    const auto name = named ? f["file"].get<std::string>() : std::string();
+    if (name.empty() || fs::path(name).filename() != name || !fs::exists(folder / name))
+      fail(Exit::data, "{} names a file '{}', which is not there; import the text again",
+           (folder / "source.json").string(), name);
+    files.push_back(folder / name);
+  }
+  return files;
+}
+
+std::vector<fs::path> files_of_folder(const fs::path& folder) {
+  if (fs::exists(folder / "import.state"))
+    fail(Exit::data, "{} holds an import that did not end; the same 'data import' goes on with it",
+         folder.string());
+  std::vector<fs::path> inside;
+  const fs::path source = folder / "source.json";
+  const Json j = fs::exists(source) ? Json::parse(read_file(source), nullptr, false) : Json();
+  if (j.is_object() && j.contains("pesuite_text")) {
+    inside = files_of_import(folder, j);
+  } else {
+    std::error_code error;
+    const auto links = fs::directory_options::skip_permission_denied;
+    for (const auto& item : fs::recursive_directory_iterator(folder, links))
+      if (item.is_regular_file(error) && item.path() != source) inside.push_back(item.path());
+  }
+  std::sort(inside.begin(), inside.end());
+  return inside;
+}
+
 }  // namespace
 
 std::unique_ptr<Documents> open_documents(const std::vector<fs::path>& paths,
@@ -252,12 +285,7 @@ std::unique_ptr<Documents> open_documents(const std::vector<fs::path>& paths,
       files.push_back(p);
       continue;
     }
-    std::vector<fs::path> inside;
-    const auto links = fs::directory_options::skip_permission_denied;
-    for (const auto& item : fs::recursive_directory_iterator(p, links))
-      if (item.is_regular_file(error) && item.path().filename() != "source.json")
-        inside.push_back(item.path());
-    std::sort(inside.begin(), inside.end());
+    const std::vector<fs::path> inside = files_of_folder(p);
     of_folders.insert(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
   }

@@ -8,6 +8,7 @@
 #include "base/seal.h"
 #include "base/text.h"
 #include "cell/determinism.h"
+#include "cell/outside.h"
 #include "model/health.h"
 #include "run/stage.h"
 

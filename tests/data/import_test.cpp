@@ -114,6 +114,34 @@ TEST_F(Downloads, OfPublishedLayouts) {
   EXPECT_EQ(texts_of(folder / "f", "documents"), (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(Import, IsReadByTheFilesItNames) {
+  const Scratch in, out;
+  std::ofstream(in / "a.txt") << "what was imported";
+  const std::vector<fs::path> paths = {fs::path(in)};
+  Part part;
+  part.prefix = "documents", part.source.name = "x";
+  part.open = [&](const Cursor& c) { return open_documents(paths, {}, c); };
+  const fs::path folder = out / "text";
+  imported({part}, folder);
+  fs::create_directories(folder / "downloads");
+  std::ofstream(folder / "downloads/page.txt") << "what it was made from";
+  std::ofstream(folder / "NOTES.txt") << "what somebody wrote beside it";
+  const auto documents = open_documents({folder}, {}, {});
+  Document d;
+  ASSERT_TRUE(documents->next(d));
+  EXPECT_EQ(d.text, "what was imported");
+  EXPECT_FALSE(documents->next(d));
+
+  Imported again;
+  EXPECT_TRUE(is_imported("x", folder, again));
+  EXPECT_EQ(again.documents, 1u);
+  EXPECT_FALSE(is_imported("x", out / "nowhere", again));
+  fs::remove(folder / "documents-00000.jsonl.zst");
+  EXPECT_THAT(failure([&] { open_documents({folder}, {}, {}); }), HasSubstr("is not there"));
+  std::ofstream(folder / "import.state") << "{}";
+  EXPECT_THAT(failure([&] { open_documents({folder}, {}, {}); }), HasSubstr("did not end"));
+}
+
 TEST(Import, GoesOnBehindItsLastWholeFile) {
   const Scratch in, out;
   for (int i = 0; i < 40; ++i)
