@@ -43,7 +43,22 @@ struct Out {  // values to write, or to add to
   View view() const { return {data, shape, storage}; }
 };
 
-enum class Unary { exp, log, sin, cos, tanh, sigmoid, softplus, relu, abs, sqrt, floor, gelu };
+// gelu: x Phi(x) (Hendrycks & Gimpel 2016); gelu_tanh: its approximation there, as GPT-2 has it.
+enum class Unary {
+  exp,
+  log,
+  sin,
+  cos,
+  tanh,
+  sigmoid,
+  softplus,
+  relu,
+  abs,
+  sqrt,
+  floor,
+  gelu,
+  gelu_tanh
+};
 enum class Binary { add, sub, mul, div, min, max };
 enum class Pairs { half, interleaved };
 enum class Norm { layer, rms };
@@ -73,6 +88,9 @@ struct AttentionInput {
   // [rows of distance]: where not empty, distance[h, d] is a constant of h less slopes[h] d but for
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
+  // [B, T], on the host: query i sees the keys j >= starts[i], too, its own among them. They never
+  // fall along a row. Where empty it sees all. Only where takes_starts().
+  std::span<const std::int32_t> starts = {};
   // Only the queries row .. row + rows - 1 of q, y, lse and their gradients; 0: all of them. They
   // see the first keys of k and v; behind those, gradients that replace hold no valid numbers.
   std::int64_t row = 0, rows = 0;
@@ -111,6 +129,8 @@ class Backend {
   virtual std::string attention_route() const { return ""; }
   // Whether to find tables that are lines and pass AttentionInput::slopes.
   virtual bool takes_slopes() const { return false; }
+  // Whether attention reads AttentionInput::starts.
+  virtual bool takes_starts() const { return false; }
   // Waits until all queued work is done: a device computes while the program goes on.
   virtual void wait() {}
   // Seconds that the work queued by `body` takes, by the device's own clock where it has one.
@@ -193,7 +213,7 @@ class Backend {
   virtual void norm_forward(Out y, Out stats, View x, View gain, View bias, Norm, double eps) = 0;
   virtual void norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, View gain, View stats,
                              Norm) = 0;
-  // y [B, T, H E] = softmax(scale q.k + distance + bias, causal) v; lse [B, H, T] is the natural
+  // y [B, T, H E] = softmax(scale q.k + distance + bias, masked) v; lse [B, H, T] is the natural
   // log of each row's sum of exponentials, kept for the backward pass. y may be bf16, and q, k and
   // v, with their gradients. Memory beyond inputs and outputs is linear in T.
   virtual void attention_forward(Out y, Out lse, const AttentionInput&) = 0;

@@ -45,6 +45,9 @@ class TimedBackend : public Backend {
   bool takes_slopes() const override {
     return inner_->takes_slopes();
   }
+  bool takes_starts() const override {
+    return inner_->takes_starts();
+  }
   void wait() override {
     inner_->wait();
   }

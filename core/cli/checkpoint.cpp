@@ -56,10 +56,10 @@ Task evaluated_task(const Catalog& catalog, const CellConfig& cell, const std::s
   check_alphabet(task, cell);
   if (own_axes)
     std::erase_if(config.axes, [&](const EvalAxis& axis) {
+      if (is_before(axis.name)) return task.is_corpus();
       const auto& has = task.axes();
-      return !is_before(axis.name) && std::none_of(has.begin(), has.end(), [&](const Axis& own) {
-        return own.name == axis.name;
-      });
+      return std::none_of(has.begin(), has.end(),
+                          [&](const Axis& own) { return own.name == axis.name; });
     });
   check(config, task);
   return task;

@@ -99,6 +99,11 @@ Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
   for (std::size_t i = 0; i < requests.size(); ++i)
     task.sample(requests[i], row(b.tokens, i, n), row(b.targets, i, n), row(b.optimum, i, n),
                 row(b.positions, i, n), row(b.distances, i, n));
+  if (task.separates()) {
+    b.starts.resize(b.tokens.size());
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      task.mark_documents(row(b.tokens, i, n), row(b.starts, i, n));
+  }
   return b;
 }
 

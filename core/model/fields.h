@@ -30,7 +30,7 @@ inline std::vector<std::string> value_names(Norm) {
   return {"layernorm", "rmsnorm"};
 }
 inline std::vector<std::string> value_names(Activation) {
-  return {"gelu", "swiglu"};
+  return {"gelu", "swiglu", "gelu_tanh", "relu"};
 }
 inline std::vector<std::string> value_names(QkNorm) {
   return {"off", "before", "after"};
@@ -67,6 +67,25 @@ void walk_model(Model& c, Walk&& w) {
   w(Field{"head_bias"}, c.head_bias);
   w(Field{"dropout", 0, 0.999}, c.dropout);
   w(Field{"init"}, c.init);
+  w(Field{.name = "head_size",
+          .high = many,
+          .help = "Features of a head; 0: width / heads.",
+          .optional = true},
+    c.head_size);
+  w(Field{.name = "window",
+          .high = longest_length,
+          .help = "Tokens that a token attends to, itself counted; 0: all before it.",
+          .optional = true},
+    c.window);
+  w(Field{.name = "qkv_bias", .help = "Of q, k and v alone.", .optional = true}, c.qkv_bias);
+  w(Field{.name = "biasless_norm", .help = "Layer norms without bias.", .optional = true},
+    c.biasless_norm);
+  w(Field{.name = "embedding_norm", .help = "A norm behind the embedding.", .optional = true},
+    c.embedding_norm);
+  w(Field{.name = "shared_norm",
+          .help = "Of parallel_residual: the mlp reads the attention's norm.",
+          .optional = true},
+    c.shared_norm);
   w(Field{.name = "padded_vocabulary",
           .high = 1 << 24,
           .help = "Tokens that the table has at least, of language models.",

@@ -93,8 +93,11 @@ std::size_t Mixture::part(std::uint64_t index) const {
 }
 
 void Mixture::sample(std::size_t part, const Task::Request& r, std::span<std::int32_t> tokens,
-                     std::span<std::int32_t> targets, std::span<std::int32_t> positions) const {
-  parts_[part].task->sample(r, tokens, targets, {}, positions);
+                     std::span<std::int32_t> targets, std::span<std::int32_t> positions,
+                     std::span<std::int32_t> starts) const {
+  const Task& task = *parts_[part].task;
+  task.sample(r, tokens, targets, {}, positions);
+  if (task.separates() && !starts.empty()) task.mark_documents(tokens, starts);
   if (parts_[part].shift == 0) return;
   for (const auto ids : {tokens, targets})
     for (std::int32_t& id : ids)
@@ -109,9 +112,10 @@ Batch Mixture::batch(std::size_t part, pes_split split, std::uint64_t seed, std:
   b.tokens.resize(n * rows);
   b.targets.resize(n * rows);
   if (task(part).positions() > 0) b.positions.resize(n * rows);
+  if (task(part).separates()) b.starts.resize(n * rows);
   for (std::size_t i = 0; i < rows; ++i)
     sample(part, {split, seed, first + i, length, -1, {}, 0}, row(b.tokens, i, n),
-           row(b.targets, i, n), row(b.positions, i, n));
+           row(b.targets, i, n), row(b.positions, i, n), row(b.starts, i, n));
   return b;
 }
 
@@ -165,6 +169,7 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
     b.tokens.assign(n * rows, PES_PAD);
     b.targets.assign(n * rows, -1);
     if (main().positions() > 0) b.positions.resize(n * rows);
+    if (separates()) b.starts.resize(n * rows);
     for (std::size_t i = 0; i < rows; ++i) {
       const Task::Request& r = requests[order[done + i]];
       const int length = lengths[order[done + i]];
@@ -172,7 +177,8 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
         const auto whole = row(all, i, n);
         return whole.first(std::min(whole.size(), static_cast<std::size_t>(length)));
       };
-      sample(part(r.index), r, own(b.tokens), own(b.targets), own(b.positions));
+      sample(part(r.index), r, own(b.tokens), own(b.targets), own(b.positions),
+             row(b.starts, i, n));
     }
     out.push_back(std::move(b));
     done = end;

@@ -1,6 +1,7 @@
 // What a model is trained on: a task, or several in fixed shares, and how long its examples are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -54,11 +55,16 @@ class Mixture {
   std::size_t parts() const { return parts_.size(); }
   const Task& task(std::size_t part) const { return *parts_[part].task; }
   std::int32_t vocabulary() const { return vocabulary_ > 0 ? vocabulary_ : main().info().inputs; }
+  bool separates() const {  // whether examples of any part do
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [](const Part& p) { return p.task->separates(); });
+  }
   std::size_t part(std::uint64_t index) const;  // of training example `index`; 0: the main task
 
   // An example of a part, in the mixture's alphabet.
   void sample(std::size_t part, const Task::Request&, std::span<std::int32_t> tokens,
-              std::span<std::int32_t> targets, std::span<std::int32_t> positions = {}) const;
+              std::span<std::int32_t> targets, std::span<std::int32_t> positions = {},
+              std::span<std::int32_t> starts = {}) const;
   // Examples first .. first + size - 1 of a part and split, axes drawn as in training.
   Batch batch(std::size_t part, pes_split, std::uint64_t seed, std::uint64_t first, int size,
               int length) const;

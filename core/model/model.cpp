@@ -18,10 +18,12 @@ void check(const ModelConfig& c) {
   const auto refuse = [](const std::string& reason) { fail(Exit::usage, "model: {}", reason); };
   if (c.width < 1 || c.layers < 1 || c.heads < 1 || c.ff_width < 1)
     refuse("width, layers, heads and ff_width must be positive");
-  if (c.width % c.heads != 0)
+  if (c.head_size == 0 && c.width % c.heads != 0)
     refuse(fmt::format("width {} is no multiple of {} heads", c.width, c.heads));
   if (c.heads % c.groups() != 0)
     refuse(fmt::format("{} heads are no multiple of {} kv_heads", c.heads, c.groups()));
+  if (c.shared_norm && !c.parallel)
+    refuse("shared_norm needs parallel_residual: one norm cannot stand in two places");
   if (c.dropout < 0 || c.dropout >= 1)
     refuse(fmt::format("dropout {} is not in [0, 1)", c.dropout));
   if (c.tied && c.outputs() != c.vocabulary)
@@ -33,20 +35,23 @@ std::int64_t parameter_count(const ModelConfig& c) {
   const std::int64_t W = c.width, F = c.ff_width, V = c.vocabulary, O = c.outputs();
   const std::int64_t qkv = (c.heads + 2 * c.groups()) * c.head_dim();
   const std::int64_t in = c.activation == Activation::swiglu ? 2 * F : F;
-  const std::int64_t norm = c.norm == Norm::layer ? 2 * W : W;
-  std::int64_t layer = 2 * norm + W * qkv + W * W + W * in + F * W;
+  const std::int64_t norm = c.norm == Norm::layer && !c.biasless_norm ? 2 * W : W;
+  std::int64_t layer = (c.shared_norm ? 1 : 2) * norm + W * qkv + c.mixed() * W + W * in + F * W;
   if (c.qk_norm != QkNorm::off) layer += 2 * c.head_dim();
-  if (c.attention_bias) layer += qkv + W;
+  if (c.attention_bias || c.qkv_bias) layer += qkv;
+  if (c.attention_bias) layer += W;
   if (c.mlp_bias) layer += in + W;
-  return V * W + c.layers * layer + norm + (c.tied ? 0 : O * W) + (c.head_bias ? O : 0);
+  return V * W + (c.embedding_norm ? norm : 0) + c.layers * layer + norm + (c.tied ? 0 : O * W) +
+         (c.head_bias ? O : 0);
 }
 
 double forward_flops(const ModelConfig& c, double length) {
-  const double W = c.width, F = c.ff_width;
+  const double W = c.width, F = c.ff_width, mixed = c.mixed();
   const double qkv = (c.heads + 2.0 * c.groups()) * c.head_dim();
   const double in = c.activation == Activation::swiglu ? 2 * F : F;
-  const double matrices = c.layers * (W * qkv + W * W + W * in + F * W) + W * c.outputs();
-  return 2 * matrices + c.layers * 2 * W * length;  // q.k and p.v: 2 * 2 * W * length / 2
+  const double matrices = c.layers * (W * qkv + mixed * W + W * in + F * W) + W * c.outputs();
+  const double seen = c.window > 0 ? std::min(length / 2, double(c.window)) : length / 2;
+  return 2 * matrices + c.layers * 4 * mixed * seen;  // q.k and p.v
 }
 
 struct Model::Buffers {
@@ -78,7 +83,7 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
       buffers_(std::make_unique<Buffers>(backend)) {
   check(config_);
   const ModelConfig& c = config_;
-  const bool layer_norm = c.norm == Norm::layer;
+  const bool layer_norm = c.norm == Norm::layer && !c.biasless_norm;
   const std::int64_t W = c.width, F = c.ff_width, D = c.head_dim();
   const std::int64_t qkv = (c.heads + 2 * c.groups()) * D;
   const std::int64_t in = c.activation == Activation::swiglu ? 2 * F : F;
@@ -86,6 +91,8 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
     return wanted ? add(name, shape, false) : -1;
   };
   table_ = add("embedding.weight", {c.vocabulary, W}, true);
+  embedding_norm_ = add_if(c.embedding_norm, "embedding_norm.weight", {W});
+  embedding_norm_bias_ = add_if(c.embedding_norm && layer_norm, "embedding_norm.bias", {W});
   for (int i = 0; i < c.layers; ++i) {
     const std::string at = fmt::format("layers.{}.", i);
     const auto purpose = [&](const char* what) { return pes::purpose(at + "dropout." + what); };
@@ -93,13 +100,13 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
     l.attention_norm = add(at + "attention_norm.weight", {W}, false);
     l.attention_norm_bias = add_if(layer_norm, at + "attention_norm.bias", {W});
     l.qkv = add(at + "attention.qkv.weight", {qkv, W}, true);
-    l.qkv_bias = add_if(c.attention_bias, at + "attention.qkv.bias", {qkv});
+    l.qkv_bias = add_if(c.attention_bias || c.qkv_bias, at + "attention.qkv.bias", {qkv});
     l.q_norm = add_if(c.qk_norm != QkNorm::off, at + "attention.q_norm.weight", {D});
     l.k_norm = add_if(c.qk_norm != QkNorm::off, at + "attention.k_norm.weight", {D});
-    l.out = add(at + "attention.out.weight", {W, W}, true);
+    l.out = add(at + "attention.out.weight", {W, c.mixed()}, true);
     l.out_bias = add_if(c.attention_bias, at + "attention.out.bias", {W});
-    l.mlp_norm = add(at + "mlp_norm.weight", {W}, false);
-    l.mlp_norm_bias = add_if(layer_norm, at + "mlp_norm.bias", {W});
+    l.mlp_norm = add_if(!c.shared_norm, at + "mlp_norm.weight", {W});
+    l.mlp_norm_bias = add_if(!c.shared_norm && layer_norm, at + "mlp_norm.bias", {W});
     l.in = add(at + "mlp.in.weight", {in, W}, true);
     l.in_bias = add_if(c.mlp_bias, at + "mlp.in.bias", {in});
     l.down = add(at + "mlp.down.weight", {W, F}, true);
@@ -270,10 +277,16 @@ Tensor Model::project(Tensor y, int w, int bias, Tensor residual, std::uint32_t 
 
 Tensor Model::mlp(Tensor x, Tensor residual, const LayerWeights& l, const StepInfo& s) {
   const Dropout drop = dropout(l.drop_activation, s);
+  const Activation f = config_.activation;
+  const bool stored = drop.p == 0 && (f == Activation::swiglu || f == Activation::gelu);
   Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias), {},  // [B, T, F or 2F]
-                         drop.p > 0 ? Storage::own : backend_.activations());
-  h = config_.activation == Activation::swiglu ? ops::gate(tape_, h)
-                                               : ops::unary(tape_, Unary::gelu, h);
+                         stored ? backend_.activations() : Storage::own);
+  switch (f) {
+    case Activation::swiglu: h = ops::gate(tape_, h); break;
+    case Activation::gelu: h = ops::unary(tape_, Unary::gelu, h); break;
+    case Activation::gelu_tanh: h = ops::unary(tape_, Unary::gelu_tanh, h); break;
+    case Activation::relu: h = ops::unary(tape_, Unary::relu, h); break;
+  }
   h = ops::dropout(tape_, h, drop);  // [B, T, F]
   return project(h, l.down, l.down_bias, residual, l.drop_mlp, s);
 }
@@ -288,6 +301,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
   a.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim()));
   a.dropout = dropout(l.drop_attention, s);
+  a.starts = starts_;
   const auto norm_q_and_k = [&] {
     a.q = ops::norm(tape_, tape_.now(a.q), leaf(l.q_norm), {}, Norm::rms, config_.norm_eps);
     a.k = ops::norm(tape_, tape_.now(a.k), leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
@@ -318,8 +332,21 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   path_ = std::max(path_, path);
   for (const Tensor t : {heads.q, heads.k, heads.v}) tape_.drop(t);  // an encoding has its own
   const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
+  if (config_.shared_norm) return mlp(h, y, l, s);
   const Tensor read = config_.parallel ? x : y;
   return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias, storage), y, l, s);
+}
+
+void Model::set_starts(const Batch& b) {
+  starts_ = b.starts;
+  if (config_.window == 0 || config_.window >= b.length) return;
+  window_starts_ = b.starts;
+  window_starts_.resize(b.tokens.size());
+  for (std::size_t i = 0; i < window_starts_.size(); ++i) {
+    const auto place = static_cast<std::int32_t>(i % static_cast<std::size_t>(b.length));
+    window_starts_[i] = std::max(window_starts_[i], place - config_.window + 1);
+  }
+  starts_ = window_starts_;
 }
 
 // A step with its tape empty and the encoding's tables made.
@@ -367,8 +394,10 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   PES_CHECK(batch.tokens.size() ==
             static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(batch.length));
   PES_CHECK(batch.positions.empty() || batch.positions.size() == batch.tokens.size());
+  PES_CHECK(batch.starts.empty() || batch.starts.size() == batch.tokens.size());
   begin(s, learn, batch.positions);
   path_ = AttentionPath::fused;
+  set_starts(batch);
 
   const auto n = static_cast<std::int64_t>(batch.tokens.size());
   Buffers& b = *buffers_;
@@ -377,6 +406,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
 
   Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens),
                         {batch.size, batch.length});  // [B, T, W]
+  if (config_.embedding_norm) x = normed(x, embedding_norm_, embedding_norm_bias_);
   if (!look.without_encoding) x = encoding_.embed(tape_, x);
   x = ops::dropout(tape_, x, dropout(pes::purpose("dropout.embedding"), s));
   const Tape::Mark mark = tape_.mark();

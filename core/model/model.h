@@ -19,7 +19,7 @@
 
 namespace pesuite {
 
-enum class Activation { gelu, swiglu };
+enum class Activation { gelu, swiglu, gelu_tanh, relu };
 enum class QkNorm { off, before, after };  // before or after the encoding acts on q and k
 enum class Init {
   normal,  // N(0, 0.02^2), projections into the residual stream divided by sqrt(2 layers) (GPT-2)
@@ -28,14 +28,20 @@ enum class Init {
 
 struct ModelConfig {
   int width = 64, layers = 2, heads = 4, kv_heads = 0;  // kv_heads 0: as many as heads
+  int head_size = 0;                                    // features of a head; 0: width / heads
   int ff_width = 256;
   Norm norm = Norm::rms;
   double norm_eps = 1e-5;
   Activation activation = Activation::swiglu;
   QkNorm qk_norm = QkNorm::off;
-  bool tied = true;       // the head is the token table (language models only)
-  bool parallel = false;  // attention and mlp both read the layer's input (GPT-NeoX, Pythia)
+  bool tied = true;          // the head is the token table (language models only)
+  bool parallel = false;     // attention and mlp both read the layer's input (GPT-NeoX, Pythia)
+  bool shared_norm = false;  // parallel: both read it through the attention's norm (GPT-J)
   bool attention_bias = false, mlp_bias = false, head_bias = false;
+  bool qkv_bias = false;        // of q, k and v alone (Qwen2)
+  bool biasless_norm = false;   // layer norms have no bias (MPT)
+  bool embedding_norm = false;  // a norm behind the embedding (BLOOM)
+  int window = 0;      // a token attends to so many, itself counted (Mistral); 0: to all before it
   double dropout = 0;  // of embedding, attention, its output, activations, mlp output
   Init init = Init::normal;
   int vocabulary = 256;       // inputs; a cell sets it to what its task has
@@ -43,7 +49,8 @@ struct ModelConfig {
   int positions = 0;          // that its task gives tokens; 0: tokens stand at their places
   int padded_vocabulary = 0;  // rows of the token table at least, whatever the task has
 
-  int head_dim() const { return width / heads; }
+  int head_dim() const { return head_size > 0 ? head_size : width / heads; }
+  int mixed() const { return heads * head_dim(); }  // width of all heads side by side
   int groups() const { return kv_heads > 0 ? kv_heads : heads; }
   int outputs() const { return classes > 0 ? classes : vocabulary; }
 };
@@ -64,6 +71,9 @@ struct Batch {
   std::vector<std::int32_t> distances;        // the same, of pes_example
   std::vector<std::int32_t> positions;        // [size, length], or empty: tokens at their places
   std::vector<std::int32_t> candidates = {};  // score() ranks targets among them
+  // [size, length], or empty: a token attends to none before this place of its row, where its
+  // document begins.
+  std::vector<std::int32_t> starts = {};
 };
 // Row i of an array of a batch, n long; of an empty array an empty one.
 template <class T>
@@ -156,6 +166,7 @@ class Model {
   }
   Tensor layer(Tensor x, int index, const StepInfo&, const Inspection&);
   Tensor mlp(Tensor x, Tensor residual, const LayerWeights&, const StepInfo&);
+  void set_starts(const Batch&);
   Tensor normed(Tensor x, int gain, int bias, Storage = Storage::own);
   Dropout dropout(std::uint32_t purpose, const StepInfo&) const;
   // x + dropout(linear(y)), in one pass where nothing is dropped
@@ -174,12 +185,15 @@ class Model {
   };
   std::vector<Bounds> bounds_;  // of parameters that have any
   std::vector<LayerWeights> layers_;
-  int table_ = -1, norm_ = -1, norm_bias_ = -1, head_ = -1, head_bias_ = -1;
+  std::vector<std::int32_t> window_starts_;
+  int table_ = -1, embedding_norm_ = -1, embedding_norm_bias_ = -1, norm_ = -1, norm_bias_ = -1,
+      head_ = -1, head_bias_ = -1;
   std::size_t encoding_first_ = 0;  // of its parameters
   void* gradients_ = nullptr;       // of all parameters, in their order
   std::vector<ParameterRange> gradient_order_;
   std::vector<Tensor> leaves_;
-  std::vector<Tape::Mark> marks_;  // before each layer, and after the last
+  std::span<const std::int32_t> starts_;  // of the batch of the pass
+  std::vector<Tape::Mark> marks_;         // before each layer, and after the last
   AttentionPath path_ = AttentionPath::fused;
   // device memory for tokens, targets and the classifier's answers, grown on demand
   struct Buffers;

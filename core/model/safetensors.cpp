@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -32,6 +34,50 @@ std::uint64_t count_of(const std::vector<std::int64_t>& shape) {
   return n;
 }
 
+std::uint64_t bytes_of_type(const std::string& type) {  // 0: unknown
+  static const std::map<std::string, std::uint64_t> bytes = {
+      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"U64", 8}, {"I32", 4},
+      {"U32", 4}, {"I16", 2}, {"U16", 2}, {"I8", 1},   {"U8", 1},  {"BOOL", 1}};
+  const auto it = bytes.find(type);
+  return it == bytes.end() ? 0 : it->second;
+}
+
+// IEEE 754 half precision, subnormal numbers and all.
+float float_of_half(std::uint16_t h) {
+  const int exponent = h >> 10 & 31, fraction = h & 1023;
+  const float sign = h >> 15 != 0 ? -1.0f : 1.0f;
+  if (exponent == 31)
+    return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
+                         : sign * std::numeric_limits<float>::infinity();
+  return exponent == 0 ? sign * std::ldexp(static_cast<float>(fraction), -24)
+                       : sign * std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+}
+
+template <class T>
+T stored_at(const char* bytes, std::size_t i) {
+  T x;
+  std::memcpy(&x, bytes + i * sizeof x, sizeof x);
+  return x;
+}
+
+// Numbers of one of the four types as T, float or double.
+template <class T>
+void widen(const std::string& type, const char* bytes, std::span<T> out) {
+  const auto each = [&](auto number) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(number(i));
+  };
+  if (type == "F64")
+    each([&](std::size_t i) { return stored_at<double>(bytes, i); });
+  else if (type == "F32")
+    each([&](std::size_t i) { return stored_at<float>(bytes, i); });
+  else if (type == "F16")
+    each([&](std::size_t i) { return float_of_half(stored_at<std::uint16_t>(bytes, i)); });
+  else
+    each([&](std::size_t i) {
+      return std::bit_cast<float>(std::uint32_t{stored_at<std::uint16_t>(bytes, i)} << 16);
+    });
+}
+
 TensorEntry parse_entry(const std::string& name, const nlohmann::json& j, std::uint64_t data_start,
                         std::uint64_t file_size) {
   const auto refuse = [&](const std::string& why) {
@@ -39,17 +85,16 @@ TensorEntry parse_entry(const std::string& name, const nlohmann::json& j, std::u
   };
   TensorEntry e;
   e.name = name;
-  const std::string type = j.at("dtype").get<std::string>();
-  if (type != "F32" && type != "F64") refuse("type " + type + "; only F32 and F64 are known");
-  e.wide = type == "F64";
+  e.type = j.at("dtype").get<std::string>();
+  const std::uint64_t bytes = bytes_of_type(e.type);
+  if (bytes == 0) refuse("type " + e.type + ", which is not known");
   for (const auto& extent : j.at("shape")) e.shape.push_back(extent.get<std::int64_t>());
   const auto offsets = j.at("data_offsets").get<std::vector<std::uint64_t>>();
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > file_size - data_start)
     refuse("offsets outside the file");
   e.begin = data_start + offsets[0];
   e.end = data_start + offsets[1];
-  if (e.end - e.begin != count_of(e.shape) * (e.wide ? 8 : 4))
-    refuse("a size that is not its shape's");
+  if (e.end - e.begin != count_of(e.shape) * bytes) refuse("a size that is not its shape's");
   return e;
 }
 
@@ -154,18 +199,31 @@ std::vector<double> SafetensorsReader::read(const std::string& name, const Shape
   if (e.shape != wanted)
     fail(Exit::data, "{}: tensor '{}' is [{}], wanted {}", path_.string(), name,
          fmt::join(e.shape, ", "), shape.text());
+  require_numbers(e);
   const std::string bytes = bytes_of(e);
   std::vector<double> values(static_cast<std::size_t>(shape.count()));
-  if (e.wide) {
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-  } else {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      float narrow;
-      std::memcpy(&narrow, bytes.data() + i * sizeof narrow, sizeof narrow);
-      values[i] = narrow;
-    }
-  }
+  widen(e.type, bytes.data(), std::span(values));
   return values;
+}
+
+void SafetensorsReader::read(const TensorEntry& e, std::uint64_t first,
+                             std::span<float> out) const {
+  require_numbers(e);
+  const std::uint64_t size = bytes_of_type(e.type);
+  PES_CHECK((first + out.size()) * size <= e.end - e.begin);
+  std::ifstream file(path_, std::ios::binary);
+  if (!file) cannot_open(path_);
+  file.seekg(static_cast<std::streamoff>(e.begin + first * size));
+  std::string bytes(out.size() * size, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file) fail(Exit::data, "{}: tensor '{}' cannot be read to its end", path_.string(), e.name);
+  widen(e.type, bytes.data(), out);
+}
+
+void SafetensorsReader::require_numbers(const TensorEntry& e) const {
+  if (e.type != "F64" && e.type != "F32" && e.type != "F16" && e.type != "BF16")
+    fail(Exit::data, "{}: tensor '{}' has type {}; F64, F32, F16 and BF16 are read", path_.string(),
+         e.name, e.type);
 }
 
 bool is_sound_safetensors(const fs::path& path) {

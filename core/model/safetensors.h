@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,27 +21,31 @@ struct TensorEntry {
   std::string name;
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0, end = 0;  // offsets into the file
-  bool wide = false;                 // F64 instead of F32
+  std::string type = {};             // as the format writes it: "F32"
   std::string checksum = {};         // of its bytes; "": the file's writer left none
 };
 
 class SafetensorsReader {
  public:
-  // Error (data) with file and reason when it is no sound safetensors file of F32 and F64 tensors,
-  // or its header is not what was written.
+  // Error (data) with file and reason when it is no sound safetensors file, or its header is not
+  // what was written.
   explicit SafetensorsReader(const fs::path& path);
   const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   bool has(const std::string& name) const { return tensors_.contains(name); }
   bool has_checksums() const { return metadata_.contains("xxh3"); }
-  // Error (data) when there is no such tensor, its shape is another, or its bytes are not those
-  // that were written.
+  // Error (data) when there is no such tensor, its shape is another, it does not hold F64, F32, F16
+  // or BF16, or its bytes are not those that were written.
   std::vector<double> read(const std::string& name, const Shape& shape) const;
+  // Elements first .. first + out.size() - 1 of a tensor of such numbers, for those too large to
+  // hold twice; their checksum is not looked at.
+  void read(const TensorEntry&, std::uint64_t first, std::span<float> out) const;
 
   void check() const;  // reads all tensors for that
 
  private:
   std::string bytes_of(const TensorEntry&) const;
+  void require_numbers(const TensorEntry&) const;
   std::vector<TensorEntry*> in_order();
   void take_checksums(std::string header);
 

@@ -41,6 +41,11 @@ Task::Task(const Catalog& catalog, const Expression& e, std::int32_t train_lengt
     if (!distinct.empty() && (distinct.size() != candidates_.size() || *distinct.begin() < 0 ||
                               *distinct.rbegin() >= created_.outputs))
       fail(Exit::plugin, "{} declares candidates that are not in its alphabet, or one twice", what);
+    if (created_.separated != 0 && (created_.head != PES_LM || created_.separator < 0 ||
+                                    created_.separator >= created_.inputs))
+      fail(Exit::plugin,
+           "{} declares that documents begin at token {}, which is not in its alphabet", what,
+           created_.separator);
     if (created_.positions < 0)
       fail(Exit::plugin, "{} declares {} positions", what, created_.positions);
     if (created_.axes != nullptr)
@@ -97,6 +102,15 @@ void Task::require_length(const Request& r) const {
   if (r.length > max_length_ && created_.document == 0)  // pes_use promises that none is longer
     fail(Exit::data, "task '{}', example {} of length {}: it was made for lengths up to {}", text_,
          r.index, r.length, max_length_);
+}
+
+void Task::mark_documents(std::span<const std::int32_t> tokens,
+                          std::span<std::int32_t> starts) const {
+  std::int32_t start = 0;
+  for (std::size_t t = 0; t < starts.size(); ++t) {
+    if (t < tokens.size() && tokens[t] == created_.separator) start = static_cast<std::int32_t>(t);
+    starts[t] = start;
+  }
 }
 
 std::size_t Task::put_before(const Request& r, std::span<std::int32_t> tokens) const {
@@ -179,13 +193,14 @@ std::vector<std::int32_t> Task::solved(Request r) const {
     if (targets[t] >= 0 && targets[t] != tokens[t + 1])
       fail(Exit::data, "task '{}': its examples do not hold their answers, so none can be shown",
            text_);
-  while (!tokens.empty() && tokens.back() == PES_PAD) tokens.pop_back();
+  while (!is_text() && !tokens.empty() && tokens.back() == PES_PAD) tokens.pop_back();
   return tokens;
 }
 
 std::string Task::refuses_shots(std::int32_t length) const {
   if (created_.head != PES_LM) return "answers with classes, which no example can show";
-  if (std::string why = refuses_fill(length); !why.empty()) return why;
+  if (is_corpus() || !is_text())
+    if (std::string why = refuses_fill(length); !why.empty()) return why;
   Request r;
   r.length = length;
   try {
@@ -199,6 +214,7 @@ std::string Task::refuses_shots(std::int32_t length) const {
 std::string Task::refuses_fill(std::int32_t length) const {
   if (is_corpus()) return "is a corpus, whose documents go on beyond any length";
   if (positions() > 0) return "gives its tokens positions of its own";
+  if (is_text()) return "is text, which has neither FILL nor PAD";
   // a task that uses no shared ids says so nowhere, but uses those that are reserved
   std::vector<std::int32_t> tokens(length), targets(length);
   Request r;

@@ -35,6 +35,7 @@ class Task {
   const std::string& text() const { return text_; }  // name with its non-default options
   const std::vector<Axis>& axes() const { return axes_; }
   bool is_corpus() const { return created_.document > 0; }
+  bool is_text() const { return created_.token_bytes != nullptr; }  // no id is PAD or FILL
   const std::vector<std::int32_t>& candidates() const { return candidates_; }  // possible answers
   bool ranks(std::int32_t target) const {                                      // is it one of them?
     return std::find(candidates_.begin(), candidates_.end(), target) != candidates_.end();
@@ -65,6 +66,10 @@ class Task {
   std::string refuses_shots(std::int32_t length) const;
   // Tokens stand where the task says, at 0 .. positions() - 1; 0: at their places.
   std::int32_t positions() const { return created_.positions; }
+  // Whether tokens see their own document alone; then mark_documents() says where, in a row of
+  // tokens, that of each begins; `starts` may go on behind the last one.
+  bool separates() const { return created_.separated != 0; }
+  void mark_documents(std::span<const std::int32_t> tokens, std::span<std::int32_t> starts) const;
   bool has_oracle() const { return task_->oracle != nullptr; }
   void oracle(std::span<const std::int32_t> tokens, std::span<std::int32_t> targets) const;
   double chance(std::int32_t length) const;  // NaN where unknown

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/error.h"
+
 namespace pesuite {
 
 namespace {
@@ -34,12 +36,13 @@ std::string misfit(Tape& t, const Attention& a) {
       return fmt::format("attention: the slot bias is {}, which does not broadcast to {}",
                          t.shape(a.bias).text(), full.text());
   }
+  PES_CHECK(a.starts.empty() || std::ssize(a.starts) == q[0] * q[2]);
   return "";
 }
 
 AttentionInput kernel_input(Tape& t, const Attention& a) {
-  return {t.view(a.q), t.view(a.k), t.view(a.v), t.view(a.distance),  t.view(a.bias),
-          a.scale,     0,           a.dropout,   t.slopes(a.distance)};
+  return {t.view(a.q), t.view(a.k), t.view(a.v), t.view(a.distance),   t.view(a.bias),
+          a.scale,     0,           a.dropout,   t.slopes(a.distance), a.starts};
 }
 
 Tensor fused(Tape& t, const Attention& given) {
@@ -86,6 +89,18 @@ Tensor distances(Tape& t, Block b) {  // i - j, 0 where the row does not see the
   return by_place(t, {1, b.rows, b.keys()}, b, [](std::int64_t i, std::int64_t j) {
     return static_cast<float>(std::max<std::int64_t>(0, i - j));
   });
+}
+
+// [B, 1, rows, keys]: where `starts` hide the key from the row more than any score is, else 0.
+// Finite, so that a kernel may begin with keys that are all hidden.
+Tensor before_starts(Tape& t, const Attention& a, Block b) {
+  const Shape q = t.shape(a.q);
+  std::vector<float> mask(static_cast<std::size_t>(q[0] * b.rows * b.keys()), 0.0f);
+  for (std::int64_t n = 0; n < q[0] * b.rows; ++n) {
+    const std::int64_t i = n / b.rows * q[2] + b.first + n % b.rows;
+    std::fill_n(mask.begin() + n * b.keys(), a.starts[static_cast<std::size_t>(i)], -1e30f);
+  }
+  return t.constant({q[0], 1, b.rows, b.keys()}, mask.data());
 }
 
 // A gradient that is added to, block by block.
@@ -185,7 +200,9 @@ Rewritten rewritten(Tape& t, const Attention& a, Packed& packed_k, Block b) {
 
 // Probabilities of a block's scores, [B, H, rows, keys].
 Tensor probabilities(Tape& t, const Attention& a, Tensor scores, Block b) {
-  const Tensor p = ops::softmax(t, t.now(scores), b.first);
+  scores = t.now(scores);
+  if (!a.starts.empty()) scores = ops::binary(t, Binary::add, scores, before_starts(t, a, b));
+  const Tensor p = ops::softmax(t, scores, b.first);
   Dropout d = a.dropout;
   d.purpose += static_cast<std::uint32_t>(b.first);  // each block drops its own elements
   return ops::dropout(t, p, d);
@@ -311,9 +328,15 @@ bool each_probability(Tape& t, const Attention& a,
   return made;
 }
 
-Tensor attend(Tape& t, const Attention& a, AttentionPath* taken) {
+Tensor attend(Tape& t, const Attention& given, AttentionPath* taken) {
+  Attention a = given;
   if (!a.q || !a.k || !a.v) return {};
   if (std::string reason = misfit(t, a); !reason.empty()) return t.fail(std::move(reason));
+  if (!a.starts.empty() && !t.backend().takes_starts()) {
+    const Tensor mask = before_starts(t, a, {0, t.shape(a.q)[2]});
+    a.bias = a.bias ? ops::binary(t, Binary::add, a.bias, mask) : mask;
+    a.starts = {};
+  }
   AttentionPath path = a.bias ? AttentionPath::bias : AttentionPath::fused;
   const Tensor y = a.rewrite ? by_blocks(t, a, path) : fused(t, a);
   if (taken != nullptr) *taken = path;

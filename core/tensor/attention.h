@@ -8,10 +8,12 @@
 // A rewriter that only adds to the scores takes the second path, a block of rows at a time: nothing
 // reads the scores, so they are not made.
 //
-// In all three, memory beyond inputs and outputs is linear in the length.
+// In all three, memory beyond inputs and outputs is linear in the length; but for `starts` where a
+// backend does not read them: they are a bias there.
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "tensor/ops.h"
@@ -40,6 +42,9 @@ struct Attention {
   Tensor bias;      // optional, broadcasts to [B, H, T, T]
   Rewriter rewrite;
   Dropout dropout;
+  // [B, T], of the host, as long as the step: query i sees no key before starts[i], which never
+  // falls along a row and is i at most. Empty: all that came before.
+  std::span<const std::int32_t> starts = {};
 };
 
 // [B, T, H E]. Null with a failure when the shapes do not fit together. `taken`: the path; the

@@ -35,6 +35,9 @@ struct Tokens : pes::Task {
       pes::choice("align", "anywhere", "anywhere|document",
                   "where training windows begin: anywhere, each token once an epoch; or at the "
                   "beginning of a document"),
+      pes::flag("document_mask", "false",
+                "tokens attend to their own document alone, which begins at the end of the text "
+                "before it"),
       pes::choice("held_out", "packed", "packed|whole",
                   "documents to validate and test on: stretches of the held-out shards whatever "
                   "they hold, or parts of single documents that are long enough"),
@@ -66,6 +69,8 @@ struct Tokens : pes::Task {
     head = PES_LM;
     token_bytes = folder.token_bytes;
     require_size(use);
+    if (v.flag("document_mask"))
+      separator = static_cast<std::int32_t>(end_of_text("document_mask"));
     find_held_out();
     documents[PES_SPLIT_VALIDATION] = static_cast<std::int64_t>((held_out_documents + 1) / 2);
     documents[PES_SPLIT_TEST] = static_cast<std::int64_t>(held_out_documents / 2);
@@ -87,8 +92,13 @@ struct Tokens : pes::Task {
     if (folder.train.size() < 2 * longest + 1)
       throw pes::Refusal("the training shards have " + of_tokens(folder.train.size()) +
                          ", too few for windows of " + of_tokens(longest));
-    if (at_documents && folder.end_of_text < 0)
-      throw pes::Refusal("align=document needs an end of text, and this folder names none");
+    if (at_documents) end_of_text("align=document");
+  }
+
+  std::int64_t end_of_text(const std::string& wanted_by) const {
+    if (folder.end_of_text < 0)
+      throw pes::Refusal(wanted_by + " needs an end of text, and this folder names none");
+    return folder.end_of_text;
   }
 
   void find_held_out() {

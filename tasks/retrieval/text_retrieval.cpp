@@ -57,6 +57,7 @@ struct TextRetrieval : pes::Task {
     asked = phrase(kind + "_asked"), candidate_tokens = phrase(choices);
     inputs = outputs = folder.vocabulary;
     head = PES_LM;
+    token_bytes = folder.token_bytes;
     digest = folder.digest;
     axes = {&depth_axis};
     if (from_text && stream().size() < 4096)
@@ -82,12 +83,18 @@ struct TextRetrieval : pes::Task {
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, static_cast<int>(fixed()) + 2, "the sentences and a word of text");
     const double depth = depth_of(r, 0, random);
-    Ids answer(static_cast<std::size_t>(answers));
-    for (std::int32_t& a : answer)
-      a = candidate_tokens[random.below(static_cast<std::uint32_t>(candidate_tokens.size()))];
+    Ids answer;
+    std::uint32_t phase = 0;  // of the sentences
+    do {
+      phase = from_text ? 0 : random.below(static_cast<std::uint32_t>(loop.size()));
+      answer.clear();
+      while (std::ssize(answer) < answers)
+        answer.push_back(
+            candidate_tokens[random.below(static_cast<std::uint32_t>(candidate_tokens.size()))]);
+    } while (!from_text && !dealt_to(r.split, answer, phase));
     const std::size_t filler = e.tokens.size() - fixed();
     const std::size_t before = rounded(depth * static_cast<double>(filler));
-    const Ids text = filler_of(filler, random);
+    const Ids text = filler_of(filler, random, phase);
     auto out = std::copy_n(text.begin(), before, e.tokens.begin());
     for (const Ids& part : {says, answer, ends}) out = std::copy(part.begin(), part.end(), out);
     out = std::copy(text.begin() + static_cast<std::ptrdiff_t>(before), text.end(), out);
@@ -95,7 +102,12 @@ struct TextRetrieval : pes::Task {
     std::copy(answer.begin(), answer.end(), out);
     pes::score_from(e.targets, e.tokens.size() - 1 - answer.size(), answer);
   }
-  Ids filler_of(std::size_t n, pes::Random& random) const {
+  // Among the same sentences there are few examples: those of test must not be those of training.
+  static bool dealt_to(pes_split split, Ids answer, std::uint32_t phase) {
+    answer.push_back(static_cast<std::int32_t>(phase));
+    return belongs_to(split, pes::hash64("text retrieval"), answer);
+  }
+  Ids filler_of(std::size_t n, pes::Random& random, std::size_t at) const {
     Ids out(n);
     if (from_text) {
       if (n > stream().size())
@@ -104,7 +116,6 @@ struct TextRetrieval : pes::Task {
       stream().read(random.below64(stream().size() - n + 1), n, out.data(), folder.vocabulary);
       return out;
     }
-    std::size_t at = random.below(static_cast<std::uint32_t>(loop.size()));
     for (std::int32_t& id : out) id = loop[at], at = (at + 1) % loop.size();
     return out;
   }

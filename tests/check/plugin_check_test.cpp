@@ -126,7 +126,7 @@ TEST_F(PluginCheck, ReadsCards) {
       {"1 failed", "the taxonomy 'relative, banana' has 'banana', which is none of absolute, rel"},
       {"1 failed", "the cost 'cheap' has 'cheap', which is none of none, minimal, low"},
       {"1 crashed", "lists, which must end with a null pointer"},
-      {"1 failed", "needs plugin ABI 1.6 or newer, this pesuite has 1.5; use a newer pesuite"}};
+      {"1 failed", "needs plugin ABI 1.7 or newer, this pesuite has 1.6; use a newer pesuite"}};
   for (std::size_t i = 0; i < std::size(wanted); ++i) {
     const Ended e = check(fmt::format("{}/cards_{}.plugin.so", PESUITE_TEST_CARDS, i));
     EXPECT_NE(e.out.find(wanted[i].first), std::string::npos) << e.out;

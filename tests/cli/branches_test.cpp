@@ -235,6 +235,34 @@ TEST_F(Shards, OfOtherLayoutsAndCuts) {
   }
 }
 
+TEST_F(Shards, OfWhichTokensSeeTheirDocumentAlone) {
+  make();
+  const fs::path open = corpus("path = 'tokens'");
+  ASSERT_EQ(pesuite({"run", open, "--out", "open"}).code, 0);
+  const fs::path masked = corpus("path = 'tokens', document_mask = true");
+  const Ended e = pesuite({"run", masked, "--out", "masked"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  const auto all = numbers(records("masked"));
+  EXPECT_NE(all, numbers(records("open")));
+  {
+    Command c(folder_, {"run", masked.string(), "--out", "pieces", "--set", "train.log_every=1"});
+    await_checkpoint(c);
+    c.signal(SIGTERM);
+    c.wait();
+  }
+  fs::remove_all(folder_ / "pieces" / "runs");
+  ASSERT_EQ(pesuite({"run", masked, "--out", "pieces"}).code, 0);
+  EXPECT_EQ(numbers(records("pieces")), all);
+  // files that do not say where documents begin
+  fs::create_directories(folder_ / "foreign");
+  fs::copy(folder_ / "tokens/train_000000.bin", folder_ / "foreign");
+  fs::copy(folder_ / "tokens/val_000000.bin", folder_ / "foreign");
+  const Ended none =
+      pesuite({"plan", corpus("path = 'foreign', vocabulary = 300, document_mask = true")});
+  EXPECT_EQ(none.code, 5);
+  EXPECT_NE(none.err.find("document_mask needs an end of text"), std::string::npos) << none.err;
+}
+
 TEST_F(Shards, AreInspectedVerifiedAndWrittenAnew) {
   make();
   const Ended good = pesuite({"data", "verify", "tokens", "text.jsonl"});

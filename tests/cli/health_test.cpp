@@ -141,6 +141,33 @@ TEST_F(Asked, ModelsOfOneTaskAnswerOthers) {
   EXPECT_EQ(eval.code, 0) << eval.err;
   EXPECT_NE(eval.out.find("depth=1"), std::string::npos) << eval.out;
   EXPECT_NE(eval.out.find("perplexity"), std::string::npos) << eval.out;
+  // with solved examples before each, which text has without PAD
+  const Ended shots = pesuite({"eval", checkpoint.string(), "--task", "perplexity,passkey",
+                               "--lengths", "128", "--examples", "2", "--few-shot=2"});
+  EXPECT_EQ(shots.code, 0) << shots.err;
+  EXPECT_NE(shots.out.find("shots=2"), std::string::npos) << shots.out;
+  const Ended fill = pesuite(
+      {"eval", checkpoint.string(), "--task", "passkey", "--lengths", "128", "--axis", "fill=8"});
+  EXPECT_EQ(fill.code, 2);
+  EXPECT_NE(fill.err.find("neither FILL nor PAD"), std::string::npos) << fill.err;
+}
+
+TEST_F(Asked, QuestionsInTheSameSentencesAreDealtToTheSplits) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i)
+    lines += Json{{"text", fmt::format("about other words, {} of them", i)}}.dump() + "\n";
+  write("text.jsonl", lines);
+  ASSERT_EQ(pesuite({"data", "tokenize", "text.jsonl", "--tokenizer", "bytes", "-o", "tokens",
+                     "--validation-share", "0.4", "--near-duplicates", "keep"})
+                .code,
+            0);
+  for (const char* task : {"text_needle", "text_passkey"}) {
+    const Ended e =
+        pesuite({"task", "check", fmt::format("{}(path='tokens', filler=sentences)", task),
+                 "--length", "256"});
+    EXPECT_EQ(e.code, 0) << e.out;
+    EXPECT_NE(e.out.find("passed  collisions"), std::string::npos) << e.out;
+  }
 }
 
 }  // namespace

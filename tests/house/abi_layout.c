@@ -1,11 +1,11 @@
-/* The layout of the plugin interface, major 1 minor 5, on x86-64: what is compiled stays loadable.
+/* The layout of the plugin interface, major 1 minor 6, on x86-64: what is compiled stays loadable.
  * Appending a field changes a size here and raises PES_ABI_MINOR; moving one raises PES_ABI_MAJOR.
  * Compiled as C11 and as C++20, behind pesuite.h and nothing else. */
 #ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
 
-static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 5, "pin the layout of the new version");
+static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 6, "pin the layout of the new version");
 
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
 #define AT(type, field, bytes) \
@@ -168,7 +168,7 @@ AT(pes_use, train_length, 8);
 AT(pes_use, max_length, 12);
 AT(pes_use, reach, 16);
 
-SIZE(pes_task_created, 128);
+SIZE(pes_task_created, 136);
 AT(pes_task_created, size, 0);
 AT(pes_task_created, self, 8);
 AT(pes_task_created, inputs, 16);
@@ -186,6 +186,8 @@ AT(pes_task_created, candidates, 108);
 AT(pes_task_created, positions, 112);
 AT(pes_task_created, unused, 116);           /* 1.5 */
 AT(pes_task_created, candidate_tokens, 120); /* 1.5 */
+AT(pes_task_created, separated, 128);        /* 1.6 */
+AT(pes_task_created, separator, 132);        /* 1.6 */
 
 SIZE(pes_request, 56);
 AT(pes_request, size, 0);

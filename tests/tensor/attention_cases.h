@@ -1,6 +1,8 @@
 // Attention of all forms that encodings ask for: what each backend is tested with.
 #pragma once
 
+#include <map>
+
 #include "tensor/attention.h"
 #include "tests/support.h"
 
@@ -12,6 +14,8 @@ struct AttentionExample {
   Shape distance = {0};  // {0}: none
   Shape bias = {0};
   double dropout = 0;
+  std::vector<std::int64_t> begins = {};  // places at which documents begin, in all rows; in odd
+                                          // ones 3 places later
 };
 inline void PrintTo(const AttentionExample& c, std::ostream* out) {
   *out << c.name;
@@ -19,6 +23,20 @@ inline void PrintTo(const AttentionExample& c, std::ostream* out) {
 
 inline bool given(const Shape& s) {
   return !(s == Shape{0});
+}
+
+// Of the rows of all examples, as Attention has them; as long as the program.
+inline std::span<const std::int32_t> starts(const AttentionExample& c) {
+  if (c.begins.empty()) return {};
+  static std::map<std::string, std::vector<std::int32_t>> all;
+  std::vector<std::int32_t>& of_case = all[c.name];
+  of_case.assign(static_cast<std::size_t>(c.B * c.T), 0);
+  for (std::int64_t b = 0; b < c.B; ++b)
+    for (const std::int64_t begin : c.begins)
+      for (std::int64_t i = begin + 3 * (b % 2); i < c.T; ++i)
+        of_case[static_cast<std::size_t>(b * c.T + i)] =
+            static_cast<std::int32_t>(begin + 3 * (b % 2));
+  return of_case;
 }
 
 inline std::vector<Values> inputs(const AttentionExample& c) {
@@ -37,6 +55,7 @@ inline Attention attention(const AttentionExample& c, const std::vector<Tensor>&
   if (given(c.distance)) a.distance = x[n++];
   if (given(c.bias)) a.bias = x[n++];
   a.dropout = {c.dropout, 5, 17};
+  a.starts = starts(c);
   return a;
 }
 inline Build fused(const AttentionExample& c) {
@@ -85,6 +104,11 @@ inline std::vector<AttentionExample> attention_cases() {
       {"bias_and_distance", 1, 2, 1, 80, 8, 8, {2, 80}, {2, 80, 80}},
       {"dropout", 2, 2, 2, 70, 8, 8, {0}, {0}, 0.25},
       {"dropout_distance", 1, 2, 2, 131, 8, 8, {2, 131}, {0}, 0.1},
+      {"documents", 2, 2, 2, 70, 8, 8, {0}, {0}, 0, {1, 20, 66}},
+      {"documents_long", 2, 2, 1, 300, 16, 16, {0}, {0}, 0, {63, 64, 200}},
+      {"documents_distance", 2, 2, 2, 150, 8, 8, {2, 150}, {0}, 0, {100}},
+      {"documents_bias", 2, 2, 2, 70, 8, 8, {0}, {2, 70, 70}, 0, {30, 65}},
+      {"documents_dropout", 1, 2, 2, 131, 8, 8, {2, 131}, {0}, 0.1, {5, 70}},
   };
   return all;
 }

@@ -54,6 +54,7 @@ inline std::vector<OpCase> op_cases() {
   unary("sqrt", Unary::sqrt, 0.3, 2);
   unary("floor", Unary::floor, 5, 0);
   unary("gelu", Unary::gelu, 3, 0);
+  unary("gelu_tanh", Unary::gelu_tanh, 3, 0);
 
   const std::vector<std::pair<std::string, Binary>> binaries = {
       {"add", Binary::add}, {"sub", Binary::sub}, {"mul", Binary::mul},

@@ -24,7 +24,13 @@ HWY_INLINE I Visible(const HeadBlocks& h, I i, I j0) {
   return std::clamp<I>(h.first + i - j0 + 1, 0, std::min(kBlock, h.S - j0));
 }
 
-// Adds the biases of query i to its scores against the keys j0 .. j0 + n - 1.
+// The block that holds the first key which the rows from `first_row` on see.
+HWY_MAYBE_UNUSED inline I FirstBlock(const HeadBlocks& h, I first_row) {
+  return h.starts == nullptr ? 0 : h.starts[first_row] / kBlock * kBlock;
+}
+
+// Adds the biases of query i to its scores against the keys j0 .. j0 + n - 1, and hides those
+// before its first one.
 HWY_INLINE void AddBias(const HeadBlocks& h, float* s, I i, I j0, I n) {
   const F32 d;
   if (h.reversed != nullptr)
@@ -42,6 +48,8 @@ HWY_INLINE void AddBias(const HeadBlocks& h, float* s, I i, I j0, I n) {
     else
       for (I j = 0; j < valid; ++j) s[j] += row[j * h.bias_column];
   }
+  if (h.starts != nullptr && h.starts[i] > j0)
+    std::fill_n(s, std::min(n, h.starts[i] - j0), -std::numeric_limits<float>::infinity());
 }
 
 // Adds the gradients of query i's scores against the keys j0 .. j0 + n - 1 to that of the bias.

@@ -36,8 +36,8 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
   float* o = work + kBlock * kBlock;  // [64, P]
   alignas(64) float keep[kBlock];
   PassingSoftmax softmax(rows);
-  const I keys = std::min(h.S, h.first + first_row + rows);
-  for (I j0 = 0; j0 < keys; j0 += kBlock) {
+  const I keys = std::min(h.S, h.first + first_row + rows), begin = FirstBlock(h, first_row);
+  for (I j0 = begin; j0 < keys; j0 += kBlock) {
     const float* block = h.keys + j0 * h.D;
     for (I r = 0; r < rows; r += kGroup) {
       const I R = std::min(kGroup, rows - r);
@@ -50,7 +50,7 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* s = scores + m * kBlock;
         AddBias(h, s, i, j0, N);
-        softmax.pass<Exponential>(r + m, s, s, N, visible, j0 > 0 ? o + (r + m) * P : nullptr, P);
+        softmax.pass<Exponential>(r + m, s, s, N, visible, j0 > begin ? o + (r + m) * P : nullptr, P);
         if (h.dropout.p > 0) {
           DropoutFactors(h, i, j0, keep);
           for (I j = 0; j < N; j += kLanes)
@@ -58,7 +58,7 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
         }
       }
       Gemm(R, P, most, {scores, kBlock, 1}, h.v + j0 * h.v_stride, h.v_stride, o + r * P, P,
-           j0 > 0);
+           j0 > begin);
     }
   }
   for (I r = 0; r < rows; ++r) {
@@ -75,6 +75,7 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
 // dv [64, v_stride] are added to, and dq and the biases' gradients in h. work: 2 * 64 * 64 floats.
 void BackwardBlock(const HeadBlocks& h, I j0, I first_row, I rows, float* dk, I dk_stride,
                    float* dv, I dv_stride, float* work) {
+  if (j0 + kBlock <= FirstBlock(h, first_row)) return;  // none of the rows sees the keys
   const F32 d;
   float* p = work;                     // [64, 64] probabilities after dropout
   float* ds = work + kBlock * kBlock;  // [64, 64] gradients of the scores
@@ -173,6 +174,7 @@ HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float
   w.q_stride = z.DP;
   if (a.distance) w.reversed = reverse_distance(a, h, distances, z.first + z.T);
   set_bias(w, a, z, b, h);
+  w.starts = starts_of(a, z, b);
   w.dropout = a.dropout;
   w.dropout_row = static_cast<std::uint64_t>(z.query(b, h));
   return w;

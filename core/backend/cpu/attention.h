@@ -77,6 +77,11 @@ inline void set_bias(HeadBlocks& w, const AttentionInput& a, const Sizes& z, Ind
   w.bias_column = s.s[3];
 }
 
+// Where the keys begin that the queries of the call see, or null.
+inline const std::int32_t* starts_of(const AttentionInput& a, const Sizes& z, Index b) {
+  return a.starts.empty() ? nullptr : a.starts.data() + z.mixed(b);
+}
+
 inline void set_dbias(HeadBlocks& w, Out dbias, const Sizes& z, Index b, Index h) {
   if (!dbias) return;
   const Strides s = broadcast_strides(dbias.shape, {z.B, z.H, z.T, z.S});

@@ -57,8 +57,8 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
   float* const o = work + kRows * (kBlock + kPairs);               // [64, EP]
   alignas(64) float keep[kBlock];
   PassingSoftmax softmax(rows);
-  const I keys = std::min(h.S, h.first + first_row + rows);
-  for (I j0 = 0; j0 < keys; j0 += kBlock)
+  const I keys = std::min(h.S, h.first + first_row + rows), begin = FirstBlock(h, first_row);
+  for (I j0 = begin; j0 < keys; j0 += kBlock)
     for (I r = 0; r < rows; r += kRows) {
       const I R = std::min(kRows, rows - r);
       const I most = Visible(h, first_row + r + R - 1, j0);
@@ -72,7 +72,7 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* const s = scores + m * kBlock;
         AddBias(h, s, i, j0, N);
-        float* const so_far = j0 > 0 ? o + (r + m) * w.EP : nullptr;
+        float* const so_far = j0 > begin ? o + (r + m) * w.EP : nullptr;
         Bf16* const row = p + m * kBlock;
         if (h.dropout.p > 0) {
           softmax.pass<RoughExponential>(r + m, s, s, N, visible, so_far, w.EP);
@@ -85,7 +85,7 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
         std::fill(row + N, row + 2 * words, Bf16{});
       }
       multiplier.product(kRows, w.EP, words, reinterpret_cast<const bf16::Word*>(p), kPairs,
-                         w.v_pairs + j0 / 2 * w.EP, w.EP, o + r * w.EP, w.EP, j0 > 0);
+                         w.v_pairs + j0 / 2 * w.EP, w.EP, o + r * w.EP, w.EP, j0 > begin);
     }
   for (I r = 0; r < rows; ++r) {
     const float total = softmax.total(r);
@@ -104,6 +104,7 @@ void ForwardBlock16(const HeadBlocks& h, const HeadWords& w, I first_row, I rows
 // 64 + 16 * 32 + 2 * 32 * 64 floats.
 void BackwardBlock16(const HeadBlocks& h, const HeadWords& w, I j0, I first_row, I rows, float* dk,
                      float* dv, float* work) {
+  if (j0 + kBlock <= FirstBlock(h, first_row)) return;  // none of the rows sees the keys
   const F32 d;
   const bf16::Multiplier multiplier(bf16::best_kernel());
   float *const p = work, *const ds = work + kRows * kBlock;                        // [16, 64]
@@ -232,6 +233,7 @@ HeadBlocks head_of(const AttentionInput& a, const Sizes16& z, Index b, Index h, 
   w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = z.first;
   if (a.distance) w.reversed = reverse_distance(a, h, distances, z.first + z.T);
   set_bias(w, a, z, b, h);
+  w.starts = starts_of(a, z, b);
   w.dropout = a.dropout;
   w.dropout_row = static_cast<std::uint64_t>(z.query(b, h));
   return w;

@@ -35,6 +35,14 @@ HWY_INLINE void GeluForward(T* y, const T* x, std::size_t n, bool add) {
   Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return hn::Mul(v, NormalCdf(d, v)); });
 }
 
+// (1 + tanh u) / 2 = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3)
+constexpr float kTwiceRoot2Pi = 1.5957691216057308f, kCubicOfGelu = 0.044715f;
+HWY_INLINE V32 TanhShare(F32 d, V32 x) {
+  const V32 square = hn::Mul(x, x);
+  const V32 inner = hn::MulAdd(hn::Mul(square, x), hn::Set(d, kCubicOfGelu), x);
+  return Sigmoid(d, hn::Mul(inner, hn::Set(d, kTwiceRoot2Pi)));
+}
+
 void UnaryForward(float* y, const float* x, std::size_t n, bool add, Unary op) {
   switch (op) {
     case Unary::exp: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Exp(d, v); });
@@ -48,6 +56,8 @@ void UnaryForward(float* y, const float* x, std::size_t n, bool add, Unary op) {
     case Unary::sqrt: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Sqrt(v); });
     case Unary::floor: return Map(y, x, n, add, [](F32, V32 v) HWY_ATTR { return hn::Floor(v); });
     case Unary::gelu: return GeluForward(y, x, n, add);
+    case Unary::gelu_tanh:
+      return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return hn::Mul(v, TanhShare(d, v)); });
     case Unary::log: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Log(d, v); });
     case Unary::tanh: return Map(y, x, n, add, [](F32 d, V32 v) HWY_ATTR { return Tanh(d, v); });
     case Unary::softplus:
@@ -105,6 +115,13 @@ void UnaryBackward(float* dx, const float* dy, const float* x, const float* y, s
       });
     case Unary::floor: return run([](F32 d, V32, V32) HWY_ATTR { return hn::Zero(d); });
     case Unary::gelu: return GeluBackward(dx, dy, x, n, add);
+    case Unary::gelu_tanh:
+      return run([](F32 d, V32 vx, V32) HWY_ATTR {
+        const V32 s = TanhShare(d, vx), one = hn::Set(d, 1.0f);
+        const V32 slope = hn::MulAdd(hn::Mul(vx, vx), hn::Set(d, 3 * kCubicOfGelu), one);
+        const V32 grows = hn::Mul(hn::Mul(s, hn::Sub(one, s)), hn::Set(d, kTwiceRoot2Pi));
+        return hn::MulAdd(hn::Mul(vx, grows), slope, s);
+      });
     case Unary::sin:
     case Unary::cos:
       for (std::size_t i = 0; i < n; ++i) {

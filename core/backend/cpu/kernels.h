@@ -46,6 +46,7 @@ struct HeadBlocks {
   const float* reversed;  // distance bias of (i, j) at reversed[j - i], or null
   const float* bias;      // dense bias of (i, j) at bias[i * bias_row + j * bias_column], or null
   std::int64_t bias_row, bias_column;
+  const std::int32_t* starts;  // [T]: query i sees no key before starts[i]; or null
   Dropout dropout;
   std::uint64_t dropout_row;  // of query 0
 

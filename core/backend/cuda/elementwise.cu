@@ -14,6 +14,12 @@ PESUITE_HD float sigmoid(float x) {
   return 1 / (1 + std::exp(-x));
 }
 
+constexpr float twice_root_2_pi = 1.5957691216057308f, cubic_of_gelu = 0.044715f;
+// (1 + tanh u) / 2 = sigmoid(2 u)
+PESUITE_HD float twice_inner_of_gelu(float x) {
+  return twice_root_2_pi * (x + cubic_of_gelu * x * x * x);
+}
+
 PESUITE_HD float apply(Unary op, float x) {
   switch (op) {
     case Unary::exp: return std::exp(x);
@@ -28,6 +34,7 @@ PESUITE_HD float apply(Unary op, float x) {
     case Unary::sqrt: return std::sqrt(x);
     case Unary::floor: return std::floor(x);
     case Unary::gelu: return 0.5f * x * (1 + std::erf(x * root_half));
+    case Unary::gelu_tanh: return x * sigmoid(twice_inner_of_gelu(x));
   }
   return 0;
 }
@@ -46,6 +53,10 @@ PESUITE_HD float derivative(Unary op, float x, float y) {
     case Unary::floor: return 0;
     case Unary::gelu:
       return 0.5f * (1 + std::erf(x * root_half)) + x * std::exp(-0.5f * x * x) * inverse_root_2pi;
+    case Unary::gelu_tanh: {
+      const float s = sigmoid(twice_inner_of_gelu(x));
+      return s + x * s * (1 - s) * twice_root_2_pi * (1 + 3 * cubic_of_gelu * x * x);
+    }
   }
   return 0;
 }

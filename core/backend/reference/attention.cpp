@@ -40,6 +40,9 @@ std::vector<double> score_row(const Sizes& z, const AttentionInput& a, Index b, 
     if (a.bias)
       s[j] += in(a.bias)[b * sb.s[0] + h * sb.s[1] + (i - z.row) * sb.s[2] + jj * sb.s[3]];
   }
+  if (!a.starts.empty())
+    std::fill_n(s.begin(), a.starts[static_cast<std::size_t>(b * z.T + i)],
+                -std::numeric_limits<double>::infinity());
   return s;
 }
 double mask(const Sizes& z, const AttentionInput& a, Index b, Index h, Index i, Index j) {

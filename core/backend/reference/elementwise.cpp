@@ -7,6 +7,9 @@ namespace pesuite::reference {
 
 namespace {
 
+const double inner_of_gelu = std::sqrt(2 / std::numbers::pi);
+constexpr double cubic_of_gelu = 0.044715;
+
 double apply(Unary op, double x) {
   switch (op) {
     case Unary::exp: return std::exp(x);
@@ -21,6 +24,8 @@ double apply(Unary op, double x) {
     case Unary::sqrt: return std::sqrt(x);
     case Unary::floor: return std::floor(x);
     case Unary::gelu: return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
+    case Unary::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(inner_of_gelu * (x + cubic_of_gelu * x * x * x)));
   }
   return 0;
 }
@@ -40,6 +45,11 @@ double derivative(Unary op, double x, double y) {
     case Unary::gelu:
       return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)) +
              x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+    case Unary::gelu_tanh: {
+      const double t = std::tanh(inner_of_gelu * (x + cubic_of_gelu * x * x * x));
+      return 0.5 * (1 + t) +
+             0.5 * x * (1 - t * t) * inner_of_gelu * (1 + 3 * cubic_of_gelu * x * x);
+    }
   }
   return 0;
 }

@@ -62,6 +62,7 @@ class Reference final : public Backend {
   std::string_view name() const override { return "reference"; }
   std::string description() const override { return "double precision, plain loops, 1 thread"; }
   std::size_t element_size() const override { return sizeof(double); }
+  bool takes_starts() const override { return true; }
   Storage activations() const override { return Storage::own; }
 
   void* allocate(std::size_t bytes) override;

@@ -48,7 +48,7 @@ extern "C" {
  * newer minor loads (fields were appended; it must test PES_HAS on what the host gives
  * it); one with an older minor loads and never notices. */
 #define PES_ABI_MAJOR 1
-#define PES_ABI_MINOR 5
+#define PES_ABI_MINOR 6
 
 #define PES_MAX_RANK 4
 #define PES_ERROR_SIZE 512
@@ -397,7 +397,8 @@ typedef struct pes_task_created { /* filled by create(); owned by the task until
   int64_t document;            /* corpora: tokens in a document, of which an example is a window;
                                   0: each example stands alone */
   int64_t documents[3];        /* corpora: documents of each split that exist; 0: any number */
-  const int32_t* token_bytes;  /* bytes of text behind each token, `inputs` long; or null */
+  const int32_t* token_bytes;  /* bytes of text behind each token, `inputs` long, of which none
+                                  is PAD, FILL or the like then; or null */
   const char* digest;          /* identity of data read from outside (a hash), or null */
   const char* note;            /* a sentence about that data for the log, or null */
   const pes_axis* const* axes; /* ends with a null pointer; null for none */
@@ -413,6 +414,10 @@ typedef struct pes_task_created { /* filled by create(); owned by the task until
   uint32_t unused;                 /* was padding, which the size does not tell from a field */
   const int32_t* candidate_tokens; /* the `candidates` possible answers, each once, where they are
                                       no run of tokens; null: candidate_first says them */
+
+  /* Appended in 1.6. PES_LM: where `separated` is not 0, a document begins at each token
+   * `separator`, and no token attends to what stands before its document. */
+  int32_t separated, separator;
 } pes_task_created;
 
 typedef struct pes_request { /* names one example; everything about it follows from this */

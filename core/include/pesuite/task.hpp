@@ -55,7 +55,8 @@ class Task {
   std::int32_t candidate_first = 0, candidates = 0;
   std::vector<std::int32_t> candidate_tokens;  // instead of both, where they are no run
   std::int32_t positions = 0;
-  bool determined = false;  // targets follow from the visible tokens: the optimum is 0 nats
+  std::int32_t separator = -1;  // where a document begins that sees none before it; -1: no such
+  bool determined = false;      // targets follow from the visible tokens: the optimum is 0 nats
 };
 
 namespace detail {
@@ -100,6 +101,12 @@ struct TaskGlue {
         out->candidate_tokens = t->candidate_tokens.data();
       }
       if (PES_HAS(out, positions)) out->positions = t->positions;
+      if (t->separator >= 0) {
+        if (!PES_HAS(out, separator))
+          throw Refusal("separates documents, which needs a pesuite of plugin ABI 1.6 or newer");
+        out->separated = 1;
+        out->separator = t->separator;
+      }
     });
   }
   static void destroy(void* self) { delete static_cast<T*>(self); }
