@@ -93,6 +93,7 @@ int eval_verb(const std::vector<std::string>&);
 int report_verb(const std::vector<std::string>&);
 int reproduce_verb(const std::vector<std::string>&);
 int data_verb(const std::vector<std::string>&);
+int model_verb(const std::vector<std::string>&);
 int bundle_verb(const std::vector<std::string>&);
 int import_verb(const std::vector<std::string>&);
 int export_verb(const std::vector<std::string>&);

@@ -58,6 +58,8 @@ constexpr cli::Verb verbs[] = {
     {"regress", "did numbers get worse than a baseline's?", cli::regress_verb},
     {"reproduce", "compute a run again and compare every number", cli::reproduce_verb},
     {"data", "tokenizers: encode, decode, train, compare with public code", cli::data_verb},
+    {"model", "checkpoints of Hugging Face's layout: compare with the published code",
+     cli::model_verb},
     {"bundle", "pack a run into one file with digests", cli::bundle_verb},
     {"import", "unpack what bundle packed", cli::import_verb},
     {"export", "records and verdicts for other programs: csv, sqlite, junit and more",

@@ -29,7 +29,7 @@ class Verbs : public Run {
     EXPECT_EQ(ended.code, 0) << join(words, " ") << ": " << ended.err;
     return ended.out;
   }
-  const std::set<std::string> groups = {"baseline", "data", "history", "plugin"};
+  const std::set<std::string> groups = {"baseline", "data", "history", "model", "plugin"};
   // The words that name each verb and subcommand that has flags of its own.
   std::vector<std::vector<std::string>> verbs() {
     std::vector<std::vector<std::string>> out;

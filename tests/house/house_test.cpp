@@ -152,6 +152,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
     {"core/history/", {"base/", "analysis/", "history/"}},
     {"core/exports/", {"base/", "analysis/", "history/database.h", "exports/"}},
     {"core/bundle/", {"base/", "cell/", "bundle/"}},
+    {"core/hf/", {"base/", "plugin/", "encoding/", "model/", "hf/", "backend/backend.h"}},
     {"core/text/", {"base/", "text/"}},
     {"core/data/", {"base/", "text/", "data/"}},
     {"core/tools/", {"base/", "plugin/"}},
@@ -161,6 +162,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
       "plugin/",
       "encoding/",
       "model/",
+      "hf/",
       "suite/",
       "cell/",
       "plan/",
@@ -256,6 +258,7 @@ std::vector<std::string> encoding_names() {
 TEST(Words, CoreKnowsNoEncodingByName) {
   const std::map<std::string, std::string> allowed = {
       {"core/cli/", "flag synonyms of the source studies, and examples in help"},
+      {"core/hf/config.cpp", "which of them a published config.json speaks of"},
       {"core/check/library_checks.cpp", "the words of a taxonomy"},
       {"core/suite/filter.cpp", "an example in a message"}};
   const std::string names = join(encoding_names(), "|");

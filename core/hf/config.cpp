@@ -1,0 +1,422 @@
+#include "hf/config.h"
+
+#include <cmath>
+#include <map>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "hf/fields.h"
+
+namespace pesuite::hf {
+
+namespace {
+
+// Of all models: what names tokens and files, what training alone did.
+void pass_the_rest(ConfigFields& f) {
+  f.pass({"architectures",
+          "torch_dtype",
+          "dtype",
+          "transformers_version",
+          "use_cache",
+          "initializer_range",
+          "init_std",
+          "bos_token_id",
+          "eos_token_id",
+          "pad_token_id",
+          "sep_token_id",
+          "decoder_start_token_id",
+          "cls_token_id",
+          "attention_dropout",
+          "hidden_dropout",
+          "classifier_dropout",
+          "dropout",
+          "activation_dropout",
+          "layerdrop",
+          "attn_pdrop",
+          "embd_pdrop",
+          "emb_pdrop",
+          "resid_pdrop",
+          "pretraining_tp",
+          "_name_or_path",
+          "model_type",
+          "summary_activation",
+          "summary_first_dropout",
+          "summary_proj_to_labels",
+          "summary_type",
+          "summary_use_proj",
+          "slow_but_exact",
+          "init_device",
+          "verbose",
+          "task_specific_params",
+          "label2id",
+          "id2label",
+          "torchscript",
+          "use_bfloat16",
+          "output_attentions",
+          "output_hidden_states",
+          "return_dict",
+          "finetuning_task",
+          "prefix",
+          "problem_type",
+          "tokenizer_class",
+          "auto_map",
+          "gradient_checkpointing",
+          "n_ctx",
+          "masked_softmax_fusion",
+          "bias_dropout_fusion",
+          "offset_alibi",
+          "seq_length",
+          "attn_implementation",
+          "_attn_implementation",
+          "max_window_layers",
+          "reorder_and_upcast_attn",
+          "is_decoder"});
+}
+
+Activation activation_of(ConfigFields& f, const std::string& field, const std::string& absent) {
+  static const std::map<std::string, Activation> known = {
+      {"silu", Activation::swiglu},         {"gelu", Activation::gelu},
+      {"gelu_new", Activation::gelu_tanh},  {"gelu_pytorch_tanh", Activation::gelu_tanh},
+      {"gelu_fast", Activation::gelu_tanh}, {"relu", Activation::relu}};
+  const std::string name = f.text(field, absent);
+  const auto it = known.find(name);
+  if (it == known.end())
+    f.refuse(field, fmt::format("is '{}'; known are silu, gelu, gelu_new, gelu_pytorch_tanh, "
+                                "gelu_fast and relu",
+                                name));
+  return it->second;
+}
+
+// "name(option=value, ...)" of options that were given.
+class Text {
+ public:
+  explicit Text(std::string name) : name_(std::move(name)) {}
+  Text& with(const char* option, double value) { return put(option, fmt::format("{}", value)); }
+  Text& with(const char* option, const std::vector<double>& values) {
+    return put(option, fmt::format("[{}]", fmt::join(values, ", ")));
+  }
+  Text& put(const char* option, const std::string& value) {
+    options_.push_back(fmt::format("{}={}", option, value));
+    return *this;
+  }
+  std::string text() const {
+    return options_.empty() ? name_ : fmt::format("{}({})", name_, join(options_, ", "));
+  }
+
+ private:
+  std::string name_;
+  std::vector<std::string> options_;
+};
+
+struct Rotary {
+  double base = 10000;
+  int features = 0;  // of a head that turn; 0: all
+  bool interleaved = false;
+  Text start(const char* name) const {
+    Text t(name);
+    t.with("base", base);
+    if (features > 0) t.with("features", features);
+    if (interleaved) t.put("layout", "interleaved");
+    return t;
+  }
+};
+
+std::string scaled(const Rotary& r, ConfigFields& s, const std::string& kind, int context) {
+  const int original = s.whole("original_max_position_embeddings", 1, context);
+  const double factor = s.number("factor", 1);
+  if (!(factor > 0)) s.refuse("factor", "must be positive");
+  if (kind == "linear") return r.start("linear").with("factor", factor).text();
+  if (kind == "dynamic")
+    return r.start("ntk")
+        .put("dynamic", "true")
+        .with("factor", factor)
+        .with("original", context)
+        .text();
+  if (kind == "llama3")
+    return r.start("llama3")
+        .with("factor", factor)
+        .with("original", original)
+        .with("low_freq_factor", s.number("low_freq_factor", 1))
+        .with("high_freq_factor", s.number("high_freq_factor", 4))
+        .text();
+  if (kind == "yarn") {
+    Text t = r.start("yarn").with("factor", factor).with("original", original);
+    t.with("beta_fast", s.number("beta_fast", 32)).with("beta_slow", s.number("beta_slow", 1));
+    if (const double m = s.number("attention_factor", 0); m > 0) t.with("attention_factor", m);
+    const double mscale = s.number("mscale", 0), all = s.number("mscale_all_dim", 0);
+    if (mscale > 0 && all > 0) t.with("mscale", mscale).with("mscale_all_dim", all);
+    if (!s.flag("truncate", true)) t.put("truncate", "false");
+    return t.text();
+  }
+  if (kind == "longrope" || kind == "su") {
+    Text t = r.start("longrope").with("original", original);
+    const double grown = s.has("factor") ? factor : static_cast<double>(context) / original;
+    t.with("factor", grown);
+    t.with("long_factor", s.numbers("long_factor")).with("short_factor", s.numbers("short_factor"));
+    if (const double m = s.number("attention_factor", 0); m > 0) t.with("attention_factor", m);
+    return t.text();
+  }
+  s.refuse("rope_type", fmt::format("is '{}'; known are default, linear, dynamic, yarn, llama3 and "
+                                    "longrope",
+                                    kind));
+}
+
+// The expression of a rotary encoding, from either layout.
+std::string rotary(ConfigFields& f, Rotary r, int context, const std::string& where) {
+  const bool fifth = f.has("rope_parameters");
+  const Json scaling = f.object("rope_scaling"), parameters = f.object("rope_parameters");
+  ConfigFields s(fifth ? parameters : scaling,
+                 where + (fifth ? ": rope_parameters" : ": rope_scaling"));
+  s.pass({"rope_theta", "partial_rotary_factor"});
+  const std::string old = s.text("type", "default"), kind = s.text("rope_type", old);
+  const std::string text =
+      kind == "default" || kind == "mrope" ? r.start("rope").text() : scaled(r, s, kind, context);
+  if (kind == "mrope") s.refuse("rope_type", "is 'mrope', positions in space, which text has not");
+  s.finish();
+  return text;
+}
+
+double base_of(ConfigFields& f, const char* name, double absent) {
+  const Json parameters = f.object("rope_parameters");
+  const double own = f.number(name, f.number("rope_theta", absent));
+  if (f.number("rope_theta", own) != own)
+    f.refuse("rope_theta", fmt::format("is not {}, {}", name, own));
+  return parameters.contains("rope_theta") && parameters["rope_theta"].is_number()
+             ? parameters["rope_theta"].get<double>()
+             : own;
+}
+
+Published llama(ConfigFields& f, const std::string& type, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m.width = f.whole("hidden_size", 1), m.layers = f.whole("num_hidden_layers", 1);
+  m.heads = f.whole("num_attention_heads", 1);
+  m.kv_heads = f.whole("num_key_value_heads", 1, m.heads);
+  m.head_size = f.whole("head_dim", 1, 0);
+  m.ff_width = f.whole("intermediate_size", 1);
+  m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-6);
+  m.activation = activation_of(f, "hidden_act", "silu");
+  if (m.activation != Activation::swiglu)
+    f.refuse("hidden_act", "must be silu: the feed-forward part is gated by it");
+  m.tied = f.flag("tie_word_embeddings", false);
+  if (type == "llama") {
+    m.attention_bias = f.flag("attention_bias", false), m.mlp_bias = f.flag("mlp_bias", false);
+  } else if (type == "qwen2") {
+    m.qkv_bias = true;
+    if (f.flag("use_sliding_window", false))
+      f.refuse("use_sliding_window", "is true, and windows of some layers alone are not known");
+    f.pass({"sliding_window"});
+  } else {
+    m.window = f.whole("sliding_window", 1, 0);
+  }
+  p.context = f.whole("max_position_embeddings", 1, type == "llama" ? 2048 : 32768);
+  Rotary r;
+  r.base = base_of(f, "rope_theta", 10000);
+  p.encoding = rotary(f, r, p.context, where);
+  return p;
+}
+
+Published neox(ConfigFields& f, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m.width = f.whole("hidden_size", 1), m.layers = f.whole("num_hidden_layers", 1);
+  m.heads = f.whole("num_attention_heads", 1);
+  m.ff_width = f.whole("intermediate_size", 1);
+  m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_eps", 1e-5);
+  m.activation = activation_of(f, "hidden_act", "gelu");
+  if (m.activation == Activation::swiglu) f.refuse("hidden_act", "is silu without a gate");
+  m.parallel = f.flag("use_parallel_residual", true);
+  m.tied = f.flag("tie_word_embeddings", false);
+  m.attention_bias = f.flag("attention_bias", true), m.mlp_bias = true;
+  p.context = f.whole("max_position_embeddings", 1, 2048);
+  const Json parameters = f.object("rope_parameters");
+  double share = f.number("rotary_pct", f.number("partial_rotary_factor", 0.25));
+  if (f.number("partial_rotary_factor", share) != share)
+    f.refuse("partial_rotary_factor", fmt::format("is not rotary_pct, {}", share));
+  if (parameters.contains("partial_rotary_factor") &&
+      parameters["partial_rotary_factor"].is_number())
+    share = parameters["partial_rotary_factor"].get<double>();
+  Rotary r;
+  r.base = base_of(f, "rotary_emb_base", 10000);
+  r.features = static_cast<int>(m.head_dim() * share);
+  if (r.features < 1 || r.features > m.head_dim())
+    f.refuse("rotary_pct", fmt::format("is {}, of heads of {} features", share, m.head_dim()));
+  p.encoding = rotary(f, r, p.context, where);
+  return p;
+}
+
+Published gpt2(ConfigFields& f) {
+  Published p;
+  ModelConfig& m = p.model;
+  m.width = f.whole("n_embd", 1), m.layers = f.whole("n_layer", 1);
+  m.heads = f.whole("n_head", 1);
+  m.ff_width = f.whole("n_inner", 1, 4 * m.width);
+  m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_epsilon", 1e-5);
+  m.activation = activation_of(f, "activation_function", "gelu_new");
+  if (m.activation == Activation::swiglu) f.refuse("activation_function", "is silu without a gate");
+  m.tied = f.flag("tie_word_embeddings", true);
+  m.attention_bias = m.mlp_bias = true;
+  f.only("scale_attn_weights", true, "scores are divided by the root of the head's size");
+  f.only("scale_attn_by_inverse_layer_idx", false, "all layers scale scores alike");
+  f.only("add_cross_attention", false, "there is no other text to attend to");
+  p.context = f.whole("n_positions", 1, 1024);
+  p.encoding = Text("learned").with("rows", p.context).text();
+  return p;
+}
+
+Published gptj(ConfigFields& f, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m.width = f.whole("n_embd", 1), m.layers = f.whole("n_layer", 1);
+  m.heads = f.whole("n_head", 1);
+  m.ff_width = f.whole("n_inner", 1, 4 * m.width);
+  m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_epsilon", 1e-5);
+  m.activation = activation_of(f, "activation_function", "gelu_new");
+  if (m.activation == Activation::swiglu) f.refuse("activation_function", "is silu without a gate");
+  m.parallel = m.shared_norm = true;
+  m.tied = f.flag("tie_word_embeddings", false);
+  m.mlp_bias = m.head_bias = true;
+  p.context = f.whole("n_positions", 1, 2048);
+  Rotary r;
+  r.features = f.whole("rotary_dim", 1, 64);
+  if (r.features > m.head_dim()) f.refuse("rotary_dim", "is larger than a head");
+  r.interleaved = true;
+  p.encoding = rotary(f, r, p.context, where);
+  return p;
+}
+
+Published bloom(ConfigFields& f) {
+  Published p;
+  ModelConfig& m = p.model;
+  m.width = f.has("n_embed") ? f.whole("n_embed", 1) : f.whole("hidden_size", 1);
+  f.pass({"n_embed", "hidden_size"});
+  m.layers = f.has("num_hidden_layers") ? f.whole("num_hidden_layers", 1) : f.whole("n_layer", 1);
+  m.heads = f.has("num_attention_heads") ? f.whole("num_attention_heads", 1) : f.whole("n_head", 1);
+  f.pass({"num_hidden_layers", "n_layer", "num_attention_heads", "n_head"});
+  m.ff_width = 4 * m.width;
+  m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_epsilon", 1e-5);
+  m.activation = Activation::gelu_tanh;
+  m.embedding_norm = true;
+  m.tied = f.flag("tie_word_embeddings", true);
+  m.attention_bias = m.mlp_bias = true;
+  f.only("apply_residual_connection_post_layernorm", false, "residuals pass the norms by");
+  p.context = 2048;
+  p.encoding = "alibi";
+  return p;
+}
+
+Published mpt(ConfigFields& f, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m.width = f.whole("d_model", 1), m.layers = f.whole("n_layers", 1);
+  m.heads = f.whole("n_heads", 1);
+  m.ff_width = 4 * m.width;  // whatever expansion_ratio says
+  m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_epsilon", 1e-5);
+  m.biasless_norm = true;
+  m.activation = Activation::gelu;
+  m.tied = f.flag("tie_word_embeddings", true);
+  f.only("no_bias", true, "the published code has no biases");
+  f.only("expansion_ratio", 4, "the published code takes 4");
+  f.only("embedding_fraction", 1.0, "gradients of the embedding are whole");
+  f.pass({"logit_scale", "learned_pos_emb", "norm_type"});
+  const Json& attention = f.object("attn_config");
+  ConfigFields a(attention, where + ": attn_config");
+  a.only("alibi", true, "the published code has no other encoding");
+  a.only("alibi_bias_max", 8, "the published code takes 8");
+  a.only("attn_type", "multihead_attention", "one head of keys is not in the published code");
+  a.only("prefix_lm", false, "all tokens see the past alone");
+  a.only("qk_ln", false, "queries and keys have no norms");
+  a.only("attn_uses_sequence_id", false, "rows hold one text");
+  a.only("clip_qkv", nullptr, "nothing is clipped");
+  a.only("softmax_scale", nullptr, "scores are divided by the root of the head's size");
+  a.pass({"attn_impl", "attn_pdrop", "model_type"});
+  a.finish();
+  p.context = f.whole("max_seq_len", 1, 2048);
+  p.encoding = "alibi";
+  return p;
+}
+
+Published opt(ConfigFields& f) {
+  Published p;
+  ModelConfig& m = p.model;
+  m.width = f.whole("hidden_size", 1), m.layers = f.whole("num_hidden_layers", 1);
+  m.heads = f.whole("num_attention_heads", 1);
+  m.ff_width = f.whole("ffn_dim", 1);
+  m.norm = Norm::layer, m.norm_eps = 1e-5;
+  m.activation = activation_of(f, "activation_function", "relu");
+  if (m.activation == Activation::swiglu) f.refuse("activation_function", "is silu without a gate");
+  m.tied = f.flag("tie_word_embeddings", true);
+  m.attention_bias = m.mlp_bias = true;
+  f.only("do_layer_norm_before", true, "norms stand before attention and feed-forward part");
+  f.only("enable_bias", true, "linear layers have biases");
+  f.only("layer_norm_elementwise_affine", true, "norms have weights");
+  f.only("_remove_final_layer_norm", false, "a norm stands before the head");
+  f.only("word_embed_proj_dim", m.width, "tokens are embedded at the model's width");
+  p.context = f.whole("max_position_embeddings", 1, 2048);
+  p.encoding = Text("learned").with("rows", p.context).text();
+  return p;
+}
+
+// No model is larger than some; with these no product of sizes overflows.
+void require_sizes(const ModelConfig& m, const std::string& where) {
+  constexpr int widest = 1 << 17, deepest = 1 << 12;
+  const std::int64_t mixed = std::int64_t{m.heads} * std::max(m.head_size, m.width / m.heads);
+  if (m.width > widest || m.ff_width > 8 * widest || mixed > 8 * widest || m.layers > deepest)
+    fail(Exit::data,
+         "{}: {} layers of width {}, with {} heads and {} units: no model is that large", where,
+         m.layers, m.width, m.heads, m.ff_width);
+}
+
+}  // namespace
+
+Published published_of(const Json& config, const std::string& where) {
+  ConfigFields f(config, where);
+  const std::string type = f.text("model_type", "");
+  pass_the_rest(f);
+  if (f.has("quantization_config"))
+    f.refuse("quantization_config", "is there, and quantized weights are not read");
+  const int vocabulary = f.whole("vocab_size", 1);
+  Published p;
+  if (type == "llama" || type == "mistral" || type == "qwen2")
+    p = llama(f, type, where);
+  else if (type == "gpt_neox")
+    p = neox(f, where);
+  else if (type == "gpt2")
+    p = gpt2(f);
+  else if (type == "gptj")
+    p = gptj(f, where);
+  else if (type == "bloom")
+    p = bloom(f);
+  else if (type == "mpt")
+    p = mpt(f, where);
+  else if (type == "opt")
+    p = opt(f);
+  else
+    f.refuse("model_type", fmt::format("is '{}'; known are llama, mistral, qwen2, gpt_neox, gptj, "
+                                       "gpt2, bloom, mpt and opt",
+                                       type));
+  f.finish();
+  p.type = type;
+  p.model.vocabulary = vocabulary;
+  require_sizes(p.model, where);
+  if (p.model.kv_heads == p.model.heads) p.model.kv_heads = 0;
+  if (p.model.head_size * p.model.heads == p.model.width) p.model.head_size = 0;
+  try {
+    check(p.model);
+  } catch (const Error& e) {
+    fail(Exit::data, "{}: {}", where, e.what());
+  }
+  return p;
+}
+
+Published read_config(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  if (!fs::exists(file))
+    fail(Exit::data, "{} holds no config.json: it is no checkpoint of that layout",
+         folder.string());
+  const Json j = Json::parse(read_file(file), nullptr, false);
+  if (j.is_discarded()) fail(Exit::data, "{} is no JSON", file.string());
+  return published_of(j, file.string());
+}
+
+}  // namespace pesuite::hf

@@ -1,0 +1,27 @@
+// config.json of Hugging Face's transformers: which of our models it is. Both layouts of it, that
+// of version 4 (rope_theta, rope_scaling) and of version 5 (rope_parameters).
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/json.h"
+#include "model/model.h"
+
+namespace pesuite::hf {
+
+namespace fs = std::filesystem;
+
+struct Published {
+  std::string type;      // model_type
+  ModelConfig model;     // with its vocabulary
+  std::string encoding;  // an expression
+  int context = 0;       // tokens that it was made for
+};
+
+// Error (data) that names the field which says something that the model cannot be, or that is not
+// known: it may change what the checkpoint computes.
+Published read_config(const fs::path& folder);
+Published published_of(const Json& config, const std::string& where);
+
+}  // namespace pesuite::hf
