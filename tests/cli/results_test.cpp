@@ -21,8 +21,15 @@ TEST_F(Run, ResultsInTheDocumentationAreWhatTheirRecordsSay) {
     for (const auto& file : fs::directory_iterator(item.path()))
       if (fs::is_regular_file(file) && file.path().extension() != ".md")
         fs::copy(file.path(), copy);
-    const Ended suite = pesuite({"validate", (item.path() / "suite.resolved.toml").string()});
-    EXPECT_EQ(suite.code, 0) << suite.err;
+    const fs::path resolved = item.path() / "suite.resolved.toml";
+    const Ended suite = pesuite({"validate", resolved.string()});
+    if (slurp(resolved).find("real_text/tokens") == std::string::npos) {
+      EXPECT_EQ(suite.code, 0) << suite.err;
+    } else {  // its text is not kept here, and nothing else may be wrong
+      EXPECT_EQ(suite.code, 5);
+      EXPECT_NE(suite.err.find("there is no folder 'real_text/tokens'"), std::string::npos)
+          << suite.err;
+    }
     const Ended e = pesuite({"report", copy.string()});
     ASSERT_EQ(e.code, 0) << e.err;
     for (const char* page : {"report.md", "details.md"})
