@@ -1,6 +1,7 @@
 #include "base/isolate.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -66,6 +67,15 @@ void quieten() {
 
 using Clock = std::chrono::steady_clock;
 
+// A child lives for a short time and makes and drops much: what goes back to the system is mapped
+// and cleared anew each time, which took two thirds of a check of gradients.
+void keep_freed_memory() {
+#ifdef M_TRIM_THRESHOLD  // glibc
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // its largest
+#endif
+}
+
 // A body that runs in a process of its own.
 class Child {
  public:
@@ -82,6 +92,7 @@ class Child {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);
       ::close(ends[0]);
+      keep_freed_memory();
       run_child(ends[1], body);
     }
     ::setpgid(child_, child_);  // whoever is first
