@@ -88,8 +88,8 @@ struct AttentionInput {
   // [rows of distance]: where not empty, distance[h, d] is a constant of h less slopes[h] d but for
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
-  // [B, T], on the host: query i sees the keys j >= starts[i], too, its own among them. They never
-  // fall along a row. Where empty it sees all. Only where takes_starts().
+  // [B, T], on the host: of those keys query i sees j >= starts[i] alone, its own among them. They
+  // never fall along a row. Empty: all. Only where takes_starts().
   std::span<const std::int32_t> starts = {};
   // Only the queries row .. row + rows - 1 of q, y, lse and their gradients; 0: all of them. They
   // see the first keys of k and v; behind those, gradients that replace hold no valid numbers.

@@ -73,7 +73,9 @@ void pass_the_rest(ConfigFields& f) {
           "is_decoder"});
 }
 
-Activation activation_of(ConfigFields& f, const std::string& field, const std::string& absent) {
+// `gated`: silu acts as the gate of the feed-forward part; models without one do not have it.
+Activation activation_of(ConfigFields& f, const std::string& field, const std::string& absent,
+                         bool gated = false) {
   static const std::map<std::string, Activation> known = {
       {"silu", Activation::swiglu},         {"gelu", Activation::gelu},
       {"gelu_new", Activation::gelu_tanh},  {"gelu_pytorch_tanh", Activation::gelu_tanh},
@@ -84,6 +86,7 @@ Activation activation_of(ConfigFields& f, const std::string& field, const std::s
     f.refuse(field, fmt::format("is '{}'; known are silu, gelu, gelu_new, gelu_pytorch_tanh, "
                                 "gelu_fast and relu",
                                 name));
+  if (it->second == Activation::swiglu && !gated) f.refuse(field, "is silu without a gate");
   return it->second;
 }
 
@@ -167,7 +170,9 @@ std::string rotary(ConfigFields& f, Rotary r, int context, const std::string& wh
   const Json scaling = f.object("rope_scaling"), parameters = f.object("rope_parameters");
   ConfigFields s(fifth ? parameters : scaling,
                  where + (fifth ? ": rope_parameters" : ": rope_scaling"));
-  s.pass({"rope_theta", "partial_rotary_factor"});
+  s.pass({"rope_theta"});
+  if (s.number("partial_rotary_factor", 1) != 1 && r.features == 0)
+    s.refuse("partial_rotary_factor", "is not 1, and models of this type turn whole heads");
   const std::string old = s.text("type", "default"), kind = s.text("rope_type", old);
   const std::string text =
       kind == "default" || kind == "mrope" ? r.start("rope").text() : scaled(r, s, kind, context);
@@ -195,7 +200,7 @@ Published llama(ConfigFields& f, const std::string& type, const std::string& whe
   m.head_size = f.whole("head_dim", 1, 0);
   m.ff_width = f.whole("intermediate_size", 1);
   m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-6);
-  m.activation = activation_of(f, "hidden_act", "silu");
+  m.activation = activation_of(f, "hidden_act", "silu", true);
   if (m.activation != Activation::swiglu)
     f.refuse("hidden_act", "must be silu: the feed-forward part is gated by it");
   m.tied = f.flag("tie_word_embeddings", false);
@@ -224,7 +229,6 @@ Published neox(ConfigFields& f, const std::string& where) {
   m.ff_width = f.whole("intermediate_size", 1);
   m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_eps", 1e-5);
   m.activation = activation_of(f, "hidden_act", "gelu");
-  if (m.activation == Activation::swiglu) f.refuse("hidden_act", "is silu without a gate");
   m.parallel = f.flag("use_parallel_residual", true);
   m.tied = f.flag("tie_word_embeddings", false);
   m.attention_bias = f.flag("attention_bias", true), m.mlp_bias = true;
@@ -253,7 +257,6 @@ Published gpt2(ConfigFields& f) {
   m.ff_width = f.whole("n_inner", 1, 4 * m.width);
   m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_epsilon", 1e-5);
   m.activation = activation_of(f, "activation_function", "gelu_new");
-  if (m.activation == Activation::swiglu) f.refuse("activation_function", "is silu without a gate");
   m.tied = f.flag("tie_word_embeddings", true);
   m.attention_bias = m.mlp_bias = true;
   f.only("scale_attn_weights", true, "scores are divided by the root of the head's size");
@@ -272,7 +275,6 @@ Published gptj(ConfigFields& f, const std::string& where) {
   m.ff_width = f.whole("n_inner", 1, 4 * m.width);
   m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_epsilon", 1e-5);
   m.activation = activation_of(f, "activation_function", "gelu_new");
-  if (m.activation == Activation::swiglu) f.refuse("activation_function", "is silu without a gate");
   m.parallel = m.shared_norm = true;
   m.tied = f.flag("tie_word_embeddings", false);
   m.mlp_bias = m.head_bias = true;
@@ -344,7 +346,6 @@ Published opt(ConfigFields& f) {
   m.ff_width = f.whole("ffn_dim", 1);
   m.norm = Norm::layer, m.norm_eps = 1e-5;
   m.activation = activation_of(f, "activation_function", "relu");
-  if (m.activation == Activation::swiglu) f.refuse("activation_function", "is silu without a gate");
   m.tied = f.flag("tie_word_embeddings", true);
   m.attention_bias = m.mlp_bias = true;
   f.only("do_layer_norm_before", true, "norms stand before attention and feed-forward part");

@@ -199,7 +199,7 @@ std::vector<std::int32_t> Task::solved(Request r) const {
 
 std::string Task::refuses_shots(std::int32_t length) const {
   if (created_.head != PES_LM) return "answers with classes, which no example can show";
-  if (is_corpus() || !is_text())
+  if (!is_text() || is_corpus() || positions() > 0)  // text needs no PAD to be cut
     if (std::string why = refuses_fill(length); !why.empty()) return why;
   Request r;
   r.length = length;
