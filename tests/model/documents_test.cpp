@@ -1,6 +1,8 @@
 // Documents packed in one row: with a mask none sees what stands before it.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "backend/cpu/bf16.h"
 #include "model/mixture.h"
 #include "model/model.h"
@@ -73,14 +75,24 @@ std::vector<double> after_begin(std::vector<double> nats) {
   return nats;
 }
 
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (const double d = std::abs(a[i] - b[i]); !(d <= largest)) largest = d;  // nan too
+  return largest;
+}
+
 class DocumentMask : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DocumentMask, HidesWhatStandsBeforeTheDocument) {
   PackedModel model(GetParam(), Precision::fp32);
   const Batch one = packed(1), other = packed(2);
-  EXPECT_EQ(after_begin(model.nats(one)), after_begin(model.nats(other)));
+  // fox sums its gates from the row's beginning, so that a last digit may be another
+  const double digits = GetParam() == "fox" ? 1e-5 : 0;
+  EXPECT_LE(largest_difference(after_begin(model.nats(one)), after_begin(model.nats(other))),
+            digits);
   EXPECT_NE(model.nats(one), model.nats(other));
-  // fox sums its gates from the row's beginning, so that a last digit is another
   const std::vector<double> learned = model.learned(one), same = model.learned(other);
   ASSERT_EQ(learned.size(), same.size());
   for (std::size_t i = 0; i < same.size(); ++i)
