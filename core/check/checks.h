@@ -61,6 +61,7 @@ std::string check_memory(const Subject&);
 // leaks.cpp
 std::string check_causal(const Subject&);
 std::string check_batch(const Subject&);
+std::string check_cached(const Subject&);
 // gradients.cpp
 std::string check_gradients(const Subject&);
 // extent.cpp

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "check/checks.h"
-#include "model/model.h"
+#include "model/cache.h"
 
 namespace pesuite::checks {
 
@@ -185,6 +185,71 @@ std::string check_batch(const Subject& s) {
         changed, c.place / length, c.largest);
   }
   return "Other tokens in one sequence of a batch change nothing of another.";
+}
+
+namespace {
+
+// Logits behind the last token of each sequence, of one pass over tokens [batch, n].
+std::vector<double> logits_of_pass(Model& model, const std::vector<std::int32_t>& tokens, int n) {
+  Batch b;
+  b.size = batch, b.length = n, b.tokens = tokens;
+  b.targets.assign(tokens.size(), -1);
+  for (int row = 0; row < batch; ++row) b.targets[static_cast<std::size_t>((row + 1) * n - 1)] = 0;
+  StepInfo step;
+  step.batch = batch, step.length = n;
+  std::vector<double> out;
+  Inspection look;
+  look.logits = [&](const std::vector<double>& logits) { out = logits; };
+  model.score(b, step, look);
+  return out;
+}
+
+}  // namespace
+
+std::string check_cached(const Subject& s) {
+  try {
+    check_offset(s);
+  } catch (const Fault&) {
+    skip("What 'offset' finds stands in the way.");
+  } catch (const Skip&) {
+  }
+  const auto backend = open_backend("reference", {});
+  Model model = small_model(s, *backend);
+  move_parameters(s, model);
+  const int train = s.model.train_length, longest = s.model.max_length;
+  Cache cache(model, batch, longest);
+  const auto tokens = [&](int from, int to) {
+    std::vector<std::int32_t> out;
+    for (int row = 0; row < batch; ++row)
+      for (int t = from; t < to; ++t) out.push_back((7 * t + 5 * row * t + row) % (batch * length));
+    return out;
+  };
+  int at = 0;
+  for (const int to : {1, 2, 9, train, train + 1, train + 8, longest - 1, longest}) {
+    s.note.say(fmt::format("tokens {} to {} behind a cache", at, to));
+    std::vector<double> whole;
+    try {
+      whole = logits_of_pass(model, tokens(0, to), to);
+    } catch (const Refusal& refusal) {  // a table that ends may say so
+      if (to <= train) throw;
+      return fmt::format("Equal up to {} tokens; declines {}: {}", at, to, refusal.what());
+    }
+    const std::vector<double> cached = model.read(cache, tokens(at, to));
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      const double d = std::fabs(whole[i] - cached[i]);
+      require(d <= rounding * s.tolerance,
+              "a logit behind {} tokens differs by {:.2g} between one pass over all of them and "
+              "one over the last {} behind a cache: a hook counts from 0, or by s.length; or what "
+              "it does to the first tokens changes with the length, which stale() has to tell",
+              to, d, to - at);
+    }
+    at = to;
+  }
+  return fmt::format("Equal in double up to {} tokens, 4 x training{}.", longest,
+                     cache.rereads() == 0 ? ""
+                                          : fmt::format("; read again {} times, since keys were "
+                                                        "stale",
+                                                        cache.rereads()));
 }
 
 }  // namespace pesuite::checks

@@ -100,6 +100,7 @@ int export_verb(const std::vector<std::string>&);
 int history_verb(const std::vector<std::string>&);
 int bisect_verb(const std::vector<std::string>&);
 int task_verb(const std::vector<std::string>&);
+int sample_verb(const std::vector<std::string>&);
 int search_verb(const std::vector<std::string>&);
 int bench_verb(const std::vector<std::string>&);
 int calibrate_verb(const std::vector<std::string>&);

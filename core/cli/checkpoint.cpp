@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/shards.h"
+#include "run/run.h"
 
 namespace pesuite::cli {
 
@@ -14,6 +16,108 @@ fs::path find_checkpoint(const std::string& name) {
         fs::path(name) / "last.safetensors"})
     if (fs::is_regular_file(p)) return p;
   fail(Exit::data, "there is no checkpoint {}, neither a file nor a run's folder", name);
+}
+
+namespace {
+
+// The task `text` writes bytes behind the symbols that all tasks share.
+class ByteSymbols : public text::Tokenizer {
+ public:
+  void encode(std::string_view text, std::vector<text::Token>& ids, text::Specials) const override {
+    for (const char c : text)
+      ids.push_back(PES_FIRST_SYMBOL + static_cast<text::Token>(static_cast<unsigned char>(c)));
+  }
+  std::string decode(std::span<const text::Token> ids, bool) const override {
+    std::string out;
+    for (const text::Token id : ids)
+      if (id >= PES_FIRST_SYMBOL && id < vocabulary())
+        out += static_cast<char>(id - PES_FIRST_SYMBOL);
+    return out;
+  }
+  std::uint32_t vocabulary() const override { return PES_FIRST_SYMBOL + 256; }
+  std::int64_t end_of_text() const override { return -1; }
+  std::string name() const override { return "bytes behind 8 symbols"; }
+  std::string digest() const override { return ""; }
+};
+
+}  // namespace
+
+NamedModel::NamedModel(const std::string& name) {
+  if (fs::exists(fs::path(name) / "config.json")) {
+    path_ = name;
+    published_ = hf::read_config(path_);
+    cell_.encoding = published_->encoding;
+    cell_.model = published_->model;
+    cell_.model.padded_vocabulary = cell_.model.vocabulary;  // as good as any task that has fewer
+    cell_.max_length = cell_.train.length = published_->context;
+    return;
+  }
+  path_ = find_checkpoint(name);
+  cell_ = read_cell(checkpoint_identity(path_), path_);
+  trained_ = checkpoint_state(path_);
+}
+
+void NamedModel::load(Model& model) const {
+  if (published_)
+    hf::WeightFiles(path_).load(*published_, model);
+  else
+    load_weights(path_, model);
+}
+
+std::string NamedModel::encoding(const Catalog& catalog, const std::string& text) const {
+  const std::string own = cell_.evaluation.empty() ? encoding_of(cell_) : cell_.evaluation;
+  if (text.empty() && !published_) return own;
+  const EncodingExpression x = parse_encoding(text.empty() ? own : text);
+  if (!x.switches.empty() || !x.evaluation.empty())
+    fail(Exit::usage,
+         "--encoding '{}': a checkpoint has been trained; give what to evaluate it with, such as "
+         "'{}'",
+         text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
+  return to_text(x, full_terms(catalog, x.source));
+}
+
+CellConfig NamedModel::swapped(const std::string& encoding, int longest) const {
+  CellConfig cell = cell_;
+  // tables are as long as they were trained, where training hung on the longest length
+  if (cell.max_length > longest_trained(cell) && !published_) return cell;
+  cell.evaluation = encoding;
+  cell.evaluation_max_length = std::max(cell.max_length, longest);
+  return cell;
+}
+
+std::unique_ptr<text::Tokenizer> NamedModel::tokenizer(const std::string& given) const {
+  if (!given.empty()) return text::open_tokenizer(given);
+  if (published_) return text::open_tokenizer(path_.string());
+  const Expression task = parse_expression(cell_.task, "task");
+  const auto folder = task.options.find("path");
+  if (task.name == "tokens" && folder != task.options.end())
+    return data::tokenizer_of(data::read_manifest(folder->second), folder->second);
+  if (task.name == "text") return std::make_unique<ByteSymbols>();
+  fail(Exit::usage,
+       "{} was trained on '{}', which is no text: give --tokens with ids instead of a prompt, or "
+       "--tokenizer",
+       path_.string(), cell_.task);
+}
+
+std::vector<std::int32_t> NamedModel::ends(const text::Tokenizer* t) const {
+  if (published_ && !published_->ends.empty()) return published_->ends;
+  if (t == nullptr || t->end_of_text() < 0) return {};
+  return {static_cast<std::int32_t>(t->end_of_text())};
+}
+
+LoadedModel::LoadedModel(const NamedModel& named, const Catalog& catalog, const Arguments& a,
+                         int longest)
+    : encoding_(named.encoding(catalog, a.text("encoding"))) {
+  const CellConfig& own = named.cell();
+  const bool other = a.has("encoding") || named.is_published();
+  const CellConfig cell = other ? named.swapped(encoding_, longest) : own;
+  BackendOptions options;
+  options.threads = a.threads() > 0 ? a.threads() : default_jobs(1);
+  options.precision = a.has("precision") ? parse_precision(a.text("precision")) : own.precision;
+  backend_ = open_backend(a.text("backend", own.backend), options);
+  model_ = std::make_unique<Model>(*backend_, model_of(own),
+                                   make_encoding(catalog, encoding_, cell), own.seed);
+  named.load(*model_);
 }
 
 std::size_t part_of(const CellConfig& cell, const Catalog& catalog, const std::string& task) {

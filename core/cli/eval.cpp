@@ -12,6 +12,7 @@
 #include "cli/catalog.h"
 #include "cli/checkpoint.h"
 #include "cli/steps.h"
+#include "data/shards.h"
 #include "report/figures/attention.h"
 #include "report/gnuplot.h"
 #include "run/run.h"
@@ -38,19 +39,6 @@ std::vector<int> lengths_of(const Arguments& a, int train_length) {
     out.insert(longest);
   }
   return {out.begin(), out.end()};
-}
-
-// What the checkpoint is evaluated with.
-std::string encoding_for(const Arguments& a, const Catalog& catalog, const CellConfig& cell) {
-  if (!a.has("encoding")) return cell.evaluation.empty() ? encoding_of(cell) : cell.evaluation;
-  const std::string text = a.text("encoding");
-  const EncodingExpression x = parse_encoding(text);
-  if (!x.switches.empty() || !x.evaluation.empty())
-    fail(Exit::usage,
-         "--encoding '{}': a checkpoint has been trained; give what to evaluate it with, such as "
-         "'{}'",
-         text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
-  return to_text(x, full_terms(catalog, text));
 }
 
 // The model, in the symbols of the part that is evaluated.
@@ -177,6 +165,8 @@ void add_flags_of_eval(Arguments& a) {
       "other tasks of the same alphabet, with commas, e.g. \"text(path='other')\"; of models of "
       "text: "
       "perplexity,needle,passkey")(
+      "data", po::value<std::string>(),
+      "text to evaluate on: a folder that 'data tokenize' made with the model's tokenizer")(
       "axis", po::value<std::vector<std::string>>()->composing(),
       "values of an axis of the task, e.g. depth=0,0.5,1 (default: drawn)")(
       "examples", po::value<int>()->default_value(64), "documents, or examples at each length")(
@@ -184,6 +174,8 @@ void add_flags_of_eval(Arguments& a) {
       "few-shot", po::value<int>()->implicit_value(3),
       "of problems: solved examples before each, three unless a number is given")(
       "seed", po::value<std::uint64_t>(), "seed of the examples (default: the model's)")(
+      "backend", po::value<std::string>(), "cpu, reference, cuda (default: the model's)")(
+      "precision", po::value<std::string>(), "fp32 or bf16 (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "probe", po::value<std::string>(),
       "instead of an evaluation: attention, zeroed, offset, position, bands, maps; several with "
@@ -252,6 +244,10 @@ EvalAxis axis_of(const std::string& text) {
   return axis;
 }
 
+int longest_of(const EvalConfig& c, const CellConfig& cell) {  // tokens of a sequence
+  return c.longest() + c.most(shots_axis) * cell.train.length;
+}
+
 EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
   EvalConfig c;
   c.lengths = lengths_of(a, cell.train.length);
@@ -266,13 +262,26 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
   return eval_config_of(cell, c);
 }
 
-// With `encoding` swapped in. Tables are as long as they were trained; what is swapped in reaches
-// as far as the evaluation, where training did not hang on the longest length.
-CellConfig with_encoding(CellConfig cell, const std::string& encoding, const EvalConfig& c) {
-  const int longest = c.longest() + c.most(shots_axis) * cell.train.length;
-  if (cell.max_length > longest_trained(cell)) return cell;
-  cell.evaluation = encoding;
-  cell.evaluation_max_length = std::max(cell.max_length, longest);
+// What the model was trained on, or the text that is given instead.
+CellConfig cell_asked(const Arguments& a, const NamedModel& named) {
+  CellConfig cell = named.cell();
+  if (!a.has("data")) {
+    if (named.is_published() && a.text("task").find('(') == std::string::npos)
+      fail(Exit::usage,
+           "which text? --data FOLDER, of 'pesuite data tokenize TEXT --tokenizer {0} --output "
+           "FOLDER'",
+           named.path().string());
+    return cell;
+  }
+  const std::string folder = a.text("data");
+  const data::Manifest m = data::read_manifest(folder);
+  if (named.is_published() && fs::exists(named.path() / "tokenizer.json"))
+    if (const auto own = named.tokenizer(""); own->digest() != m.tokenizer_sha256)
+      fail(Exit::usage,
+           "the tokens in {} are those of another tokenizer than {} has; make them with 'pesuite "
+           "data tokenize --tokenizer {}'",
+           folder, named.path().string(), named.path().string());
+  cell.task = to_text(Expression{"tokens", {{"path", folder}}});
   return cell;
 }
 
@@ -282,39 +291,32 @@ class Evaluation {
   // `several`: of the values of axes each of the tasks takes those that it has.
   Evaluation(const Arguments& a, const std::string& task, bool several)
       : catalog_(catalog_of(a)),
-        file_(find_checkpoint(a.has("checkpoint") ? a.text("checkpoint") : a.text("model"))),
-        cell_(read_cell(checkpoint_identity(file_), file_)),
+        named_(a.has("checkpoint") ? a.text("checkpoint") : a.text("model")),
+        cell_(cell_asked(a, named_)),
         config_(asked_of(a, cell_)),
         task_(evaluated_task(catalog_, cell_, task_named(task, cell_), config_, several)),
-        encoding_(encoding_for(a, catalog_, cell_)),
         seed_(a.get<std::uint64_t>("seed", cell_.seed)),
-        backend_(
-            open_backend(cell_.backend, {.threads = a.threads() > 0 ? a.threads() : default_jobs(1),
-                                         .precision = cell_.precision})),
-        model_(*backend_, model_of(cell_),
-               make_encoding(catalog_, encoding_,
-                             a.has("encoding") ? with_encoding(cell_, encoding_, config_) : cell_),
-               cell_.seed),
-        part_(part_of(cell_, catalog_, task_named(task, cell_))),
-        steps_(load_weights(file_, model_)),
-        trained_(checkpoint_state(file_)) {}
+        loaded_(named_, catalog_, a, longest_of(config_, cell_)),
+        part_(part_of(cell_, catalog_, task_named(task, cell_))) {}
 
   const CellConfig& cell() const { return cell_; }
   const std::string& task() const { return task_.text(); }
   int limit() const { return config_.limit; }
   bool is_mixed_in() const { return part_ > 0; }
   std::string heading() const {
-    return fmt::format("{} on {}, trained at {} tokens{}", encoding_, task_.text(),
+    return fmt::format("{} on {}, trained at {} tokens{}", loaded_.encoding(), task_.text(),
                        cell_.train.length,
                        limit() > 0 ? fmt::format("; cut to {} examples each", limit()) : "");
   }
 
   std::vector<Observation> evaluated() {
-    const Scorer mixed = is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, model_) : Scorer{};
+    const Scorer mixed =
+        is_mixed_in() ? scorer_of_part(cell_, catalog_, part_, loaded_.model()) : Scorer{};
     std::vector<Observation> all;
     each_length([&](int length) {
-      append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, steps_)
-                        : evaluate(model_, task_, config_, length, seed_, steps_));
+      append(all, mixed ? evaluate(mixed, task_, config_, length, seed_, named_.trained().step)
+                        : evaluate(loaded_.model(), task_, config_, length, seed_,
+                                   named_.trained().step));
     });
     return all;
   }
@@ -324,12 +326,15 @@ class Evaluation {
     std::vector<Observation> all;
     each_length([&](int length) {
       for (const ProbeConfig& p : probes) {
-        check(p, model_.config(), length);
+        check(p, loaded_.model().config(), length);
         if (p.kind != ProbeKind::maps)
-          append(all, probe(model_, task_, config_, p, length, seed_, steps_));
+          append(all,
+                 probe(loaded_.model(), task_, config_, p, length, seed_, named_.trained().step));
         else
-          draw_maps(model_, task_, config_, p, length, seed_, steps_, folder,
-                    fmt::format("{} on {}, {} tokens", encoding_.substr(0, encoding_.find('(')),
+          draw_maps(loaded_.model(), task_, config_, p, length, seed_, named_.trained().step,
+                    folder,
+                    fmt::format("{} on {}, {} tokens",
+                                loaded_.encoding().substr(0, loaded_.encoding().find('(')),
                                 task_.text(), length));
       }
     });
@@ -349,24 +354,21 @@ class Evaluation {
   }
   void append(std::vector<Observation>& all, std::vector<Observation> found) const {
     for (Observation& o : found) {  // what it took to get there
-      o.step = trained_.step, o.tokens = trained_.tokens;
-      o.flops = trained_.flops, o.seconds = trained_.seconds;
+      const TrainState& trained = named_.trained();
+      o.step = trained.step, o.tokens = trained.tokens;
+      o.flops = trained.flops, o.seconds = trained.seconds;
     }
     std::move(found.begin(), found.end(), std::back_inserter(all));
   }
 
   Catalog catalog_;
-  fs::path file_;
+  NamedModel named_;
   CellConfig cell_;
   EvalConfig config_;
   Task task_;
-  std::string encoding_;
   std::uint64_t seed_;
-  std::unique_ptr<Backend> backend_;
-  Model model_;
+  LoadedModel loaded_;
   std::size_t part_;
-  std::int64_t steps_;
-  TrainState trained_;
 };
 
 // Evaluates or probes, and prints what was found.
@@ -398,7 +400,8 @@ void show(const Arguments& a, const std::string& task, bool several) {
 
 int eval_verb(const std::vector<std::string>& words) {
   Arguments a("eval CHECKPOINT [flags]",
-              "Evaluates a checkpoint that 'train' or 'run' wrote, over lengths.");
+              "Evaluates a checkpoint that 'train' or 'run' wrote, or a folder in Hugging Face's "
+              "layout, over lengths.");
   add_flags_of_eval(a);
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");

@@ -68,6 +68,7 @@ constexpr cli::Verb verbs[] = {
     {"bisect", "find the commit that made something worse", cli::bisect_verb},
     {"train", "train one model with the flags of the source studies", cli::train_verb},
     {"eval", "evaluate a checkpoint over lengths", cli::eval_verb},
+    {"sample", "go on from a text with a checkpoint", cli::sample_verb},
     {"search", "search for an encoding's numbers on a trained model", cli::search_verb},
     {"list", "list encodings, tasks, models or suites", cli::list_verb},
     {"info", "the card of one of them: options, defaults, claims, source", cli::info_verb},

@@ -1,11 +1,14 @@
-// model: checkpoints in Hugging Face's layout.
+// model: checkpoints in Hugging Face's layout, in and out.
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/catalog.h"
+#include "cli/checkpoint.h"
 #include "cli/verbs.h"
+#include "hf/export.h"
 #include "hf/golden.h"
 
 namespace pesuite::cli {
@@ -85,7 +88,70 @@ int model_info_verb(const std::vector<std::string>& words) {
   return 0;
 }
 
+// Files that the published programs read text by, of those that lie beside the model's own.
+void copy_tokenizer(const NamedModel& named, const fs::path& to) {
+  std::vector<fs::path> from;
+  if (named.is_published()) {
+    from.push_back(named.path());
+  } else {
+    const Expression task = parse_expression(named.cell().task, "task");
+    const auto folder = task.options.find("path");
+    if (task.name == "tokens" && folder != task.options.end())
+      for (const char* inside : {"", "tokenizer"})
+        from.push_back(fs::path(folder->second) / inside);
+  }
+  bool copied = false;
+  for (const fs::path& folder : from)
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                             "vocab.json", "merges.txt", "tokenizer.model"})
+      if (fs::exists(folder / name)) {
+        write_file_atomic(to / name, read_file(folder / name));
+        copied = true;
+      }
+  if (!copied)
+    fmt::print(stderr,
+               "note: the model comes without a file tokenizer.json, vocab.json or "
+               "tokenizer.model, so the folder holds none\n");
+}
+
+int export_model_verb(const std::vector<std::string>& words) {
+  Arguments a(
+      "model export CHECKPOINT FOLDER [flags]",
+      "Writes a checkpoint in Hugging Face's layout: config.json, model.safetensors and the "
+      "tokenizer, where a published type of model has its form and its encoding: rope and "
+      "its scalings, none, learned and alibi.\nA folder in that layout may be given too, to "
+      "swap its encoding.");
+  a.flags()("encoding", po::value<std::string>(),
+            "encoding to write, e.g. 'yarn(factor=4)' (default: the one that trained)")(
+      "context", po::value<int>(),
+      "tokens it is said to be for (default: those it was trained at)")(
+      "force", po::bool_switch(), "writes over a config.json that is there");
+  a.positional("checkpoint");
+  a.positional("folder");
+  if (!a.parse(words)) return 0;
+  a.require("checkpoint", "the checkpoint");
+  a.require("folder", "the folder to write");
+  const Catalog catalog = catalog_of(a);
+  const NamedModel named(a.text("checkpoint"));
+  const fs::path folder = a.text("folder");
+  if (fs::exists(folder / "config.json") && !a.flag("force"))
+    fail(Exit::usage, "{} holds a config.json already; --force writes over it", folder.string());
+  int context = a.has("context") ? a.count("context", 1) : longest_trained(named.cell());
+  LoadedModel loaded(named, catalog, a, context);
+  for (const Parameter& p : loaded.model().parameters())  // a table of positions ends there
+    if (p.name.starts_with("encoding.") && p.shape.rank() == 2)
+      context = static_cast<int>(p.shape[0]);
+  const Json config = hf::config_for(catalog, loaded.model().config(), loaded.encoding(), context,
+                                     named.ends(nullptr));
+  hf::write_checkpoint(folder, config, loaded.model());
+  copy_tokenizer(named, folder);
+  fmt::print("{}: {}, {}\n", folder.string(), config["model_type"].get<std::string>(),
+             hf::published_of(config, "config.json").encoding);
+  return 0;
+}
+
 constexpr Verb model_verbs[] = {
+    {"export", "writes a checkpoint in that layout", export_model_verb},
     {"info", "sizes, and the encoding as an expression", model_info_verb},
     {"golden", "compares with what the published code computes", golden_models_verb}};
 constexpr Verbs of_model = {"pesuite model", "COMMAND", "Published checkpoints.",

@@ -151,6 +151,15 @@ double Composition::untrained(int length) const {
   return most;
 }
 
+bool Composition::stale(int from, int to) const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const Part& p) { return p.encoding.stale(from, to); });
+}
+bool Composition::embeds() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const Part& p) { return p.encoding.embeds(); });
+}
+
 void Composition::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> parameters) {
   for (Part& p : parts_) p.encoding.begin(tape, info, parameters.subspan(p.first, p.count));
 }

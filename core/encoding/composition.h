@@ -33,6 +33,8 @@ class Composition {
   const std::vector<Encoding::ParameterSpec>& parameters() const { return parameters_; }
   void init(std::size_t parameter, std::uint64_t seed, std::span<float> out) const;
   double untrained(int length) const;  // largest share of its encodings
+  bool stale(int from, int to) const;  // as any of its encodings
+  bool embeds() const;                 // so does one of them
 
   // As Encoding's: begin once, embed once, attend once a layer.
   void begin(Tape&, const StepInfo&, std::span<const Tensor> parameters);

@@ -60,6 +60,11 @@ double Encoding::untrained(int length) const {
   return encoding_->untrained(self_.get(), length);
 }
 
+bool Encoding::stale(int from, int to) const {
+  return PES_HAS(encoding_, stale) && encoding_->stale != nullptr &&
+         encoding_->stale(self_.get(), from, to);
+}
+
 void Encoding::settle(Tape& tape) const {
   tape.set_caller({});
   if (step_->ctx.thrown) std::rethrow_exception(std::exchange(step_->ctx.thrown, nullptr));

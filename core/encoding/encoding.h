@@ -62,6 +62,8 @@ class Encoding {
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
   void init(std::size_t parameter, std::uint64_t seed, std::span<float> out) const;
   double untrained(int length) const;  // share of positions never trained, 0 .. 1
+  // Whether its first `from` tokens are encoded otherwise once a sequence has `to`.
+  bool stale(int from, int to) const;
 
   // One forward pass: begin once, embed once, attend once a layer. `parameters` are this
   // encoding's, in order, and must live until the backward pass is done.

@@ -1,6 +1,7 @@
 #include "hf/config.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/file.h"
@@ -21,7 +22,6 @@ void pass_the_rest(ConfigFields& f) {
           "initializer_range",
           "init_std",
           "bos_token_id",
-          "eos_token_id",
           "pad_token_id",
           "sep_token_id",
           "decoder_start_token_id",
@@ -128,6 +128,7 @@ std::string scaled(const Rotary& r, ConfigFields& s, const std::string& kind, in
   const int original = s.whole("original_max_position_embeddings", 1, context);
   const double factor = s.number("factor", 1);
   if (!(factor > 0)) s.refuse("factor", "must be positive");
+  if (kind == "linear" && factor >= no_rotation) return "none";
   if (kind == "linear") return r.start("linear").with("factor", factor).text();
   if (kind == "dynamic")
     return r.start("ntk")
@@ -368,6 +369,22 @@ void require_sizes(const ModelConfig& m, const std::string& where) {
          m.layers, m.width, m.heads, m.ff_width);
 }
 
+// One token, several or none.
+std::vector<std::int32_t> tokens_in(ConfigFields& f, const char* name, const Json& config) {
+  f.pass({name});
+  const Json given = config.contains(name) ? config[name] : Json();
+  std::vector<std::int32_t> out;
+  for (const Json& token : given.is_array()  ? given
+                           : given.is_null() ? Json::array()
+                                             : Json{given}) {
+    if (!token.is_number_integer() || token.get<std::int64_t>() < 0 ||
+        token.get<std::int64_t>() > std::numeric_limits<std::int32_t>::max())
+      f.refuse(name, "is neither a token nor a list of tokens");
+    out.push_back(token.get<std::int32_t>());
+  }
+  return out;
+}
+
 }  // namespace
 
 Published published_of(const Json& config, const std::string& where) {
@@ -396,6 +413,7 @@ Published published_of(const Json& config, const std::string& where) {
     f.refuse("model_type", fmt::format("is '{}'; known are llama, mistral, qwen2, gpt_neox, gptj, "
                                        "gpt2, bloom, mpt and opt",
                                        type));
+  p.ends = tokens_in(f, "eos_token_id", config);
   f.finish();
   p.type = type;
   p.model.vocabulary = vocabulary;

@@ -17,7 +17,12 @@ struct Published {
   ModelConfig model;     // with its vocabulary
   std::string encoding;  // an expression
   int context = 0;       // tokens that it was made for
+  std::vector<std::int32_t> ends;  // tokens that end a text
 };
+
+// The factor of linear scaling that says: no rotation. Angles of 1e-30 a position are none in any
+// precision, and the layout has no other way to say so.
+inline constexpr double no_rotation = 1e30;
 
 // Error (data) that names the field which says something that the model cannot be, or that is not
 // known: it may change what the checkpoint computes.

@@ -274,13 +274,12 @@ const WeightFiles::Held& WeightFiles::held(const Published& p, const Piece& piec
   return *found;
 }
 
-namespace {
-
-// Row r of a parameter of q, k and v stands in this row of a tensor that holds them head by head.
 std::int64_t by_head(std::int64_t r, const ModelConfig& m) {
   const std::int64_t D = m.head_dim(), part = r / (m.heads * D), h = r / D % m.heads;
   return (h * 3 + part) * D + r % D;
 }
+
+namespace {
 
 constexpr std::int64_t floats_at_once = 4 << 20;
 

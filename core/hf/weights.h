@@ -29,6 +29,9 @@ struct Piece {
 // Error (internal) for a parameter that models of this type do not have.
 std::vector<Piece> pieces_of(const Published&, const std::string& parameter, const Shape& shape);
 
+// Row r of a parameter of q, k and v stands in this row of a tensor that holds them head by head.
+std::int64_t by_head(std::int64_t r, const ModelConfig&);
+
 class WeightFiles {
  public:
   // model.safetensors, or the files that model.safetensors.index.json names. Error (data).

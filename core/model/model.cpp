@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "model/cache.h"
 #include "pesuite/random.hpp"
 
 namespace pesuite {
@@ -307,8 +308,10 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
     a.k = ops::norm(tape_, tape_.now(a.k), leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
   };
   if (config_.qk_norm == QkNorm::before) norm_q_and_k();
+  Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, h); });
+  Cache::Seen seen;
+  if (cache_ != nullptr) seen = cache_->show(tape_, index, a, input);
   const Tensor q = a.q, k = a.k;
-  const Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, h); });
   if (!look.without_encoding) encoding_.attend(tape_, index, input, a);
   if (a.rewrite)  // which may read them
     for (const Tensor t : {input, q, k}) tape_.now(t);
@@ -324,6 +327,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
     norm_q_and_k();
   }
   if (!a.rewrite && !look.attention) ops::store_heads(tape_, heads, storage);
+  if (cache_ != nullptr && !cache_->settle(tape_, index, seen, a)) return {};
   for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
   tape_.drop(qkv);
   if (look.attention) look.attention(index, tape_, a);
@@ -337,13 +341,14 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias, storage), y, l, s);
 }
 
-void Model::set_starts(const Batch& b) {
-  starts_ = b.starts;
-  if (config_.window == 0 || config_.window >= b.length) return;
-  window_starts_ = b.starts;
-  window_starts_.resize(b.tokens.size());
+void Model::set_starts(std::span<const std::int32_t> of_documents, int batch, int length,
+                       int seen) {
+  starts_ = of_documents;
+  if (config_.window == 0 || config_.window >= seen + length) return;
+  window_starts_.assign(of_documents.begin(), of_documents.end());
+  window_starts_.resize(static_cast<std::size_t>(batch) * static_cast<std::size_t>(length));
   for (std::size_t i = 0; i < window_starts_.size(); ++i) {
-    const auto place = static_cast<std::int32_t>(i % static_cast<std::size_t>(b.length));
+    const auto place = seen + static_cast<std::int32_t>(i % static_cast<std::size_t>(length));
     window_starts_[i] = std::max(window_starts_[i], place - config_.window + 1);
   }
   starts_ = window_starts_;
@@ -397,7 +402,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   PES_CHECK(batch.starts.empty() || batch.starts.size() == batch.tokens.size());
   begin(s, learn, batch.positions);
   path_ = AttentionPath::fused;
-  set_starts(batch);
+  set_starts(batch.starts, batch.size, batch.length, 0);
 
   const auto n = static_cast<std::int64_t>(batch.tokens.size());
   Buffers& b = *buffers_;
@@ -513,6 +518,72 @@ void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
     scores.rank[asked[i]] = static_cast<std::int32_t>(
         std::count_if(cost.begin(), cost.end(), [&](const auto& of) { return !(of[i] > own); }));
   }
+}
+
+std::vector<double> Model::read(Cache& c, std::span<const std::int32_t> tokens) {
+  PES_CHECK(!tokens.empty() && std::ssize(tokens) % c.batch_ == 0);
+  const int n = static_cast<int>(std::ssize(tokens)) / c.batch_, to = c.length_ + n;
+  if (to > c.longest_)
+    fail(Exit::usage, "{} tokens behind {} are more than the {} that the cache was made for", n,
+         c.length_, c.longest_);
+  for (int b = 0; b < c.batch_; ++b)
+    std::copy_n(tokens.begin() + b * n, n,
+                c.tokens_.begin() + std::ptrdiff_t{b} * c.longest_ + c.length_);
+  if (c.length_ > 0 && encoding_.stale(c.length_, to)) c.length_ = 0, ++c.rereads_;
+  for (;;) {
+    std::vector<double> logits = read_to(c, to);
+    if (!logits.empty()) return logits;
+    c.forget();
+  }
+}
+
+std::vector<double> Model::read_to(Cache& c, int to) {
+  const int seen = c.sequence_ ? 0 : c.length_;  // that the encoding need not see
+  const int first = c.sequence_ && encoding_.embeds() ? 0 : c.length_;  // token to embed
+  StepInfo s;
+  s.batch = c.batch_, s.offset = seen, s.length = to - seen;
+  begin(s, false);
+  path_ = AttentionPath::fused;
+  set_starts({}, c.batch_, to - c.length_, c.length_);
+  std::vector<std::int32_t> tokens;
+  for (int b = 0; b < c.batch_; ++b) {
+    const auto row = c.tokens_.begin() + std::ptrdiff_t{b} * c.longest_;
+    tokens.insert(tokens.end(), row + first, row + to);
+  }
+  Buffers& buffers = *buffers_;
+  buffers.reserve(std::ssize(tokens));
+  backend_.upload_tokens(static_cast<std::int32_t*>(buffers.tokens), tokens);
+  Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(buffers.tokens),
+                        {c.batch_, to - first});
+  if (config_.embedding_norm) x = normed(x, embedding_norm_, embedding_norm_bias_);
+  x = encoding_.embed(tape_, x);
+  if (first < c.length_) x = ops::slice(tape_, x, 1, c.length_, to - c.length_);
+  const Tape::Mark mark = tape_.mark();
+  c.added_ = to - c.length_;
+  cache_ = &c;
+  const auto no_cache = [this](void*) { cache_ = nullptr; };
+  const std::unique_ptr<Cache, decltype(no_cache)> while_it_reads(&c, no_cache);
+  for (int i = 0; i < config_.layers && x; ++i) {
+    x = layer(x, i, s, {});
+    if (x) tape_.release_since(mark, x);
+  }
+  if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
+  if (!x) return {};
+  const Tensor h = normed(last_of_each(x), norm_, norm_bias_);
+  const Tensor logits = ops::linear(tape_, h, leaf(head_), leaf(head_bias_));
+  if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
+  c.length_ = to;
+  std::vector<double> out(static_cast<std::size_t>(tape_.shape(logits).count()));
+  backend_.download(out.data(), tape_.view(logits));
+  return out;
+}
+
+Tensor Model::last_of_each(Tensor x) {
+  const Shape s = tape_.shape(x);
+  std::vector<double> at;
+  for (std::int64_t b = 0; b < s[0]; ++b) at.push_back(static_cast<double>((b + 1) * s[1] - 1));
+  const Tensor all = ops::reshape(tape_, x, {s[0] * s[1], s[2]});
+  return ops::rows(tape_, all, tape_.constant({s[0]}, at.data()));
 }
 
 Scores Model::score(const Batch& batch, const StepInfo& s, const Inspection& look) {

@@ -111,6 +111,8 @@ struct ParameterRange {  // first .. last - 1 of a model's parameters
 };
 using GradientsDone = std::function<void(ParameterRange)>;
 
+class Cache;
+
 class Model {
  public:
   // Start values follow from `seed` and the parameter's name alone.
@@ -136,6 +138,10 @@ class Model {
 
   // Forward only, in memory that does not grow with the number of layers.
   Scores score(const Batch&, const StepInfo&, const Inspection& = {});
+  // Reads tokens [batch, n], which follow those that the cache holds, and gives the logits of the
+  // last of each sequence, [batch, outputs], as a pass over all of them would. Error (usage) where
+  // the cache is too small.
+  std::vector<double> read(Cache&, std::span<const std::int32_t> tokens);
   // Forward and backward: adds the gradient of weight * (sum of nats) to the parameters' gradients.
   // Calls `done` for parameters whose gradients this pass adds nothing more to, while it goes on
   // with others: for the ranges of gradient_order(), in that order.
@@ -161,12 +167,16 @@ class Model {
   void find_scored(const Batch&, Scores&);  // places and targets, into the buffers too
   void rank(const Batch&, Tensor h, Scores&);
   std::vector<double> logits_of(Tensor h);  // of its first rows
+  // Up to the token before `to`; nothing where the cache keeps too little of what it holds.
+  std::vector<double> read_to(Cache&, int to);
+  Tensor last_of_each(Tensor x);  // [B, T, W] -> [B, W]
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }
   Tensor layer(Tensor x, int index, const StepInfo&, const Inspection&);
   Tensor mlp(Tensor x, Tensor residual, const LayerWeights&, const StepInfo&);
-  void set_starts(const Batch&);
+  // `seen`: tokens before the batch's.
+  void set_starts(std::span<const std::int32_t> of_documents, int batch, int length, int seen);
   Tensor normed(Tensor x, int gain, int bias, Storage = Storage::own);
   Dropout dropout(std::uint32_t purpose, const StepInfo&) const;
   // x + dropout(linear(y)), in one pass where nothing is dropped
@@ -193,6 +203,7 @@ class Model {
   std::vector<ParameterRange> gradient_order_;
   std::vector<Tensor> leaves_;
   std::span<const std::int32_t> starts_;  // of the batch of the pass
+  Cache* cache_ = nullptr;                // that the pass reads behind
   std::vector<Tape::Mark> marks_;         // before each layer, and after the last
   AttentionPath path_ = AttentionPath::fused;
   // device memory for tokens, targets and the classifier's answers, grown on demand

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,7 +18,9 @@ std::string misfit(Tape& t, const Attention& a) {
   const auto all = [&] { return fmt::format("q {}, k {}, v {}", q.text(), k.text(), v.text()); };
   if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
     return fmt::format("attention: {}: each needs four axes", all());
-  if (q[0] != k[0] || q[2] != k[2] || q[3] != k[3])
+  const std::int64_t keys = a.first + q[2];
+  const bool long_enough = a.first > 0 ? k[2] >= keys : k[2] == keys;
+  if (q[0] != k[0] || !long_enough || q[3] != k[3])
     return fmt::format("attention: {}: batch, length and head size of q and k must agree", all());
   if (v[0] != k[0] || v[1] != k[1] || v[2] != k[2])
     return fmt::format("attention: {}: batch, heads and length of k and v must agree", all());
@@ -25,12 +28,12 @@ std::string misfit(Tape& t, const Attention& a) {
     return fmt::format("attention: {}: query heads are no multiple of key heads", all());
   if (a.distance) {
     const Shape d = t.shape(a.distance);
-    if (d.rank() != 2 || (d[0] != 1 && d[0] != q[1]) || d[1] < q[2])
+    if (d.rank() != 2 || (d[0] != 1 && d[0] != q[1]) || d[1] < keys)
       return fmt::format("attention: the slot distance is {}, wanted [{} or 1, {} or more]",
-                         d.text(), q[1], q[2]);
+                         d.text(), q[1], keys);
   }
   if (a.bias) {
-    const Shape full = {q[0], q[1], q[2], k[2]};
+    const Shape full = {q[0], q[1], keys, keys};
     const auto b = broadcast(t.shape(a.bias), full);
     if (!b || !(*b == full))
       return fmt::format("attention: the slot bias is {}, which does not broadcast to {}",
@@ -42,7 +45,7 @@ std::string misfit(Tape& t, const Attention& a) {
 
 AttentionInput kernel_input(Tape& t, const Attention& a) {
   return {t.view(a.q), t.view(a.k), t.view(a.v), t.view(a.distance),   t.view(a.bias),
-          a.scale,     0,           a.dropout,   t.slopes(a.distance), a.starts};
+          a.scale,     a.first,     a.dropout,   t.slopes(a.distance), a.starts};
 }
 
 Tensor fused(Tape& t, const Attention& given) {
@@ -97,7 +100,7 @@ Tensor before_starts(Tape& t, const Attention& a, Block b) {
   const Shape q = t.shape(a.q);
   std::vector<float> mask(static_cast<std::size_t>(q[0] * b.rows * b.keys()), 0.0f);
   for (std::int64_t n = 0; n < q[0] * b.rows; ++n) {
-    const std::int64_t i = n / b.rows * q[2] + b.first + n % b.rows;
+    const std::int64_t i = n / b.rows * q[2] + b.first - a.first + n % b.rows;
     std::fill_n(mask.begin() + n * b.keys(), a.starts[static_cast<std::size_t>(i)], -1e30f);
   }
   return t.constant({q[0], 1, b.rows, b.keys()}, mask.data());
@@ -246,7 +249,8 @@ struct Added {
   }
 };
 
-Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
+// The rows of y before `from` are not made.
+Tensor by_blocks(Tape& t, const Attention& a, std::int64_t from, AttentionPath& taken) {
   const Shape q = t.shape(a.q);
   const std::int64_t length = q[2];
   // what the rewriter reads besides (parameters, the layer's input) needs gradients too
@@ -256,7 +260,7 @@ Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
   Tape::Watch watch(t);  // the backward pass asks the rewriter again
   Packed packed_k(t, a.k);
   const std::int64_t step = rewritten_rows(t, a, packed_k);
-  for (std::int64_t first = 0; first < length; first += step) {
+  for (std::int64_t first = from; first < length; first += step) {
     const Tape::Pause pause(t);
     const Tape::Mark mark = t.mark();
     const Block b{first, std::min(step, length - first)};
@@ -302,6 +306,36 @@ Tensor by_blocks(Tape& t, const Attention& a, AttentionPath& taken) {
   return y;
 }
 
+// The queries from row `from` of q on.
+Tensor attend_rows(Tape& t, Attention a, std::int64_t from, AttentionPath& path) {
+  const Block all{a.first, t.shape(a.q)[2]};
+  if (a.bias && a.first > 0) a.bias = bias_rows(t, a.bias, all);
+  if (!a.starts.empty() && !t.backend().takes_starts()) {
+    const Tensor mask = before_starts(t, a, all);
+    a.bias = a.bias ? ops::binary(t, Binary::add, a.bias, mask) : mask;
+    a.starts = {};
+  }
+  path = a.bias ? AttentionPath::bias : AttentionPath::fused;
+  return a.rewrite ? by_blocks(t, a, from, path) : fused(t, a);
+}
+
+// A rewriter reads queries where they stand among the keys: those before `first` are zeros.
+Tensor composed_behind(Tape& t, Attention a, AttentionPath& path) {
+  PES_CHECK(!t.recording());
+  const Shape q = t.shape(a.q);
+  const std::int64_t first = std::exchange(a.first, 0), length = first + q[2];
+  const Tensor before = t.make({q[0], q[1], first, q[3]}, false);
+  t.backend().fill(t.out(before), 0);
+  a.q = ops::concat(t, before, ops::own(t, a.q), 2);
+  for (Tensor* x : {&a.k, &a.v})
+    if (t.shape(*x)[2] > length) *x = ops::slice(t, *x, 2, 0, length);
+  std::vector<std::int32_t> starts(a.starts.empty() ? 0 : static_cast<std::size_t>(q[0] * length));
+  for (std::int64_t b = 0; b < q[0] && !starts.empty(); ++b)
+    std::copy_n(a.starts.begin() + b * q[2], q[2], starts.begin() + b * length + first);
+  a.starts = starts;
+  return ops::slice(t, attend_rows(t, a, first, path), 1, first, q[2]);
+}
+
 }  // namespace
 
 bool each_probability(Tape& t, const Attention& a,
@@ -329,16 +363,11 @@ bool each_probability(Tape& t, const Attention& a,
 }
 
 Tensor attend(Tape& t, const Attention& given, AttentionPath* taken) {
-  Attention a = given;
-  if (!a.q || !a.k || !a.v) return {};
-  if (std::string reason = misfit(t, a); !reason.empty()) return t.fail(std::move(reason));
-  if (!a.starts.empty() && !t.backend().takes_starts()) {
-    const Tensor mask = before_starts(t, a, {0, t.shape(a.q)[2]});
-    a.bias = a.bias ? ops::binary(t, Binary::add, a.bias, mask) : mask;
-    a.starts = {};
-  }
-  AttentionPath path = a.bias ? AttentionPath::bias : AttentionPath::fused;
-  const Tensor y = a.rewrite ? by_blocks(t, a, path) : fused(t, a);
+  AttentionPath path = AttentionPath::fused;
+  if (!given.q || !given.k || !given.v) return {};
+  if (std::string reason = misfit(t, given); !reason.empty()) return t.fail(std::move(reason));
+  const bool behind = given.rewrite && given.first > 0;
+  const Tensor y = behind ? composed_behind(t, given, path) : attend_rows(t, given, 0, path);
   if (taken != nullptr) *taken = path;
   return y;
 }

@@ -37,9 +37,12 @@ struct Rewriter {
 
 struct Attention {
   Tensor q, k, v;  // [B, H, T, D], [B, G, T, D], [B, G, T, E]
+  // Where not 0: keys and values of so many tokens were made in earlier steps. q has the T rows
+  // behind them alone, k and v first + T or more, and nothing is recorded.
+  std::int64_t first = 0;
   double scale = 1;
-  Tensor distance;  // optional [H or 1, T or more]
-  Tensor bias;      // optional, broadcasts to [B, H, T, T]
+  Tensor distance;  // optional [H or 1, first + T or more]
+  Tensor bias;      // optional, broadcasts to [B, H, first + T, first + T]
   Rewriter rewrite;
   Dropout dropout;
   // [B, T], of the host, as long as the step: query i sees no key before starts[i], which never

@@ -39,6 +39,16 @@ Tensor Tape::constant(const Shape& shape, const float* data) {
   return upload(shape, data);
 }
 
+Tensor Tape::borrow(View v) {
+  Slot slot;
+  slot.shape = v.shape;
+  slot.storage = v.storage;
+  slot.owned = false;
+  slot.data = const_cast<void*>(v.data);
+  slots_.push_back(slot);
+  return {static_cast<std::uint32_t>(slots_.size() - 1)};
+}
+
 Tensor Tape::now(Tensor t) {
   const auto make = slots_[t.id].make;
   if (make == nullptr) return t;

@@ -51,6 +51,8 @@ class Tape {
   Tensor leaf(Parameter& p);
   Tensor constant(const Shape& shape, const double* data);
   Tensor constant(const Shape& shape, const float* data);
+  // Values that another owns, who keeps them beyond the step.
+  Tensor borrow(View v);
   // Uninitialised, to be written by the op that makes it. Its gradient is stored as it is.
   Tensor make(const Shape& shape, bool needs_grad, Storage storage = Storage::own);
   // The same values under another shape of equal count.

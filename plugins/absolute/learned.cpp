@@ -80,6 +80,9 @@ struct Learned : pes::Encoding {
     const pes::Tensor above = rows(s[table], s.table({s.length}, high));
     return x + factor * (below + w * (above - below));
   }
+  bool stale(int from, int to) const {
+    return placed == 0 && interpolate && to > count && from != to;
+  }
   double untrained(int length) const {
     if (placed > 0) return 0;  // the task draws from all of them
     const int trained = static_cast<int>(std::min<std::int64_t>(train_length, count));

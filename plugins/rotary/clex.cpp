@@ -71,7 +71,13 @@ struct Clex : rotary::Rotary<Clex> {
   double growth(const pes::Step& s, pes::Random& random) const {
     if (time > 0) return time;
     if (s.phase == PES_TRAIN) return 1 + random.below(static_cast<std::uint32_t>(max_factor));
-    return std::min(max_factor, std::ceil((s.offset + s.length) / original));
+    return growth(s.offset + s.length);
+  }
+  double growth(int length) const {  // in evaluation
+    return time > 0 ? time : std::min(max_factor, std::ceil(length / original));
+  }
+  bool stale(int from, int to) const {
+    return growth(from) != growth(to) || (log_scale && from != to) || scaling.stale(from, to);
   }
   // Positions of a pass. In training the first and the last of T t and T-2 between them, in order,
   // shrunk where T itself exceeds L.

@@ -70,6 +70,7 @@ struct Randomized : pes::Encoding {
                          " tokens; give more, or raise max");
     return {out.begin() + s.offset, out.begin() + count};
   }
+  bool stale(int, int) const { return given.empty(); }  // another draw
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
     if (turns) return x;
     const std::vector<double> at = positions(s, -1);

@@ -214,14 +214,14 @@ class LogScaling {
         log_original_(std::log(std::max(2.0, original))) {}
   void begin(const pes::Step& s) {
     const std::int64_t end = s.offset + s.length;
-    const auto gain = [&](std::int64_t tokens) {
-      return std::max(1.0, std::log(static_cast<double>(tokens)) / log_original_);
-    };
     all_ = length_ ? gain(end) : 1;
     each_ = {};
     if (!position_ || gain(end) == 1) return;
     const double* gains = table_.extend(end, 1, [&](auto n, auto) { return gain(n + 1); });
     each_ = s.upload({s.length, 1}, gains + s.offset);
+  }
+  bool stale(std::int64_t from, std::int64_t to) const {
+    return length_ && gain(from) != gain(to);  // all queries have another scale
   }
   void act(pes::Attention& a) const {
     a.scale *= all_;
@@ -229,6 +229,10 @@ class LogScaling {
   }
 
  private:
+  double gain(std::int64_t tokens) const {
+    return std::max(1.0, std::log(static_cast<double>(tokens)) / log_original_);
+  }
+
   bool position_, length_;
   double log_original_, all_ = 1;
   pes::Table table_;
@@ -249,6 +253,10 @@ class Rotary : public pes::Encoding {
     a.q = rotate(a.q, cos, sin, pairs);
     a.k = rotate(a.k, cos, sin, pairs);
     scaling.act(a);
+  }
+  bool stale(int from, int to) const {
+    const E& self = static_cast<const E&>(*this);
+    return !(self.angles(from) == self.angles(to)) || scaling.stale(from, to);
   }
 
  protected:

@@ -70,6 +70,8 @@ struct Xpos : rotary::Rotary<Xpos> {
     q_cos = cos * of_q, q_sin = sin * of_q;
     k_cos = cos * of_k, k_sin = sin * of_k;
   }
+  // Scores are the same with another centre, keys are not.
+  bool stale(int from, int to) const { return from != to; }
   void attend(const pes::Step&, pes::Attention& a) const {
     a.q = rotate(a.q, q_cos, q_sin, pairs);
     a.k = rotate(a.k, k_cos, k_sin, pairs);

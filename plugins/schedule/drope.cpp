@@ -62,10 +62,13 @@ struct Drope : pes::Encoding {
       a.q = norm(a.q, s[q_gain], heads, a.layer);
       a.k = norm(a.k, s[k_gain], kv_heads, a.layer);
     }
-    const double longer = static_cast<double>(s.offset + s.length) / train_length;
-    if (s.phase == PES_EVAL)
-      a.scale *= 1 + c * std::log(extension > 0 ? extension : std::max(1.0, longer));
+    if (s.phase == PES_EVAL) a.scale *= temperature(s.offset + s.length);
   }
+  double temperature(int length) const {
+    const double longer = static_cast<double>(length) / train_length;
+    return 1 + c * std::log(extension > 0 ? extension : std::max(1.0, longer));
+  }
+  bool stale(int from, int to) const { return temperature(from) != temperature(to); }
 };
 
 constexpr const pes_encoding* encodings[] = {&pes::encoding<Drope>, nullptr};

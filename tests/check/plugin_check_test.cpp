@@ -97,6 +97,7 @@ TEST_F(PluginCheck, FindsEveryMistakeOnceAndSaysItsCause) {
       {"table_untold", {"lengths", {"'table'", "1536 of its 2048", "untrained()"}}},
       {"table_unbounded", {"unbounded", {"PES_UNBOUNDED", "'table'", "[64, 32]", "[128, 32]"}}},
       {"forgets_visible", {"causal", {"rewrite, layer 0", "c.visible"}}},
+      {"grows_untold", {"cached", {"behind 17 tokens", "stale() has to tell"}}},
       {"window_detached", {"gradients", {"parameter slope"}}}};
   const Ended e = check(PESUITE_TEST_FAULTS "/mistakes.plugin.so", {"--json"});
   EXPECT_EQ(e.code, 4) << e.err;
@@ -126,7 +127,7 @@ TEST_F(PluginCheck, ReadsCards) {
       {"1 failed", "the taxonomy 'relative, banana' has 'banana', which is none of absolute, rel"},
       {"1 failed", "the cost 'cheap' has 'cheap', which is none of none, minimal, low"},
       {"1 crashed", "lists, which must end with a null pointer"},
-      {"1 failed", "needs plugin ABI 1.7 or newer, this pesuite has 1.6; use a newer pesuite"}};
+      {"1 failed", "needs plugin ABI 1.8 or newer, this pesuite has 1.7; use a newer pesuite"}};
   for (std::size_t i = 0; i < std::size(wanted); ++i) {
     const Ended e = check(fmt::format("{}/cards_{}.plugin.so", PESUITE_TEST_CARDS, i));
     EXPECT_NE(e.out.find(wanted[i].first), std::string::npos) << e.out;

@@ -134,7 +134,7 @@ AT(pes_created, size, 0);
 AT(pes_created, self, 8);
 AT(pes_created, params, 16);
 
-SIZE(pes_encoding, 80);
+SIZE(pes_encoding, 88);
 AT(pes_encoding, size, 0);
 AT(pes_encoding, card, 8);
 AT(pes_encoding, create, 16);
@@ -145,6 +145,7 @@ AT(pes_encoding, embed, 48);
 AT(pes_encoding, attend, 56);
 AT(pes_encoding, rewrite, 64);
 AT(pes_encoding, untrained, 72);
+AT(pes_encoding, stale, 80);
 
 SIZE(pes_axis, 56);
 AT(pes_axis, size, 0);

@@ -114,7 +114,7 @@ inline Init constant(double value) {
 }
 
 // Base of an encoding: keeps the parameters it declares. A derived class defines what it needs
-// of begin, embed, attend, rewrite and untrained; what it leaves out becomes a null hook.
+// of begin, embed, attend, rewrite, untrained and stale; what it leaves out becomes a null hook.
 class Encoding {
  public:
   struct Declared {
@@ -145,7 +145,7 @@ class Encoding {
 namespace detail {
 
 struct EncodingNames {
-  void begin(), embed(), attend(), rewrite(), untrained();
+  void begin(), embed(), attend(), rewrite(), untrained(), stale();
 };
 
 template <class T>
@@ -214,6 +214,9 @@ struct EncodingGlue {
   static double untrained(const void* self, std::int32_t length) {
     return of(self).untrained(length);
   }
+  static bool stale(const void* self, std::int32_t from, std::int32_t to) {
+    return of(self).stale(from, to);
+  }
 
   static constexpr pes_encoding make() {
     pes_encoding e{};
@@ -238,11 +241,15 @@ struct EncodingGlue {
     constexpr bool tells = requires(const T& t, int n, double share) {
       share = t.untrained(n);
     };
+    constexpr bool changes = requires(const T& t, int n, bool is) {
+      is = t.stale(n, n);
+    };
     if constexpr (begins) e.begin = begin;
     if constexpr (embeds) e.embed = embed;
     if constexpr (attends) e.attend = attend;
     if constexpr (rewrites) e.rewrite = rewrite;
     if constexpr (tells) e.untrained = untrained;
+    if constexpr (changes) e.stale = stale;
     using Both = BesideNames<T, EncodingNames>;
     static_assert(
         begins || requires { &Both::begin; },
@@ -263,6 +270,10 @@ struct EncodingGlue {
         tells || requires { &Both::untrained; },
         "untrained() is no hook: it must be public, const and callable as "
         "double untrained(int) const");
+    static_assert(
+        changes || requires { &Both::stale; },
+        "stale() is no hook: it must be public, const and callable as "
+        "bool stale(int, int) const");
     return e;
   }
 };

@@ -48,7 +48,7 @@ extern "C" {
  * newer minor loads (fields were appended; it must test PES_HAS on what the host gives
  * it); one with an older minor loads and never notices. */
 #define PES_ABI_MAJOR 1
-#define PES_ABI_MINOR 6
+#define PES_ABI_MINOR 7
 
 #define PES_MAX_RANK 4
 #define PES_ERROR_SIZE 512
@@ -349,6 +349,11 @@ typedef struct pes_encoding {
   /* Share (0 to 1) of the positions or distances that occur at `length` and use parameters
    * which training at train_length never reaches; null: 0 at every length. [any] */
   double (*untrained)(const void* self, int32_t length);
+
+  /* Appended in 1.7. Whether what it does in evaluation to the first `from` tokens of a sequence
+   * changes when the sequence grows to `to` tokens, as dynamic scaling does, so that what was
+   * cached of them is of no use. Null: it never does. [any] */
+  bool (*stale)(const void* self, int32_t from, int32_t to);
 } pes_encoding;
 
 /* =============================================================================== tasks */

@@ -254,31 +254,31 @@ struct WindowDetached : Sample {
   }
 };
 
-constexpr const pes_encoding* encodings[] = {&pes::encoding<Misspelt>,
-                                             &pes::encoding<SetsACopy>,
-                                             &pes::encoding<DistanceSwapped>,
-                                             &pes::encoding<DistanceShort>,
-                                             &pes::encoding<DistanceByLayer>,
-                                             &pes::encoding<BiasSwapped>,
-                                             &pes::encoding<WidensQueries>,
-                                             &pes::encoding<FlatEmbedding>,
-                                             &pes::encoding<CutScores>,
-                                             &pes::encoding<KeepsHandle>,
-                                             &pes::encoding<UndeclaredParam>,
-                                             &pes::encoding<NotANumber>,
-                                             &pes::encoding<ShoutedName>,
-                                             &pes::encoding<Dices>,
-                                             &pes::encoding<CountsItsSteps>,
-                                             &pes::encoding<FromZero>,
-                                             &pes::encoding<TurnsFromZero>,
-                                             &pes::encoding<TableUntold>,
-                                             &pes::encoding<TableUnbounded>,
-                                             &pes::encoding<ForgetsVisible>,
-                                             &pes::encoding<WindowInfinite>,
-                                             &pes::encoding<WindowLarge>,
-                                             &pes::encoding<HidesItself>,
-                                             &pes::encoding<WindowDetached>,
-                                             nullptr};
+struct GrowsUntold : Sample {  // another scale for all in a longer sequence
+  static constexpr pes_card card = about<GrowsUntold>("grows_untold");
+  using Sample::Sample;
+  void attend(const pes::Step& s, pes::Attention& a) const {
+    a.distance = slopes(s, heads);
+    const std::int64_t length = std::int64_t{s.offset} + s.length;
+    if (length > train_length)
+      a.scale *= static_cast<double>(length) / static_cast<double>(train_length);
+  }
+};
+
+constexpr const pes_encoding* encodings[] = {
+    &pes::encoding<Misspelt>,        &pes::encoding<SetsACopy>,
+    &pes::encoding<DistanceSwapped>, &pes::encoding<DistanceShort>,
+    &pes::encoding<DistanceByLayer>, &pes::encoding<BiasSwapped>,
+    &pes::encoding<WidensQueries>,   &pes::encoding<FlatEmbedding>,
+    &pes::encoding<CutScores>,       &pes::encoding<KeepsHandle>,
+    &pes::encoding<UndeclaredParam>, &pes::encoding<NotANumber>,
+    &pes::encoding<ShoutedName>,     &pes::encoding<Dices>,
+    &pes::encoding<CountsItsSteps>,  &pes::encoding<FromZero>,
+    &pes::encoding<TurnsFromZero>,   &pes::encoding<TableUntold>,
+    &pes::encoding<TableUnbounded>,  &pes::encoding<ForgetsVisible>,
+    &pes::encoding<WindowInfinite>,  &pes::encoding<WindowLarge>,
+    &pes::encoding<HidesItself>,     &pes::encoding<WindowDetached>,
+    &pes::encoding<GrowsUntold>,     nullptr};
 
 }  // namespace
 

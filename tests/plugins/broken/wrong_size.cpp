@@ -54,7 +54,8 @@ constexpr pes_encoding writes_beyond = {.size = sizeof(pes_encoding),
                                         .embed = nullptr,
                                         .attend = attend,
                                         .rewrite = nullptr,
-                                        .untrained = nullptr};
+                                        .untrained = nullptr,
+                                        .stale = nullptr};
 
 constexpr const pes_encoding* encodings[] = {&pes::encoding<ReadsBeyond>, &writes_beyond, nullptr};
 

@@ -1,0 +1,359 @@
+#include "hf/export.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace pesuite::hf {
+
+namespace {
+
+// An encoding alone, with all its options as they act in a model.
+struct Given {
+  std::string name;
+  Options options;
+
+  double number(const char* option) const {
+    const auto it = options.find(option);
+    return it != options.end() ? std::strtod(it->second.c_str(), nullptr) : 0;
+  }
+  bool is(const char* option, const char* value) const {
+    const auto it = options.find(option);
+    return it != options.end() && it->second == value;
+  }
+};
+
+Given given(const Catalog& catalog, const std::string& text, const ModelConfig& m, int context) {
+  const EncodingExpression x = parse_encoding(text);
+  const EncodingExpression full = parse_encoding(to_text(x, full_terms(catalog, text)));
+  if (full.first.factors.size() != 1 || !full.first.factors[0].pattern.empty())
+    fail(Exit::usage,
+         "encoding '{}': models of published types have one encoding, the same in all layers",
+         text);
+  Given g{full.first.factors[0].term.name, full.first.factors[0].term.options};
+  const auto put = [&](const char* option, double value) {
+    if (g.options.contains(option)) g.options[option] = format_number(value);
+  };
+  const double features = g.number("features");
+  put("features", features == 0   ? m.head_dim()
+                  : features <= 1 ? std::floor(features * m.head_dim())
+                                  : features);
+  if (g.number("original") == 0) put("original", context);
+  put("factor", std::max(g.number("factor"), g.number("scale")));
+  put("scale", 0);
+  if (g.number("rows") == 0) put("rows", context);
+  if (g.name == "learned") g.options.erase("init"), g.options.erase("scale_rows");
+  if (g.name == "ntk" && g.is("dynamic", "true") && g.number("factor") == 0) put("factor", 1);
+  // one factor on all positions' base is another base
+  if (g.name == "ntk" && !g.is("dynamic", "true") && g.is("by_parts", "false") &&
+      g.is("resonance", "false")) {
+    const double R = g.number("features");
+    put("base", g.number("base") * std::pow(g.number("factor"), R / (R - 2)));
+    g.name = "rope";
+  }
+  if (g.name == "abf") g.name = "rope";
+  return g;
+}
+
+// What is missing or other in `a`, of two forms of a model; "" for nothing.
+std::string difference(const ModelConfig& ours, const ModelConfig& theirs) {
+  const std::pair<const char*, std::pair<double, double>> numbers[] = {
+      {"width", {ours.width, theirs.width}},
+      {"layers", {ours.layers, theirs.layers}},
+      {"heads", {ours.heads, theirs.heads}},
+      {"kv_heads", {ours.groups(), theirs.groups()}},
+      {"head size", {ours.head_dim(), theirs.head_dim()}},
+      {"ff_width", {ours.ff_width, theirs.ff_width}},
+      {"norm_eps", {ours.norm_eps, theirs.norm_eps}},
+      {"window", {ours.window, theirs.window}},
+      {"classes", {ours.outputs(), theirs.outputs()}}};
+  for (const auto& [name, n] : numbers)
+    if (n.first != n.second)
+      return fmt::format("{} {} where it has {}", name, format_number(n.first),
+                         format_number(n.second));
+  const std::pair<const char*, bool> forms[] = {
+      {"its norm is another", ours.norm == theirs.norm},
+      {"its activation is another", ours.activation == theirs.activation},
+      {"it norms no queries and keys", ours.qk_norm == theirs.qk_norm},
+      {"its head is tied otherwise", ours.tied == theirs.tied},
+      {"its residuals run otherwise", ours.parallel == theirs.parallel},
+      {"its norms are shared otherwise", ours.shared_norm == theirs.shared_norm},
+      {"biases of its attention", ours.attention_bias == theirs.attention_bias},
+      {"biases of its q, k and v", ours.qkv_bias == theirs.qkv_bias},
+      {"biases of its feed-forward part", ours.mlp_bias == theirs.mlp_bias},
+      {"a bias of its head", ours.head_bias == theirs.head_bias},
+      {"biases of its norms", ours.biasless_norm == theirs.biasless_norm},
+      {"the norm behind its embedding", ours.embedding_norm == theirs.embedding_norm}};
+  for (const auto& [what, equal] : forms)
+    if (!equal) return what;
+  return "";
+}
+
+std::string difference(const Given& ours, const Given& theirs) {
+  if (ours.name != theirs.name) return fmt::format("its encoding is '{}'", theirs.name);
+  for (const auto& [option, value] : ours.options) {
+    const auto it = theirs.options.find(option);
+    if (it != theirs.options.end() && it->second != value)
+      return fmt::format("{}={} where it has {}", option, value, it->second);
+  }
+  return "";
+}
+
+// ---------------------------------------------------------------------- the fields of the types
+
+Json numbers(const Given& g, const char* option) {
+  const auto it = g.options.find(option);
+  const Json j = it == g.options.end() ? Json::array() : Json::parse(it->second, nullptr, false);
+  return j.is_array() ? j : Json::array();
+}
+
+// rope_scaling of version 4, without rope_theta; null for a plain rotation.
+Json scaling(const Given& g) {
+  Json s;
+  const auto kind = [&](const char* name) { s["rope_type"] = s["type"] = name; };
+  if (g.name == "none") {
+    kind("linear"), s["factor"] = no_rotation;
+  } else if (g.name == "linear") {
+    kind("linear"), s["factor"] = g.number("factor");
+  } else if (g.name == "ntk") {
+    kind("dynamic"), s["factor"] = std::max(1.0, g.number("factor"));
+  } else if (g.name == "llama3") {
+    kind("llama3"), s["factor"] = g.number("factor");
+    s["low_freq_factor"] = g.number("low_freq_factor");
+    s["high_freq_factor"] = g.number("high_freq_factor");
+    s["original_max_position_embeddings"] = static_cast<std::int64_t>(g.number("original"));
+  } else if (g.name == "yarn") {
+    kind("yarn"), s["factor"] = g.number("factor");
+    s["original_max_position_embeddings"] = static_cast<std::int64_t>(g.number("original"));
+    s["beta_fast"] = g.number("beta_fast"), s["beta_slow"] = g.number("beta_slow");
+    for (const char* m : {"attention_factor", "mscale", "mscale_all_dim"})
+      if (g.number(m) > 0) s[m] = g.number(m);
+    if (g.is("truncate", "false")) s["truncate"] = false;
+  } else if (g.name == "longrope") {
+    kind("longrope"), s["factor"] = g.number("factor");
+    s["original_max_position_embeddings"] = static_cast<std::int64_t>(g.number("original"));
+    s["long_factor"] = numbers(g, "long_factor"), s["short_factor"] = numbers(g, "short_factor");
+    if (g.number("attention_factor") > 0) s["attention_factor"] = g.number("attention_factor");
+  }
+  return s;
+}
+
+// Of both versions.
+void add_rotation(Json& c, const Given& g, double share) {
+  const double base = g.number("base") > 0 ? g.number("base") : 10000;
+  const Json s = scaling(g);
+  c["rope_theta"] = base;
+  c["rope_scaling"] = s;
+  Json p = s.is_null() ? Json{{"rope_type", "default"}} : s;
+  p.erase("type");
+  p["rope_theta"] = base;
+  if (share < 1) p["partial_rotary_factor"] = share;
+  c["rope_parameters"] = p;
+}
+
+const char* activation(Activation a) {
+  switch (a) {
+    case Activation::swiglu: return "silu";
+    case Activation::gelu: return "gelu";
+    case Activation::gelu_tanh: return "gelu_new";
+    case Activation::relu: return "relu";
+  }
+  return "";
+}
+
+void add_llama(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
+               int context) {
+  c["hidden_size"] = m.width, c["num_hidden_layers"] = m.layers;
+  c["num_attention_heads"] = m.heads, c["num_key_value_heads"] = m.groups();
+  c["head_dim"] = m.head_dim(), c["intermediate_size"] = m.ff_width;
+  c["rms_norm_eps"] = m.norm_eps, c["hidden_act"] = "silu";
+  c["max_position_embeddings"] = context;
+  if (type == "llama") c["attention_bias"] = m.attention_bias, c["mlp_bias"] = m.mlp_bias;
+  if (type == "qwen2") c["use_sliding_window"] = false;
+  if (type == "mistral") c["sliding_window"] = m.window > 0 ? Json(m.window) : Json();
+  add_rotation(c, g, 1);
+}
+
+void add_neox(Json& c, const ModelConfig& m, const Given& g, int context) {
+  c["hidden_size"] = m.width, c["num_hidden_layers"] = m.layers;
+  c["num_attention_heads"] = m.heads, c["intermediate_size"] = m.ff_width;
+  c["layer_norm_eps"] = m.norm_eps, c["hidden_act"] = activation(m.activation);
+  c["max_position_embeddings"] = context, c["use_parallel_residual"] = m.parallel;
+  c["attention_bias"] = m.attention_bias;
+  const double turned = g.number("features") > 0 ? g.number("features") : m.head_dim();
+  // the smallest share whose product with the head's size rounds down to it
+  double share = turned / m.head_dim();
+  while (std::floor(m.head_dim() * share) < turned) share = std::nextafter(share, 2.0);
+  c["rotary_pct"] = share;
+  add_rotation(c, g, share);
+  c["rotary_emb_base"] = c["rope_theta"];
+  c["rope_parameters"]["partial_rotary_factor"] = share;
+}
+
+void add_gpt(Json& c, const std::string& type, const ModelConfig& m, const Given& g, int context) {
+  c["n_embd"] = m.width, c["n_layer"] = m.layers, c["n_head"] = m.heads, c["n_inner"] = m.ff_width;
+  c["layer_norm_epsilon"] = m.norm_eps;
+  c["activation_function"] = activation(m.activation);
+  c["n_positions"] = type == "gpt2" ? static_cast<int>(g.number("rows")) : context;
+  if (type == "gptj") c["rotary_dim"] = static_cast<int>(g.number("features"));
+}
+
+void add_opt(Json& c, const ModelConfig& m, const Given& g) {
+  c["hidden_size"] = c["word_embed_proj_dim"] = m.width, c["num_hidden_layers"] = m.layers;
+  c["num_attention_heads"] = m.heads, c["ffn_dim"] = m.ff_width;
+  c["activation_function"] = activation(m.activation), c["do_layer_norm_before"] = true;
+  c["max_position_embeddings"] = static_cast<int>(g.number("rows"));
+}
+
+void add_bloom(Json& c, const ModelConfig& m) {
+  c["hidden_size"] = m.width, c["n_layer"] = m.layers, c["n_head"] = m.heads;
+  c["layer_norm_epsilon"] = m.norm_eps;
+  c["apply_residual_connection_post_layernorm"] = false;
+}
+
+void add_mpt(Json& c, const ModelConfig& m, int context) {
+  c["d_model"] = m.width, c["n_layers"] = m.layers, c["n_heads"] = m.heads;
+  c["expansion_ratio"] = 4, c["max_seq_len"] = context, c["no_bias"] = true;
+  c["layer_norm_epsilon"] = m.norm_eps, c["learned_pos_emb"] = false;
+  c["attn_config"] = {{"alibi", true},
+                      {"alibi_bias_max", 8},
+                      {"attn_type", "multihead_attention"},
+                      {"qk_ln", false},
+                      {"prefix_lm", false}};
+}
+
+struct Type {
+  const char *name, *architecture;
+};
+constexpr Type types[] = {{"llama", "LlamaForCausalLM"},     {"qwen2", "Qwen2ForCausalLM"},
+                          {"mistral", "MistralForCausalLM"}, {"gpt_neox", "GPTNeoXForCausalLM"},
+                          {"gpt2", "GPT2LMHeadModel"},       {"opt", "OPTForCausalLM"},
+                          {"bloom", "BloomForCausalLM"},     {"mpt", "MptForCausalLM"},
+                          {"gptj", "GPTJForCausalLM"}};
+
+Json config_of(const Type& type, const ModelConfig& m, const Given& g, int context,
+               const std::vector<std::int32_t>& ends) {
+  const std::string name = type.name;
+  Json c;
+  c["architectures"] = {type.architecture};
+  c["model_type"] = name;
+  if (name == "llama" || name == "qwen2" || name == "mistral")
+    add_llama(c, name, m, g, context);
+  else if (name == "gpt_neox")
+    add_neox(c, m, g, context);
+  else if (name == "gpt2" || name == "gptj")
+    add_gpt(c, name, m, g, context);
+  else if (name == "opt")
+    add_opt(c, m, g);
+  else if (name == "bloom")
+    add_bloom(c, m);
+  else
+    add_mpt(c, m, context);
+  c["vocab_size"] = m.vocabulary, c["tie_word_embeddings"] = m.tied;
+  c["torch_dtype"] = c["dtype"] = "float32";
+  c["bos_token_id"] = c["eos_token_id"] = ends.empty()       ? Json()
+                                          : ends.size() == 1 ? Json(ends[0])
+                                                             : Json(ends);
+  if (!ends.empty()) c["bos_token_id"] = ends[0];
+  c["use_cache"] = true;
+  return c;
+}
+
+// Why a type does not carry the model; "": it does.
+std::string misfit(const Catalog& catalog, const Json& config, const ModelConfig& m,
+                   const Given& g) {
+  Published back;
+  try {
+    back = published_of(config, "config.json");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  const Given theirs = given(catalog, back.encoding, back.model, back.context);
+  if (const std::string d = difference(m, back.model); !d.empty()) return d;
+  return difference(g, theirs);
+}
+
+}  // namespace
+
+Json config_for(const Catalog& catalog, const ModelConfig& m, const std::string& encoding,
+                int context, const std::vector<std::int32_t>& ends) {
+  if (m.positions > 0)
+    fail(Exit::usage,
+         "the model's task gives its tokens positions of their own, which no published type has");
+  const Given g = given(catalog, encoding, m, context);
+  for (const char* derived : {"factor", "base"})
+    if (g.options.contains(derived) && g.number(derived) == 0 && !g.is("dynamic", "true"))
+      fail(Exit::usage,
+           "encoding '{}': {} follows from the lengths it is made for, and a config.json holds a "
+           "number; write it out, as in --encoding '{}({}=...)'",
+           encoding, derived, g.name, derived);
+  std::vector<std::string> why;
+  for (const Type& type : types) {
+    const Json config = config_of(type, m, g, context, ends);
+    const std::string reason = misfit(catalog, config, m, g);
+    if (reason.empty()) return config;
+    why.push_back(fmt::format("{}: {}", type.name, reason));
+  }
+  fail(Exit::usage, "no published type carries this model with '{}'; {}", encoding,
+       join(why, "; "));
+}
+
+namespace {
+
+// The values of a piece, of the parameter's values and the first of its rows that stands there.
+std::vector<double> values_of(const Piece& piece, const ModelConfig& m,
+                              std::span<const double> parameter, std::int64_t width,
+                              std::int64_t first) {
+  const std::int64_t rows =
+      (piece.rows == Rows::transposed ? piece.shape[1] : piece.shape[0]) - piece.skip;
+  std::vector<double> out(static_cast<std::size_t>(piece.shape.count()));
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < width; ++c) {
+      const std::int64_t row = piece.rows == Rows::by_head ? by_head(r, m) : r;
+      const std::int64_t at =
+          piece.rows == Rows::transposed ? c * rows + r : (piece.skip + row) * width + c;
+      out[static_cast<std::size_t>(at)] =
+          parameter[static_cast<std::size_t>((first + r) * width + c)];
+    }
+  return out;
+}
+
+}  // namespace
+
+void write_checkpoint(const fs::path& folder, const Json& config, Model& model) {
+  const Published p = published_of(config, "config.json");
+  struct Part {
+    const Parameter* from;
+    Piece piece;
+    std::int64_t first;  // row of the parameter
+  };
+  std::vector<Part> parts;
+  std::vector<TensorToWrite> tensors;
+  for (const Parameter& from : model.parameters()) {
+    std::int64_t first = 0;
+    for (const Piece& piece : pieces_of(p, from.name, from.shape)) {
+      parts.push_back({&from, piece, first});
+      tensors.push_back({piece.tensor, piece.shape});
+      first += (piece.rows == Rows::transposed ? piece.shape[1] : piece.shape[0]) - piece.skip;
+    }
+    PES_CHECK(first == from.shape[0]);
+  }
+  fs::create_directories(folder);
+  std::vector<double> parameter;
+  write_safetensors(folder / "model.safetensors", tensors, {{"format", "pt"}}, false,
+                    [&](std::size_t i) {
+                      const Part& part = parts[i];
+                      const Shape& shape = part.from->shape;
+                      parameter.resize(static_cast<std::size_t>(shape.count()));
+                      model.backend().download(parameter.data(), {part.from->value, shape});
+                      return values_of(part.piece, model.config(), parameter,
+                                       shape.rank() == 2 ? shape[1] : 1, part.first);
+                    });
+  write_file_atomic(folder / "config.json", config.dump(2) + "\n");
+}
+
+}  // namespace pesuite::hf

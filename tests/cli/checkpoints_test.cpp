@@ -1,0 +1,181 @@
+// Checkpoints in Hugging Face's layout, out and in again, and text that goes on from a prompt.
+#include <gmock/gmock.h>
+
+#include "tests/cli/fixture.h"
+
+namespace pesuite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const fs::path published = fs::path(PESUITE_TEST_DIR) / "checkpoints";
+
+class Checkpoints : public Run {
+ protected:
+  // A model of `form` that was trained a little on text, as a checkpoint and its shards of text.
+  std::string trained(const std::string& encoding, const std::string& form = "") {
+    if (!fs::exists(folder_ / "text")) {
+      std::string text;
+      for (int i = 0; i < 3000; ++i)
+        text += fmt::format("the {} of {} is {}. ", i % 7, i % 11, i * 37 % 100) +
+                (i % 60 == 59 ? "\n--\n" : "");
+      write("words.txt", text);
+      EXPECT_EQ(pesuite({"data", "train-tokenizer", "words.txt", "--vocabulary", "300", "-o",
+                         "tokenizer.json", "--special", "<end>"})
+                    .code,
+                0);
+      const Ended e = pesuite({"data", "tokenize", "words.txt", "--tokenizer", "tokenizer.json",
+                               "-o", "text", "--validation-share", "0.2", "--separator", "--"});
+      EXPECT_EQ(e.code, 0) << e.err;
+    }
+    const fs::path suite =
+        write("s.toml",
+              fmt::format(
+                  "name = \"t\"\n[defaults]\nseeds = [1]\nbackend = \"cpu\"\n[model.m]\npreset = "
+                  "\"micro\"\n{}\n[train]\nsteps = 12\nbatch = 4\nvalidation_examples = "
+                  "4\n[[encoding]]\nexpr = \"{}\"\n[[task]]\ntask = \"tokens\"\noptions = {{path = "
+                  "\"text\"}}\ntrain_len = 32\n[[eval]]\nlengths = "
+                  "[32]\nexamples = 4\n",
+                  form, encoding));
+    fs::remove_all(folder_ / "results");
+    const Ended e = pesuite({"run", suite});
+    EXPECT_EQ(e.code, 0) << e.err;
+    for (const auto& item : fs::recursive_directory_iterator(folder_ / "results" / "store"))
+      if (item.path().filename() == "last.safetensors") return item.path();
+    ADD_FAILURE() << "no checkpoint";
+    return "";
+  }
+  std::string continued(const std::string& model) {
+    const Ended e = pesuite({"sample", model, "--prompt", "the 3 of", "--temperature", "0",
+                             "--json", "--max-tokens", "60", "--ignore-end"});
+    EXPECT_EQ(e.code, 0) << e.err;
+    return e.out;
+  }
+};
+
+TEST_F(Checkpoints, GoOutAsTheyCameIn) {
+  int folders = 0;
+  for (const auto& item : fs::directory_iterator(published)) {
+    if (!item.is_directory()) continue;
+    const fs::path out = folder_ / "out" / item.path().filename();
+    const Ended e = pesuite({"model", "export", item.path(), out});
+    EXPECT_EQ(e.code, 0) << item.path() << ": " << e.err;
+    fs::copy_file(item.path() / "expected.json", out / "expected.json");
+    ++folders;
+  }
+  EXPECT_GT(folders, 20);
+  const Ended e = pesuite({"model", "golden", "out", "--backend", "cpu", "--quiet"});
+  EXPECT_EQ(e.code, 0) << e.out;
+  EXPECT_THAT(e.out, HasSubstr(" 0 failed"));
+}
+
+TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
+  const std::string gpt =
+      "norm = \"layernorm\"\nactivation = \"gelu_tanh\"\nattention_bias = true\nmlp_bias = "
+      "true\nff_width "
+      "= 256\n";
+  const std::string mpt =
+      "norm = \"layernorm\"\nbiasless_norm = true\nactivation = \"gelu\"\nff_width = 256\n";
+  const std::vector<std::array<std::string, 3>> wanted = {
+      {"rope", "", "llama"},
+      {"none", "", "llama"},
+      {"yarn(factor=4)", "qkv_bias = true\n", "qwen2"},
+      {"rope(features=0.5)", gpt + "parallel_residual = true\n", "gpt_neox"},
+      {"learned", gpt, "gpt2"},
+      {"alibi", mpt, "mpt"}};
+  for (const auto& [encoding, form, type] : wanted) {
+    const std::string checkpoint = trained(encoding, form);
+    fs::remove_all(folder_ / "out");
+    const Ended e = pesuite({"model", "export", checkpoint, "out"});
+    ASSERT_EQ(e.code, 0) << encoding << ": " << e.err;
+    EXPECT_THAT(e.out, HasSubstr(type)) << encoding;
+    EXPECT_TRUE(fs::exists(folder_ / "out" / "tokenizer.json"));
+    EXPECT_EQ(continued("out"), continued(checkpoint)) << encoding;
+    const auto nats = [&](const std::string& model) {
+      const Ended e = pesuite(
+          {"eval", model, "--data", "text", "--lengths", "32", "--examples", "4", "--json"});
+      EXPECT_EQ(e.code, 0) << e.err;
+      return Json::parse(e.out.substr(0, e.out.find('\n')))["value"].get<double>();
+    };
+    EXPECT_NEAR(nats("out"), nats(checkpoint), 1e-5) << encoding;
+    EXPECT_EQ(pesuite({"model", "export", checkpoint, "out"}).code, 2) << "it is there";
+  }
+}
+
+TEST_F(Checkpoints, SayWhatNoPublishedModelHas) {
+  const std::string checkpoint = trained("rope");
+  const std::vector<std::pair<std::string, std::string>> wanted = {
+      {"alibi", "no published type carries this model"},
+      {"rope(resonance=true)", "resonance=true where it has false"},
+      {"rope(log_n=position)", "log_n=position where it has off"},
+      {"rope + alibi", "one encoding, the same in all layers"},
+      {"layers[rope, none]", "one encoding, the same in all layers"},
+      {"yarn", "factor follows from the lengths"},
+      {"rope -> none @ 50%", "a checkpoint has been trained"}};
+  for (const auto& [encoding, words] : wanted) {
+    const Ended e = pesuite({"model", "export", checkpoint, "out", "--encoding", encoding});
+    EXPECT_EQ(e.code, 2) << encoding;
+    EXPECT_THAT(e.err, HasSubstr(words)) << encoding;
+    EXPECT_FALSE(fs::exists(folder_ / "out" / "config.json")) << encoding;
+  }
+}
+
+TEST_F(Checkpoints, GoOnFromAText) {
+  const std::string checkpoint = trained("rope");
+  const auto sample = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"sample", checkpoint, "--max-tokens", "12", "--ignore-end"};
+    words.insert(words.end(), more.begin(), more.end());
+    return pesuite(words);
+  };
+  const Ended once = sample({"--prompt", "the 3 of", "--seed", "5"});
+  EXPECT_EQ(once.code, 0) << once.err;
+  EXPECT_THAT(once.err, HasSubstr("wrote 12 tokens"));
+  EXPECT_EQ(sample({"--prompt", "the 3 of", "--seed", "5"}).out, once.out);
+  EXPECT_NE(sample({"--prompt", "the 3 of", "--seed", "6"}).out, once.out);
+  EXPECT_EQ(sample({"--prompt", "the 3 of", "--top-k", "1", "--seed", "6"}).out,
+            sample({"--prompt", "the 3 of", "--temperature", "0"}).out);
+
+  // side by side as alone, whatever their lengths
+  const Ended several = sample({"--prompt", "the 3 of", "--prompt", "is", "--prompt", "of 4",
+                                "--count", "2", "--temperature", "0", "--json"});
+  std::istringstream lines(several.out);
+  std::vector<Json> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line));
+  ASSERT_EQ(all.size(), 6u);
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    EXPECT_EQ(all[i]["tokens"], all[i + 1]["tokens"]);
+    EXPECT_EQ(all[i]["text"].get<std::string>() + "\n",
+              sample({"--prompt", all[i]["prompt"], "--temperature", "0"}).out);
+  }
+
+  EXPECT_THAT(sample({}).err, HasSubstr("--prompt TEXT"));
+  EXPECT_THAT(sample({"--prompt", ""}).err, HasSubstr("has no tokens"));
+  EXPECT_THAT(sample({"--tokens", "1,9999"}).err, HasSubstr("token 9999"));
+  EXPECT_THAT(sample({"--tokens", "1,x"}).err, HasSubstr("'x' is no token"));
+  EXPECT_THAT(sample({"--prompt", "a", "--temperature", "-1"}).err, HasSubstr("temperature"));
+  EXPECT_THAT(sample({"--prompt", "a", "--top-p", "0"}).err, HasSubstr("top_p"));
+  EXPECT_THAT(pesuite({"sample", "nowhere", "--prompt", "a"}).err, HasSubstr("no checkpoint"));
+}
+
+TEST_F(Checkpoints, AreEvaluatedOnTextOfTheirTokenizer) {
+  const std::string checkpoint = trained("rope");
+  ASSERT_EQ(pesuite({"model", "export", checkpoint, "out"}).code, 0);
+  EXPECT_THAT(pesuite({"eval", "out"}).err, HasSubstr("which text? --data FOLDER"));
+  write("other.txt", "abc abc abc abc\n--\nabd abd abd\n--\nxyz xyz\n--\nuvw uvw uvw");
+  ASSERT_EQ(pesuite({"data", "tokenize", "other.txt", "--tokenizer", "bytes", "-o", "other",
+                     "--validation-share", "0.5", "--separator", "--"})
+                .code,
+            0);
+  const Ended e = pesuite({"eval", "out", "--data", "other", "--lengths", "8"});
+  EXPECT_EQ(e.code, 2);
+  EXPECT_THAT(e.err, HasSubstr("another tokenizer"));
+  const Ended swapped = pesuite({"eval", "out", "--data", "text", "--lengths", "32,64",
+                                 "--examples", "4", "--encoding", "yarn(factor=2)"});
+  EXPECT_EQ(swapped.code, 0) << swapped.err;
+  EXPECT_THAT(swapped.out, HasSubstr("yarn"));
+  EXPECT_THAT(swapped.out, HasSubstr("64"));
+}
+
+}  // namespace
+}  // namespace pesuite::testing

@@ -1,0 +1,153 @@
+// Tokens read one by one behind a cache, against one pass over all of them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "backend/cpu/bf16.h"
+#include "model/cache.h"
+#include "model/preset.h"
+#include "pesuite/random.hpp"
+#include "tests/catalog.h"
+
+namespace pesuite::testing {
+namespace {
+
+constexpr int symbols = 20, trained = 24, longest = 72, batch = 2;
+
+class CachedModel {
+ public:
+  explicit CachedModel(const std::string& encoding, const std::string& backend = "cpu",
+                       Precision precision = Precision::fp32, ModelConfig c = small())
+      : backend_(open_backend(backend, {.threads = 1, .precision = precision})) {
+    model_ = std::make_unique<Model>(
+        *backend_, c, compose(built_catalog(), encoding, shape_of(c, trained, longest)), 1);
+    pes::Random r(5, 1, 1);
+    for (int i = 0; i < batch * longest; ++i)
+      tokens_.push_back(static_cast<std::int32_t>(r.below(symbols)));
+  }
+  static ModelConfig small() {
+    ModelConfig c = preset("micro").config;
+    c.vocabulary = c.classes = symbols;
+    return c;
+  }
+  Model& model() { return *model_; }
+  std::vector<std::int32_t> tokens(int from, int to) const {  // [batch, to - from]
+    std::vector<std::int32_t> out;
+    for (int b = 0; b < batch; ++b)
+      out.insert(out.end(), tokens_.begin() + b * longest + from,
+                 tokens_.begin() + b * longest + to);
+    return out;
+  }
+  // Logits behind the first `length` tokens, of one pass over them.
+  std::vector<double> full(int length) {
+    Batch b;
+    b.size = batch, b.length = length;
+    b.tokens = tokens(0, length);
+    b.targets.assign(b.tokens.size(), -1);
+    for (int i = 0; i < batch; ++i) b.targets[static_cast<std::size_t>((i + 1) * length - 1)] = 0;
+    StepInfo s;
+    s.batch = batch, s.length = length;
+    std::vector<double> out;
+    Inspection look;
+    look.logits = [&](const std::vector<double>& logits) { out = logits; };
+    model_->score(b, s, look);
+    return out;
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::vector<std::int32_t> tokens_;
+};
+
+double furthest(const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double most = 0, top = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (const double d = std::abs(a[i] - b[i]); !(d <= most)) most = d;  // nan too
+    top = std::max(top, std::abs(b[i]));
+  }
+  return most / top;
+}
+
+// Reads on in steps of 1, 7 and more, within the training length and past it.
+void expect_equal(CachedModel& m, double bound) {
+  Cache cache(m.model(), batch, longest);
+  int at = 0;
+  for (const int to : {1, 2, 9, 10, 23, 24, 25, 26, 33, 64, 65, 72}) {
+    const std::vector<double> cached = m.model().read(cache, m.tokens(at, to));
+    EXPECT_LE(furthest(cached, m.full(to)), bound) << "tokens " << at << " to " << to;
+    at = to;
+  }
+  EXPECT_EQ(cache.length(), longest);
+  EXPECT_GT(cache.memory(), 0u);
+}
+
+class CacheOf : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CacheOf, EqualsAPassOverAllTokens) {
+  CachedModel cpu(GetParam());
+  expect_equal(cpu, 1e-5);
+  CachedModel reference(GetParam(), "reference");
+  expect_equal(reference, 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CacheOf, ::testing::ValuesIn(built_catalog().encoding_names()));
+
+INSTANTIATE_TEST_SUITE_P(
+    Options, CacheOf,
+    ::testing::Values("yarn(dynamic=true)", "ntk(dynamic=true)", "linear(dynamic=true)",
+                      "longrope(dynamic=true)", "longrope(start_tokens=4)", "rope(log_n=length)",
+                      "rope(log_n=position)", "clex(log_scale=true)", "rope + alibi",
+                      "sinusoidal + alibi", "sinusoidal + fire", "learned + cope",
+                      "layers[rope, none]", "layers[rope, alibi]", "layers[rope, fox]",
+                      "learned(rows=24, past=interpolate)", "learned(rows=24, past=clamp)",
+                      "drope(qk_norm=true)", "rope + fox", "transformer_xl(argument=remaining)",
+                      "randomized(encoding=rotary)", "rope + drope"));
+
+TEST(Cache, OfModelsOfOtherForms) {
+  for (const std::string encoding : {"rope", "alibi", "cope", "sinusoidal"}) {
+    ModelConfig grouped = CachedModel::small();
+    grouped.kv_heads = 1, grouped.window = 10, grouped.parallel = true;
+    CachedModel m(encoding, "cpu", Precision::fp32, grouped);
+    expect_equal(m, 1e-5);
+    for (const QkNorm norm : {QkNorm::before, QkNorm::after}) {
+      ModelConfig normed = CachedModel::small();
+      normed.qk_norm = norm, normed.tied = false, normed.embedding_norm = true;
+      CachedModel n(encoding, "cpu", Precision::fp32, normed);
+      expect_equal(n, 1e-5);
+    }
+  }
+}
+
+TEST(Cache, InBf16) {
+  if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no bf16 here";
+  for (const std::string encoding : {"rope", "alibi", "fire", "cope", "sinusoidal"}) {
+    CachedModel m(encoding, "cpu", Precision::bf16);
+    expect_equal(m, 3e-2);
+  }
+}
+
+TEST(Cache, ReadsAgainWhatIsStale) {
+  CachedModel fixed("yarn"), dynamic("yarn(dynamic=true)");
+  for (CachedModel* m : {&fixed, &dynamic}) {
+    Cache cache(m->model(), batch, longest);
+    m->model().read(cache, m->tokens(0, trained));
+    EXPECT_EQ(cache.rereads(), 0);
+    m->model().read(cache, m->tokens(trained, trained + 1));
+    EXPECT_EQ(cache.rereads(), m == &dynamic ? 1 : 0);
+  }
+}
+
+TEST(Cache, GoesBackAndHasAnEnd) {
+  CachedModel m("rope");
+  Cache cache(m.model(), batch, 30);
+  m.model().read(cache, m.tokens(0, 20));
+  const std::vector<double> once = m.model().read(cache, m.tokens(20, 30));
+  EXPECT_THROW(m.model().read(cache, m.tokens(30, 31)), Error);
+  cache.cut(20);
+  EXPECT_EQ(m.model().read(cache, m.tokens(20, 30)), once);
+}
+
+}  // namespace
+}  // namespace pesuite::testing
