@@ -131,6 +131,9 @@ class Backend {
   virtual bool takes_slopes() const { return false; }
   // Whether attention reads AttentionInput::starts.
   virtual bool takes_starts() const { return false; }
+  // Whether weights of linear layers, the token table and the head may be bf16 where nothing is
+  // trained.
+  virtual bool takes_bf16_weights() const { return false; }
   // Waits until all queued work is done: a device computes while the program goes on.
   virtual void wait() {}
   // Seconds that the work queued by `body` takes, by the device's own clock where it has one.

@@ -42,6 +42,9 @@ class TimedBackend : public Backend {
   Storage activations() const override {
     return inner_->activations();
   }
+  bool takes_bf16_weights() const override {
+    return inner_->takes_bf16_weights();
+  }
   bool takes_slopes() const override {
     return inner_->takes_slopes();
   }

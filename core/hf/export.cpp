@@ -263,13 +263,15 @@ Json config_of(const Type& type, const ModelConfig& m, const Given& g, int conte
   return c;
 }
 
+constexpr const char* unreadable = "config.json";
+
 // Why a type does not carry the model; "": it does.
 std::string misfit(const Catalog& catalog, const Json& config, const ModelConfig& m,
                    const Given& g) {
   Published back;
   try {
-    back = published_of(config, "config.json");
-  } catch (const Error& e) {
+    back = published_of(config, unreadable);
+  } catch (const Error& e) {  // the encoding is not one of the type's
     return e.what();
   }
   const Given theirs = given(catalog, back.encoding, back.model, back.context);
@@ -296,10 +298,9 @@ Json config_for(const Catalog& catalog, const ModelConfig& m, const std::string&
     const Json config = config_of(type, m, g, context, ends);
     const std::string reason = misfit(catalog, config, m, g);
     if (reason.empty()) return config;
-    why.push_back(fmt::format("{}: {}", type.name, reason));
+    if (!reason.starts_with(unreadable)) why.push_back(fmt::format("{}: {}", type.name, reason));
   }
-  fail(Exit::usage, "no published type carries this model with '{}'; {}", encoding,
-       join(why, "; "));
+  fail(Exit::usage, "no published type carries this model with '{}' ({})", g.name, join(why, "; "));
 }
 
 namespace {

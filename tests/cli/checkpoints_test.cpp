@@ -48,7 +48,7 @@ class Checkpoints : public Run {
   }
   std::string continued(const std::string& model) {
     const Ended e = pesuite({"sample", model, "--prompt", "the 3 of", "--temperature", "0",
-                             "--json", "--max-tokens", "60", "--ignore-end"});
+                             "--json", "--max-tokens", "20", "--ignore-end"});
     EXPECT_EQ(e.code, 0) << e.err;
     return e.out;
   }
@@ -74,9 +74,9 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
   const std::string gpt =
       "norm = \"layernorm\"\nactivation = \"gelu_tanh\"\nattention_bias = true\nmlp_bias = "
       "true\nff_width "
-      "= 256\n";
+      "= 128\n";
   const std::string mpt =
-      "norm = \"layernorm\"\nbiasless_norm = true\nactivation = \"gelu\"\nff_width = 256\n";
+      "norm = \"layernorm\"\nbiasless_norm = true\nactivation = \"gelu\"\nff_width = 128\n";
   const std::vector<std::array<std::string, 3>> wanted = {
       {"rope", "", "llama"},
       {"none", "", "llama"},

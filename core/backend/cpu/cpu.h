@@ -42,6 +42,7 @@ class CpuBackend final : public Backend {
   std::string description() const override;
   std::size_t element_size() const override { return sizeof(float); }
   bool takes_starts() const override { return true; }
+  bool takes_bf16_weights() const override { return bf16_; }
   Storage activations() const override { return bf16_ ? Storage::bf16 : Storage::own; }
 
   void* allocate(std::size_t bytes) override;
@@ -144,6 +145,7 @@ class CpuBackend final : public Backend {
   // c [M, N] (+)= a [M, K] b [K, N] where a is small and N long; false: not such a product.
   bool flat_product(float* c, const float* a, Index a_row, Index a_column, const float* b, Index M,
                     Index N, Index K, bool add);
+  bool thin_product(Out y, View x, View w, View bias, View residual);  // false: it is none
   // The runs of a broadcast op, elementwise.cpp.
   template <class F>
   void each_run(const Shape& full, const Shape& a, const Shape& b, F body);

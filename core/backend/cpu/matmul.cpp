@@ -1,6 +1,10 @@
 // Products of tensors and linear layers.
+#include <algorithm>
+
+#include "backend/cpu/bf16.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/products.h"
+#include "backend/cpu/thin.h"
 #include "base/error.h"
 
 namespace pesuite {
@@ -70,14 +74,35 @@ void CpuBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose_
   }
 }
 
+// y of few rows, by reading the weight once as it lies.
+bool CpuBackend::thin_product(Out y, View x, View w, View bias, View residual) {
+  const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
+  const bool rounds = bf16_ == (w.storage == Storage::bf16);  // as the other products do
+  if (N > thin::most_rows || !rounds || !products_->has_wide_vectors() ||
+      !thin::available(w.storage))
+    return false;
+  thin::Product p{N, O, I, nullptr, w.data, w.storage, in(bias), in(residual)};
+  const Index inputs = N * I, outputs = y.storage == Storage::bf16 ? N * O : 0;
+  float* const memory = workspace(0, static_cast<std::size_t>(inputs + outputs + thin::floats(p)));
+  as_stored(x.data, x.storage, [&](auto* from) { std::copy_n(from, inputs, memory); });
+  p.a = memory;
+  float* const c = outputs > 0 ? memory + inputs : static_cast<float*>(y.data);
+  float* const packed = memory + inputs + outputs;
+  thin::prepare(p, packed);
+  parallel(O, 64, [&](Index first, Index last) { thin::columns(p, packed, first, last, c); });
+  if (outputs > 0) bf16::round(static_cast<std::uint16_t*>(y.data), c, outputs);
+  return true;
+}
+
 void CpuBackend::linear_forward(Out y, View x, View w, View bias, View residual) {
   PES_CHECK(!y.add);
+  if (thin_product(y, x, w, bias, residual)) return;
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
   products_->run({.M = N,
                   .N = O,
                   .K = I,
                   .a = {x.data, false, x.storage},
-                  .b = {in(w), true},
+                  .b = {w.data, true, w.storage},
                   .bias = in(bias),
                   .plus = in(residual),
                   .c = y.data,

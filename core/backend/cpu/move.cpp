@@ -115,7 +115,13 @@ void CpuBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
   const Index W = table.shape[1];
   parallel(y.shape.count() / W, 64, [&](Index first, Index last) {
     for (Index n = first; n < last; ++n)
-      put_run(out(y) + n * W, in(table) + tokens[n] * W, W, y.add);
+      if (table.storage == Storage::own)
+        put_run(out(y) + n * W, in(table) + tokens[n] * W, W, y.add);
+      else
+        for (Index i = 0; i < W; ++i) {
+          float& to = out(y)[n * W + i];
+          to = static_cast<const Bf16*>(table.data)[tokens[n] * W + i] + (y.add ? to : 0.0f);
+        }
   });
 }
 void CpuBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens) {

@@ -74,6 +74,7 @@ struct Products::State {
         work(static_cast<std::size_t>(threads)) {}
 
   Precision precision;
+  bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
   bool outer;   // outer_fp32() or outer_bf16() may be used
   bool rounds;  // and bf16::round() and panels::pack() are faster than its reorder
   int threads;
@@ -249,6 +250,10 @@ void Products::run(const Call& c) {
   if (c.bias != nullptr) p.bias.set_data_handle(const_cast<float*>(c.bias));
   if (c.plus != nullptr) p.plus.set_data_handle(const_cast<float*>(c.plus));
   execute(p.primitive, state_->stream, p.arguments);
+}
+
+bool Products::has_wide_vectors() const {
+  return state_->wide;
 }
 
 std::string Products::library() {

@@ -20,7 +20,8 @@ class Products {
  public:
   Products(Precision, int threads);  // Error (device) where the processor lacks it
   ~Products();
-  static std::string library();  // "oneDNN 2.6.3, avx512_core_bf16"
+  bool has_wide_vectors() const;  // AVX-512, and oneDNN may use it
+  static std::string library();   // "oneDNN 2.6.3, avx512_core_bf16"
 
   // c [batch, M, N] = a b (+ bias [N]) (+ plus [M, N]) (+ c when `add`), each of the batch's
   // matrices packed one behind the other; a batch stride of 0 uses one matrix for all.

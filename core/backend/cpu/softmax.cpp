@@ -129,7 +129,7 @@ void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbia
                     .N = V,
                     .K = W,
                     .a = {hs, false},
-                    .b = {in(w), true},
+                    .b = {w.data, true, w.storage},
                     .bias = in(bias),
                     .c = logits,
                     .keep_b = true,

@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 1 seed. Changes beyond 2.5 nats are drawn there.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 2 seeds; small: the seeds. Changes beyond 2.5 nats are drawn there.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -55,16 +55,16 @@ array panel_ticks[1] = ["(\"256\\n1x\" 256, \"512\\n2x\" 512, \"1024\\n4x\" 1024
 panel_width = 676
 panels = 1
 ratio = 1
-start_best = 3.725640417
-start_high = 4.375781324
+start_best = 3.723555529
+start_high = 4.376094057
 start_label = "nats per token"
-start_low = 3.640839429
+start_low = 3.638441808
 start_step = 0.2
 start_title = "documentation at 256"
 start_width = 190
-array tag[11] = ["none +0.17", "sinusoidal +2.61", "learned +0.66", "rope +1.19", "rope => yarn +0.06", "rope => ya…true) +0.24", "alibi -0.01", "t5 +0.31", "fire +0.27", "kerple +0.02", "pope +0.17"]
+array tag[11] = ["none +0.15", "sinusoidal +2.71", "learned +0.64", "rope +1.25", "rope => yarn +0.04", "rope => ya…true) +0.23", "alibi 0.00", "t5 +0.32", "fire +0.28", "kerple +0.02", "pope +0.17"]
 array tag_at[11] = [0.204, 0.9464285714, 0.544, 0.612, 0.136, 0.34, 0, 0.476, 0.408, 0.068, 0.272]
-array tag_from[11] = [0.1202044274, 0.9464285714, 0.2946736761, 0.4809500602, 0.08080267666, 0.1450187737, 0.0588590878, 0.170686695, 0.1549831376, 0.06872904014, 0.1225207678]
+array tag_from[11] = [0.1138148046, 0.9464285714, 0.2884305007, 0.503187013, 0.07495691414, 0.1433671494, 0.05890768326, 0.172632532, 0.1606206842, 0.06941874539, 0.1197851789]
 tag_width = 160
 task_width = 250
 array weight[11] = [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5]

@@ -1,0 +1,29 @@
+// Products of few rows with a weight: what a model does when it writes token by token. The weight
+// is read once, as it lies, so that its memory sets the pace.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/cpu/stored.h"
+
+namespace pesuite::thin {
+
+constexpr std::int64_t most_rows = 16;
+
+struct Product {
+  std::int64_t M, N, K;
+  const float* a;  // [M, K]
+  const void* w;   // [N, K], in `storage`; in bf16 a is rounded too
+  Storage storage;
+  const float* bias;  // [N] or null
+  const float* plus;  // [M, N] or null
+};
+// Whether this processor has the kernel.
+bool available(Storage);
+// Columns first .. last - 1 of c [M, N]. memory: floats(Product) of working memory, filled by
+// prepare() before the first call.
+std::int64_t floats(const Product&);
+void prepare(const Product&, float* memory);
+void columns(const Product&, const float* memory, std::int64_t first, std::int64_t last, float* c);
+
+}  // namespace pesuite::thin
