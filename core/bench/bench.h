@@ -41,6 +41,9 @@ struct Result {
 Result bench_train(const Catalog&, const Settings&);
 // Forward passes over as many tokens as a training pass, or one longer sequence, at each length.
 Result bench_eval(const Catalog&, const Settings&);
+// A prompt of each length, with the logits of its last token, and 128 tokens written behind an empty
+// cache, one text and eight side by side; the speed at which memory is read, in turn with them.
+Result bench_generate(const Catalog&, const Settings&);
 // One attention, 8 heads of 64, at each length: forward, and forward with backward. Slots: none,
 // rotary, distance, bias, rewrite.
 Result bench_attention(const Settings&);

@@ -26,6 +26,7 @@ Workload named_workload(const std::string& name) {
   if (name == "A") return own(128, 2, 4, 384, 64, 16, 64);
   if (name == "B") return own(256, 4, 4, 704, 256, 256, 16);
   if (name == "C") return own(512, 6, 8, 1408, 512, 4096, 8);
+  if (name == "G") return own(768, 12, 12, 2048, 2048, 32000, 1);
   const Preset& p = preset(name);
   return {p.config, p.train_length, std::max(1, 4096 / p.train_length)};
 }

@@ -29,6 +29,7 @@ const std::vector<Kind>& bench_kinds() {
   static const std::vector<Kind> all = {
       {"train", "training steps: tokens/s, FLOP/s, share of the machine's own peak", {}},
       {"eval", "forward passes over length", {"256", "1024", "4096", "16384"}},
+      {"generate", "prompts, and tokens behind a cache", {"512", "2048"}},
       {"attention", "one attention alone, forward and backward, by slot", {"1024", "4096"}},
       {"overhead", "what each encoding adds to a forward pass", {"4096"}},
       {"profile", "time by kernel of a training step", {}}};
@@ -76,7 +77,7 @@ std::string about() {
 
 void add_flags_of_bench(Arguments& a) {
   a.flags()("config", po::value<std::string>()->default_value("B"),
-            "A, B or C (docs/performance.md), or a model preset; with other sizes: "
+            "A, B, C or G (docs/performance.md), or a model preset; with other sizes: "
             "'B(width=512, batch=4)'")(
       "encoding", po::value<std::vector<std::string>>()->composing(),
       "expressions, with commas between them (default none; overhead: all)")(
@@ -131,6 +132,7 @@ bench::Settings settings_of(const Arguments& a, const Kind& kind, const Catalog&
 bench::Result measured(std::string_view name, const Catalog& catalog, const bench::Settings& s) {
   return name == "train"       ? bench::bench_train(catalog, s)
          : name == "eval"      ? bench::bench_eval(catalog, s)
+         : name == "generate"  ? bench::bench_generate(catalog, s)
          : name == "attention" ? bench::bench_attention(s)
          : name == "overhead"  ? bench::bench_overhead(catalog, s)
                                : bench::bench_profile(catalog, s);
@@ -180,7 +182,7 @@ int bench_verb(const std::vector<std::string>& words) {
   add_flags_of_bench(a);
   add_flags_of_comparison(a);
   if (!a.parse(words)) return 0;
-  a.require("kind", "what to measure (train, eval, attention, overhead or profile)");
+  a.require("kind", "what to measure (train, eval, generate, attention, overhead or profile)");
   const Kind kind = kind_of(a.text("kind"));
   if (a.has("figures") && kind.name != std::string_view("overhead"))
     fail(Exit::usage, "--figures draws what each encoding adds; it goes with 'bench overhead'");

@@ -115,8 +115,9 @@ LoadedModel::LoadedModel(const NamedModel& named, const Catalog& catalog, const 
   options.threads = a.threads() > 0 ? a.threads() : default_jobs(1);
   options.precision = a.has("precision") ? parse_precision(a.text("precision")) : own.precision;
   backend_ = open_backend(a.text("backend", own.backend), options);
-  model_ = std::make_unique<Model>(*backend_, model_of(own),
-                                   make_encoding(catalog, encoding_, cell), own.seed);
+  model_ =
+      std::make_unique<Model>(*backend_, model_of(own), make_encoding(catalog, encoding_, cell),
+                              own.seed, ModelUse{.trains = false, .rounds = named.is_published()});
   named.load(*model_);
 }
 

@@ -16,7 +16,8 @@ Checkpoint::Checkpoint(const Catalog& catalog, const fs::path& folder,
          folder.string(), parameter_count(m), files.bytes());
   const ModelShape shape = shape_of(m, published_.context, std::max(longest, published_.context));
   const std::string text = encoding.empty() ? published_.encoding : encoding;
-  model_ = std::make_unique<Model>(*backend_, m, compose(catalog, text, shape), 0);
+  model_ = std::make_unique<Model>(*backend_, m, compose(catalog, text, shape), 0,
+                                   ModelUse{.trains = false, .rounds = true});
   files.load(published_, *model_);
 }
 

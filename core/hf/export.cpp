@@ -350,7 +350,7 @@ void write_checkpoint(const fs::path& folder, const Json& config, Model& model) 
                       const Part& part = parts[i];
                       const Shape& shape = part.from->shape;
                       parameter.resize(static_cast<std::size_t>(shape.count()));
-                      model.backend().download(parameter.data(), {part.from->value, shape});
+                      model.backend().download(parameter.data(), part.from->view());
                       return values_of(part.piece, model.config(), parameter,
                                        shape.rank() == 2 ? shape[1] : 1, part.first);
                     });

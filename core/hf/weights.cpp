@@ -298,9 +298,10 @@ void WeightFiles::load(const Published& p, Model& model) const {
     const std::int64_t width = to.shape.rank() == 2 ? to.shape[1] : 1;
     std::int64_t done = 0;  // rows of the parameter
     const auto put = [&](std::int64_t row, std::span<const float> rows) {
-      auto* at = static_cast<std::byte*>(to.value) +
-                 static_cast<std::size_t>(row * width) * backend.element_size();
-      backend.upload({at, {std::ssize(rows)}}, rows.data());
+      const std::size_t number =
+          to.storage == Storage::bf16 ? sizeof(std::uint16_t) : backend.element_size();
+      auto* at = static_cast<std::byte*>(to.value) + static_cast<std::size_t>(row * width) * number;
+      backend.upload({at, {std::ssize(rows)}, false, to.storage}, rows.data());
     };
     for (const Piece& piece : pieces_of(p, to.name, to.shape)) {
       const Held& from = held(p, piece);

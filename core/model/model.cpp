@@ -76,8 +76,10 @@ struct Model::Buffers {
   std::vector<double> places;
 };
 
-Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, std::uint64_t seed)
+Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, std::uint64_t seed,
+             ModelUse use)
     : backend_(backend),
+      use_(use),
       config_(config),
       encoding_(std::move(encoding)),
       tape_(backend),
@@ -140,6 +142,7 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
     backend.upload({bounds_.back().high, {1}}, &p.high);
   }
   gradient_order_.push_back({encoding_first_, parameters_.size()});
+  if (!use_.trains) return;
   allocate_gradients();
   restart(seed);
 }
@@ -157,10 +160,15 @@ int Model::add(std::string name, const Shape& shape, bool decay) {
   p.name = std::move(name);
   p.shape = shape;
   p.decay = decay;
-  const std::size_t bytes = static_cast<std::size_t>(shape.count()) * backend_.element_size();
+  const bool weight = decay && shape.rank() == 2 && !p.name.starts_with("encoding.");
+  if (weight && !use_.trains && use_.rounds && backend_.takes_bf16_weights())
+    p.storage = Storage::bf16;
+  const std::size_t number =
+      p.storage == Storage::bf16 ? sizeof(std::uint16_t) : backend_.element_size();
+  const std::size_t bytes = static_cast<std::size_t>(shape.count()) * number;
+  p.value = backend_.allocate(bytes);
+  if (use_.trains) p.m = backend_.allocate(bytes), p.v = backend_.allocate(bytes);
   parameters_.push_back(p);
-  for (void** memory : {&parameters_.back().value, &parameters_.back().m, &parameters_.back().v})
-    *memory = backend_.allocate(bytes);
   return static_cast<int>(parameters_.size()) - 1;
 }
 
@@ -591,6 +599,7 @@ Scores Model::score(const Batch& batch, const StepInfo& s, const Inspection& loo
 }
 Scores Model::learn(const Batch& batch, const StepInfo& s, double weight,
                     const GradientsDone& done) {
+  PES_CHECK(use_.trains);
   return run(batch, s, weight, true, {}, done);
 }
 

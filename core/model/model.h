@@ -113,10 +113,15 @@ using GradientsDone = std::function<void(ParameterRange)>;
 
 class Cache;
 
+struct ModelUse {
+  bool trains = true;   // else there are no gradients, moments and start values
+  bool rounds = false;  // without training: weights are bf16 where the backend multiplies in it
+};
+
 class Model {
  public:
   // Start values follow from `seed` and the parameter's name alone.
-  Model(Backend&, const ModelConfig&, Composition, std::uint64_t seed);
+  Model(Backend&, const ModelConfig&, Composition, std::uint64_t seed, ModelUse = {});
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -184,6 +189,7 @@ class Model {
                  const StepInfo&);
 
   Backend& backend_;
+  ModelUse use_;
   ModelConfig config_;
   Composition encoding_;
   Tape tape_;

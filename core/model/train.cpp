@@ -540,8 +540,8 @@ std::string checkpoint_field(const fs::path& path, const char* name) {
 
 std::int64_t load_weights(const fs::path& path, Model& model) {
   const SafetensorsReader file = open_checkpoint(path);
-  for (Parameter& p : model.parameters())
-    model.backend().upload({p.value, p.shape}, file.read(p.name, p.shape).data());
+  for (const Parameter& p : model.parameters())
+    model.backend().upload(p.out(), file.read(p.name, p.shape).data());
   return read_state(file, path).step;
 }
 

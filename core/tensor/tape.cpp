@@ -19,6 +19,7 @@ Tensor Tape::leaf(Parameter& p) {
   slot.needs_grad = recording_ && p.grad != nullptr;
   slot.owned = false;
   slot.data = p.value;
+  slot.storage = p.storage;
   slot.parameter = &p;
   slots_.push_back(slot);
   return {static_cast<std::uint32_t>(slots_.size() - 1)};

@@ -35,7 +35,10 @@ struct Parameter {
   void* grad = nullptr;
   void* m = nullptr;
   void* v = nullptr;
-  bool has_grad = false;  // grad holds contributions of this optimiser step
+  bool has_grad = false;           // grad holds contributions of this optimiser step
+  Storage storage = Storage::own;  // of value
+  View view() const { return {value, shape, storage}; }
+  Out out() const { return {value, shape, false, storage}; }
 };
 
 class Tape {

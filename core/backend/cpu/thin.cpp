@@ -19,6 +19,9 @@ namespace {
 
 using Index = std::int64_t;
 
+// Over registers: a loop that stays one keeps them in memory.
+#define PESUITE_EACH(i, n) _Pragma("GCC unroll 8") for (int i = 0; i < (n); ++i)
+
 // Words of a row in bf16: two numbers each, behind K zeros, whole vectors.
 Index words_of(const Product& p) {
   return (p.K + 31) / 32 * 16;
@@ -32,52 +35,60 @@ PESUITE_FP32 inline void put(const Product& p, Index m, Index n, float sum, floa
   c[m * p.N + n] = sum;
 }
 
+// The columns of the next call come from memory meanwhile.
+PESUITE_FP32 inline void ask_for(const void* w, Index ahead) {
+  _mm_prefetch(static_cast<const char*>(w) + ahead, _MM_HINT_T0);
+}
+
 // M rows of c, R columns from n on.
 template <int M, int R>
 PESUITE_FP32 void dots(const Product& p, Index row, Index n, float* c) {
-  const auto* w = static_cast<const float*>(p.w) + n * p.K;
-  const float* a = p.a + row * p.K;
+  const Index K = p.K, ahead = R * K * static_cast<Index>(sizeof(float));
+  const auto* w = static_cast<const float*>(p.w) + n * K;
+  const float* a = p.a + row * K;
   __m512 sums[M][R];
-  for (int m = 0; m < M; ++m)
-    for (int r = 0; r < R; ++r) sums[m][r] = _mm512_setzero_ps();
-  const auto step = [&](Index k, __mmask16 lanes) __attribute__((always_inline)) PESUITE_FP32 {
+  PESUITE_EACH(m, M)
+  PESUITE_EACH(r, R) sums[m][r] = _mm512_setzero_ps();
+  for (Index k = 0; k < K; k += 16) {
+    const auto lanes = static_cast<__mmask16>(k + 16 <= K ? 0xffff : (1u << (K - k)) - 1);
     __m512 column[R];
-    for (int r = 0; r < R; ++r) column[r] = _mm512_maskz_loadu_ps(lanes, w + r * p.K + k);
-    for (int m = 0; m < M; ++m) {
-      const __m512 x = _mm512_maskz_loadu_ps(lanes, a + m * p.K + k);
-      for (int r = 0; r < R; ++r) sums[m][r] = _mm512_fmadd_ps(x, column[r], sums[m][r]);
+    PESUITE_EACH(r, R) {
+      column[r] = _mm512_maskz_loadu_ps(lanes, w + r * K + k);
+      ask_for(w + r * K + k, ahead);
     }
-  };
-  Index k = 0;
-  for (; k + 16 <= p.K; k += 16) step(k, 0xffff);
-  if (k < p.K) step(k, static_cast<__mmask16>((1u << (p.K - k)) - 1));
-  for (int m = 0; m < M; ++m)
-    for (int r = 0; r < R; ++r) put(p, row + m, n + r, _mm512_reduce_add_ps(sums[m][r]), c);
+    PESUITE_EACH(m, M) {
+      const __m512 x = _mm512_maskz_loadu_ps(lanes, a + m * K + k);
+      PESUITE_EACH(r, R) sums[m][r] = _mm512_fmadd_ps(x, column[r], sums[m][r]);
+    }
+  }
+  PESUITE_EACH(m, M)
+  PESUITE_EACH(r, R) put(p, row + m, n + r, _mm512_reduce_add_ps(sums[m][r]), c);
 }
 
 template <int M, int R>
 PESUITE_BF16 void dots_of_pairs(const Product& p, const bf16::Word* packed, Index row, Index n,
                                 float* c) {
-  const Index words = words_of(p);
-  const auto* w = static_cast<const std::uint16_t*>(p.w) + n * p.K;
+  const Index K = p.K, words = words_of(p), ahead = R * K * static_cast<Index>(sizeof(Bf16));
+  const auto* w = static_cast<const std::uint16_t*>(p.w) + n * K;
   const bf16::Word* a = packed + row * words;
   __m512 sums[M][R];
-  for (int m = 0; m < M; ++m)
-    for (int r = 0; r < R; ++r) sums[m][r] = _mm512_setzero_ps();
-  const auto step = [&](Index k, __mmask32 lanes) __attribute__((always_inline)) PESUITE_BF16 {
+  PESUITE_EACH(m, M)
+  PESUITE_EACH(r, R) sums[m][r] = _mm512_setzero_ps();
+  for (Index k = 0; k < K; k += 32) {
+    const auto lanes =
+        static_cast<__mmask32>(k + 32 <= K ? 0xffffffffu : (std::uint64_t{1} << (K - k)) - 1);
     __m512bh column[R];
-    for (int r = 0; r < R; ++r)
-      column[r] = reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(lanes, w + r * p.K + k));
-    for (int m = 0; m < M; ++m) {
-      const auto x = reinterpret_cast<__m512bh>(_mm512_loadu_si512(a + m * words + k / 2));
-      for (int r = 0; r < R; ++r) sums[m][r] = _mm512_dpbf16_ps(sums[m][r], x, column[r]);
+    PESUITE_EACH(r, R) {
+      column[r] = reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(lanes, w + r * K + k));
+      ask_for(w + r * K + k, ahead);
     }
-  };
-  Index k = 0;
-  for (; k + 32 <= p.K; k += 32) step(k, 0xffffffff);
-  if (k < p.K) step(k, static_cast<__mmask32>((std::uint64_t{1} << (p.K - k)) - 1));
-  for (int m = 0; m < M; ++m)
-    for (int r = 0; r < R; ++r) put(p, row + m, n + r, _mm512_reduce_add_ps(sums[m][r]), c);
+    PESUITE_EACH(m, M) {
+      const auto x = reinterpret_cast<__m512bh>(_mm512_loadu_si512(a + m * words + k / 2));
+      PESUITE_EACH(r, R) sums[m][r] = _mm512_dpbf16_ps(sums[m][r], x, column[r]);
+    }
+  }
+  PESUITE_EACH(m, M)
+  PESUITE_EACH(r, R) put(p, row + m, n + r, _mm512_reduce_add_ps(sums[m][r]), c);
 }
 
 // All rows, R columns: as many rows at a time as registers hold.

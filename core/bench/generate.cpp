@@ -1,0 +1,144 @@
+// Prompts and tokens behind a cache, beside the speed at which memory is read in the same run.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "bench/bench.h"
+#include "bench/common.h"
+#include "model/cache.h"
+#include "pesuite/random.hpp"
+
+namespace pesuite::bench {
+
+namespace {
+
+constexpr int written = 128;  // tokens of an iteration, from an empty cache on
+
+// A model that reads, with weights of some numbers.
+class Writer {
+ public:
+  Writer(const Catalog& catalog, Backend& backend, const std::string& encoding, const Workload& w,
+         int longest)
+      : model_(backend, w.model,
+               compose(catalog, encoding, shape_of(w.model, w.length, std::max(longest, w.length))),
+               1, {.trains = false, .rounds = true}) {
+    std::vector<float> values;
+    for (const Parameter& p : model_.parameters()) {
+      pes::Random random(1, pes::purpose(p.name), 0);
+      values.resize(static_cast<std::size_t>(p.shape.count()));
+      for (float& x : values) x = static_cast<float>(0.04 * random.uniform() - 0.02);
+      backend.upload(p.out(), values.data());
+      const std::size_t number =
+          p.storage == Storage::bf16 ? sizeof(std::uint16_t) : backend.element_size();
+      bytes_ += static_cast<double>(values.size() * number);
+    }
+  }
+  Model& model() { return model_; }
+  double bytes() const { return bytes_; }  // of its weights
+
+ private:
+  Model model_;
+  double bytes_ = 0;
+};
+
+// A buffer that no cache holds, read by all threads.
+class Memory {
+ public:
+  Memory(Backend& backend, int threads)
+      : backend_(backend), threads_(threads), numbers_(backend.allocate(bytes)) {
+    backend.fill({numbers_, {bytes / 4}}, 1);
+  }
+  ~Memory() { backend_.release(numbers_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  void read() {
+    constexpr std::int64_t words = bytes / 8, side = 8, ahead = 1024;
+    const auto* const all = static_cast<const std::uint64_t*>(numbers_);
+    std::uint64_t total = 0;
+#pragma omp parallel for num_threads(threads_) reduction(+ : total) schedule(static)
+    for (std::int64_t part = 0; part < threads_; ++part) {
+      std::uint64_t sums[side] = {};  // side by side, so that none waits for another
+      for (std::int64_t i = words * part / threads_ / side * side;
+           i < words * (part + 1) / threads_; i += side) {
+        __builtin_prefetch(all + i + ahead);
+        for (std::int64_t n = 0; n < side; ++n) sums[n] += all[i + n];
+      }
+      for (const std::uint64_t s : sums) total += s;
+    }
+    sum_ = total;
+  }
+
+  static constexpr std::int64_t bytes = 256 << 20;
+
+ private:
+  Backend& backend_;
+  int threads_;
+  void* numbers_;
+  volatile std::uint64_t sum_ = 0;
+};
+
+std::vector<std::int32_t> some_tokens(std::size_t n, int vocabulary) {
+  std::vector<std::int32_t> out(n);
+  pes::Random random(1, pes::purpose("tokens"), 0);
+  for (std::int32_t& t : out)
+    t = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(vocabulary)));
+  return out;
+}
+
+}  // namespace
+
+Result bench_generate(const Catalog& catalog, const Settings& s) {
+  const Workload w = workload(s.config);
+  const auto backend = open(s);
+  const int longest = std::max(written, *std::max_element(s.lengths.begin(), s.lengths.end()));
+  std::vector<std::unique_ptr<Writer>> writers;
+  std::vector<std::unique_ptr<Cache>> caches;
+  std::vector<Subject> subjects;
+  Memory memory(*backend, s.threads);
+  subjects.push_back({"memory", [&] { memory.read(); }, 0, 0, {}});
+  for (const std::string& e : s.encodings) {
+    writers.push_back(std::make_unique<Writer>(catalog, *backend, e, w, longest));
+    Model& model = writers.back()->model();
+    for (const int length : s.lengths) {
+      Cache& cache = *caches.emplace_back(std::make_unique<Cache>(model, 1, length));
+      const auto prompt = some_tokens(static_cast<std::size_t>(length), w.model.vocabulary);
+      subjects.push_back({fmt::format("prompt/{}/{}/{}", s.config, e, length),
+                          [&model, &cache, prompt] {
+                            cache.cut(0);
+                            model.read(cache, prompt);
+                          },
+                          length * forward_flops(w.model, length),
+                          double(length),
+                          {}});
+    }
+    for (const int batch : {1, 8}) {
+      Cache& cache = *caches.emplace_back(std::make_unique<Cache>(model, batch, written));
+      const auto next = some_tokens(static_cast<std::size_t>(batch), w.model.vocabulary);
+      subjects.push_back({fmt::format("generate/{}/{}/{}", s.config, e, batch),
+                          [&model, &cache, next] {
+                            cache.cut(0);
+                            for (int n = 0; n < written; ++n) model.read(cache, next);
+                          },
+                          batch * written * forward_flops(w.model, written),
+                          double(batch) * written,
+                          {}});
+    }
+  }
+  Result r = finish(std::move(subjects), *backend, s.plan);
+  double speed = 0;
+  for (const Timing& t : r.timings)
+    if (t.name == "memory") speed = static_cast<double>(Memory::bytes) / t.time().median;
+  r.table += fmt::format("\nmemory is read at {:.1f} GB/s", 1e-9 * speed);
+  const double bytes = writers.front()->bytes();
+  for (const Timing& t : r.timings)
+    if (t.name.starts_with("generate/") && t.name.ends_with("/1"))
+      r.table += fmt::format("; {}: its {:.0f} MB of weights at {:.1f} GB/s, {:.0f} %", t.name,
+                             1e-6 * bytes, 1e-9 * bytes * t.tokens_per_second(),
+                             100 * bytes * t.tokens_per_second() / speed);
+  r.table += "\n";
+  return r;
+}
+
+}  // namespace pesuite::bench
