@@ -64,6 +64,25 @@ void NamedModel::load(Model& model) const {
     load_weights(path_, model);
 }
 
+CellConfig NamedModel::with_text(const std::string& shards, bool given) const {
+  CellConfig cell = cell_;
+  const auto how = [&](const std::string& folder) {
+    return fmt::format("'pesuite data tokenize TEXT --tokenizer {} -o {}'", path_.string(), folder);
+  };
+  if (shards.empty()) {
+    if (published_ && !given) fail(Exit::usage, "which text? --data FOLDER, of {}", how("FOLDER"));
+    return cell;
+  }
+  const data::Manifest m = data::read_manifest(shards);
+  if (published_ && fs::exists(path_ / "tokenizer.json"))
+    if (text::open_tokenizer(path_.string())->digest() != m.tokenizer_sha256)
+      fail(Exit::usage,
+           "the tokens in {} are those of another tokenizer than {} has; make them with {}", shards,
+           path_.string(), how(shards));
+  cell.task = to_text(Expression{"tokens", {{"path", shards}}});
+  return cell;
+}
+
 std::string NamedModel::encoding(const Catalog& catalog, const std::string& text) const {
   const std::string own = cell_.evaluation.empty() ? encoding_of(cell_) : cell_.evaluation;
   if (text.empty() && !published_) return own;

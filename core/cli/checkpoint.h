@@ -27,6 +27,10 @@ class NamedModel {
   const CellConfig& cell() const { return cell_; }
   void load(Model&) const;
   const TrainState& trained() const { return trained_; }  // of a folder: nothing is known
+  // With the text of a folder of shards in place of what it was trained on; with "" its own, which
+  // a folder in that layout lacks. Error (usage) for tokens of another tokenizer, and where there
+  // is none and no task is `given`.
+  CellConfig with_text(const std::string& shards, bool given) const;
   // What `encoding` leaves of it, or it itself for "": an expression with all its options. Error
   // (usage) where that changes in the course of a run.
   std::string encoding(const Catalog&, const std::string& encoding) const;

@@ -12,7 +12,6 @@
 #include "cli/catalog.h"
 #include "cli/checkpoint.h"
 #include "cli/steps.h"
-#include "data/shards.h"
 #include "report/figures/attention.h"
 #include "report/gnuplot.h"
 #include "run/run.h"
@@ -262,29 +261,6 @@ EvalConfig asked_of(const Arguments& a, const CellConfig& cell) {
   return eval_config_of(cell, c);
 }
 
-// What the model was trained on, or the text that is given instead.
-CellConfig cell_asked(const Arguments& a, const NamedModel& named) {
-  CellConfig cell = named.cell();
-  if (!a.has("data")) {
-    if (named.is_published() && a.text("task").find('(') == std::string::npos)
-      fail(Exit::usage,
-           "which text? --data FOLDER, of 'pesuite data tokenize TEXT --tokenizer {0} --output "
-           "FOLDER'",
-           named.path().string());
-    return cell;
-  }
-  const std::string folder = a.text("data");
-  const data::Manifest m = data::read_manifest(folder);
-  if (named.is_published() && fs::exists(named.path() / "tokenizer.json"))
-    if (const auto own = named.tokenizer(""); own->digest() != m.tokenizer_sha256)
-      fail(Exit::usage,
-           "the tokens in {} are those of another tokenizer than {} has; make them with 'pesuite "
-           "data tokenize --tokenizer {}'",
-           folder, named.path().string(), named.path().string());
-  cell.task = to_text(Expression{"tokens", {{"path", folder}}});
-  return cell;
-}
-
 // A checkpoint, and all that it takes to look at it.
 class Evaluation {
  public:
@@ -292,7 +268,7 @@ class Evaluation {
   Evaluation(const Arguments& a, const std::string& task, bool several)
       : catalog_(catalog_of(a)),
         named_(a.has("checkpoint") ? a.text("checkpoint") : a.text("model")),
-        cell_(cell_asked(a, named_)),
+        cell_(named_.with_text(a.text("data"), !task.empty() && task.find('(') != task.npos)),
         config_(asked_of(a, cell_)),
         task_(evaluated_task(catalog_, cell_, task_named(task, cell_), config_, several)),
         seed_(a.get<std::uint64_t>("seed", cell_.seed)),

@@ -19,7 +19,10 @@ namespace pesuite::cli {
 namespace {
 
 void add_flags(Arguments& a) {
-  a.flags()("checkpoint", po::value<std::string>(), "of a model trained with what it extends")(
+  a.flags()("checkpoint", po::value<std::string>(),
+            "of a model trained with what it extends, or a folder in Hugging Face's layout")(
+      "data", po::value<std::string>(),
+      "text to search on: a folder that 'data tokenize' made with the model's tokenizer")(
       "length", po::value<int>(), "tokens to search for (default: 4x of the training length)")(
       "examples", po::value<int>()->default_value(16), "documents, or examples, of the search set")(
       "protocol", po::value<std::string>()->default_value("non_overlapping"),
@@ -33,6 +36,7 @@ void add_flags(Arguments& a) {
       "crossovers", po::value<int>()->default_value(16), "in each round")("step", real_value(0.01),
                                                                           "of the grid of numbers")(
       "seed", po::value<std::uint64_t>()->default_value(0), "of the search's draws")(
+      "precision", po::value<std::string>(), "fp32 or bf16 (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "json", po::bool_switch(), "one JSON object instead of a table");
   a.positional("encoding");
@@ -41,9 +45,9 @@ void add_flags(Arguments& a) {
 // A trained model's loss on a fixed set, with another encoding in it.
 class Bench {
  public:
-  Bench(const Arguments& a, const Catalog& catalog, fs::path file)
-      : file_(std::move(file)),
-        cell_(read_cell(checkpoint_identity(file_), file_)),
+  Bench(const Arguments& a, const Catalog& catalog)
+      : named_(a.text("checkpoint")),
+        cell_(named_.with_text(a.text("data"), a.has("task"))),
         catalog_(catalog) {
     length_ = a.count("length", 1, 4 * cell_.train.length);
     config_.lengths = {length_};
@@ -56,23 +60,27 @@ class Bench {
       fail(Exit::usage, "--task '{}' was mixed into the training; search on the cell's own, '{}'",
            task_->text(), cell_.task);
     const int threads = a.threads() > 0 ? a.threads() : default_jobs(1);
-    backend_ = open_backend(cell_.backend, {.threads = threads, .precision = cell_.precision});
+    const Precision precision =
+        a.has("precision") ? parse_precision(a.text("precision")) : cell_.precision;
+    backend_ = open_backend(cell_.backend, {.threads = threads, .precision = precision});
   }
   int length() const { return length_; }
   const CellConfig& cell() const { return cell_; }
   ModelShape shape() const { return shape_of(cell_.model, cell_.train.length, length_); }
   // Nats a target; of problems whose nats mean nothing, the share of errors.
   double loss(const std::string& encoding) {
-    Model model(*backend_, model_of(cell_), compose(catalog_, encoding, shape()), cell_.seed);
-    const std::int64_t steps = load_weights(file_, model);
-    for (const Observation& o : evaluate(model, *task_, config_, length_, cell_.seed, steps))
+    Model model(*backend_, model_of(cell_), compose(catalog_, encoding, shape()), cell_.seed,
+                ModelUse{.trains = false, .rounds = named_.is_published()});
+    named_.load(model);
+    for (const Observation& o :
+         evaluate(model, *task_, config_, length_, cell_.seed, named_.trained().step))
       if (o.metric == "nll" && o.whole())
         return std::isfinite(o.value) ? o.value : std::numeric_limits<double>::infinity();
     fail(Exit::internal, "the evaluation of '{}' has no nats", task_->text());
   }
 
  private:
-  fs::path file_;
+  NamedModel named_;
   CellConfig cell_;
   const Catalog& catalog_;
   int length_ = 0;
@@ -139,7 +147,7 @@ int search_verb(const std::vector<std::string>& words) {
   const Catalog catalog = catalog_of(a);
   const Expression wanted = parse_expression(a.text("encoding"));
   const SearchRule rule = search_rule(catalog, wanted.name);
-  Bench bench(a, catalog, find_checkpoint(a.text("checkpoint")));
+  Bench bench(a, catalog);
   const fs::path out = a.text("out", rule.encoding + ".txt");
   const EvolutionConfig evolution = evolution_of(a);
   std::optional<Steps> steps(std::in_place, fmt::format("search {}: first lists", wanted.name));

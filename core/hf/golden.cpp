@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "model/sample.h"
 
 namespace pesuite::hf {
 
@@ -39,6 +40,11 @@ void compare(Checkpoint& c, const Json& run, std::size_t sequence, double noise,
     out.nats = std::max(out.nats, std::abs(nats[t] - scores.nats[t]));
   if (!run.contains("greedy")) return;
   const Ids greedy = run.at("greedy").at(sequence).get<Ids>();
+  Generating behind_cache;
+  behind_cache.sampling.temperature = 0;
+  behind_cache.tokens = static_cast<int>(greedy.size());
+  out.greedy =
+      out.greedy && generate(c.model(), std::span(&tokens, 1), behind_cache)[0].tokens == greedy;
   Ids longer = tokens;
   for (const std::int32_t next : greedy) {
     const std::int32_t best =

@@ -66,8 +66,12 @@ void Cache::append(Tape& t, Held& to, Tensor x) {
     to.data = backend_.allocate(bytes);
     bytes_ += bytes;
   }
-  if (t.storage(x) != to.storage) x = ops::own(t, x);
-  PES_CHECK(t.storage(x) == to.storage && s[-1] == to.shape[-1]);
+  PES_CHECK(s[-1] == to.shape[-1]);
+  if (t.storage(x) != to.storage) {
+    const Tensor same = t.make(s, false, to.storage);
+    backend_.affine(t.out(same), t.view(x), 1, 0);
+    x = same;
+  }
   backend_.copy(writable(as_own(backend_, to.view())), length_, as_own(backend_, t.view(x)), 0,
                 axis, s[axis]);
 }

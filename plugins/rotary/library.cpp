@@ -2,10 +2,11 @@
 #include <pesuite/pesuite.hpp>
 
 extern const pes_encoding rope, abf, p_rope, linear, ntk, yarn, llama3, longrope, resonance,
-    multiscale_rope, xpos, randomized, clex;
+    multiscale_rope, xpos, randomized, clex, self_extend, rerope;
 
 static constexpr const pes_encoding* encodings[] = {
-    &rope,     &abf,       &p_rope,          &linear, &ntk,        &yarn, &llama3,
-    &longrope, &resonance, &multiscale_rope, &xpos,   &randomized, &clex, nullptr};
+    &rope,   &abf,         &p_rope,    &linear,          &ntk,  &yarn,
+    &llama3, &longrope,    &resonance, &multiscale_rope, &xpos, &randomized,
+    &clex,   &self_extend, &rerope,    nullptr};
 
 PES_LIBRARY("rotary", "1.1.0", "MIT", encodings, nullptr);

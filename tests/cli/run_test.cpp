@@ -395,7 +395,7 @@ TEST_F(Run, PluginProblemsAreNotes) {
                                          ":" PESUITE_TEST_OTHER ":/no/such/place"};
   const Ended e = pesuite({"info", "encoding", "rope"}, path);
   EXPECT_EQ(e.code, 0);
-  EXPECT_NE(e.err.find("built for plugin ABI 2.3, this pesuite has 1.6; use a newer pesuite, or "
+  EXPECT_NE(e.err.find("built for plugin ABI 2.3, this pesuite has 1.7; use a newer pesuite, or "
                        "rebuild the plugin"),
             std::string::npos)
       << e.err;

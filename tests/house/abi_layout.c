@@ -5,7 +5,7 @@
 #define static_assert _Static_assert
 #endif
 
-static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 6, "pin the layout of the new version");
+static_assert(PES_ABI_MAJOR == 1 && PES_ABI_MINOR == 7, "pin the layout of the new version");
 
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type " has another size")
 #define AT(type, field, bytes) \
@@ -145,7 +145,7 @@ AT(pes_encoding, embed, 48);
 AT(pes_encoding, attend, 56);
 AT(pes_encoding, rewrite, 64);
 AT(pes_encoding, untrained, 72);
-AT(pes_encoding, stale, 80);
+AT(pes_encoding, stale, 80); /* 1.7 */
 
 SIZE(pes_axis, 56);
 AT(pes_axis, size, 0);

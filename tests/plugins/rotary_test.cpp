@@ -210,6 +210,80 @@ std::string refusal(const std::string& expression) {
   return "";
 }
 
+// Attention whose query i and key j turn as if they stood i - j apart, or as `apart` says, by its
+// definition: q [1, H, T, D], k [1, G, T, D], which are the values too; [T, H D].
+std::vector<double> by_definition(const Values& q, const Values& k,
+                                  const std::function<double(int, int)>& apart) {
+  const int T = static_cast<int>(q.shape[2]), G = static_cast<int>(k.shape[1]);
+  std::vector<double> y(static_cast<std::size_t>(T * H * D));
+  for (int h = 0; h < H; ++h)
+    for (int i = 0; i < T; ++i) {
+      const double* a = &q.data[static_cast<std::size_t>((h * T + i) * D)];
+      std::vector<double> p;
+      double total = 0;
+      for (int j = 0; j <= i; ++j) {
+        const double* b = &k.data[static_cast<std::size_t>((h / (H / G) * T + j) * D)];
+        double score = 0;
+        for (int r = 0; r < D / 2; ++r) {
+          const double angle = apart(i, j) * std::pow(10000, -2.0 * r / D);
+          score += (a[r] * b[r] + a[r + D / 2] * b[r + D / 2]) * std::cos(angle) +
+                   (a[r] * b[r + D / 2] - a[r + D / 2] * b[r]) * std::sin(angle);
+        }
+        p.push_back(std::exp(score));
+        total += p.back();
+      }
+      for (int j = 0; j <= i; ++j)
+        for (int d = 0; d < D; ++d)
+          y[static_cast<std::size_t>((i * H + h) * D + d)] +=
+              p[static_cast<std::size_t>(j)] / total *
+              k.data[static_cast<std::size_t>((h / (H / G) * T + j) * D + d)];
+    }
+  return y;
+}
+
+TEST(Rotary, FarTokensTurnByOtherPositions) {
+  constexpr int T = 70, G = 2;
+  const Values q = random_values({1, H, T, D}, 1), k = random_values({1, G, T, D}, 2);
+  const auto near_or = [](int window, const std::function<double(int, int)>& far) {
+    return [=](int i, int j) { return i - j < window ? i - j : far(i, j); };
+  };
+  const std::pair<const char*, std::function<double(int, int)>> wanted[] = {
+      {"rope", [](int i, int j) { return i - j; }},
+      {"rerope(window=10)", near_or(10, [](int, int) { return 10; })},
+      {"rerope(window=10, leak=4)",
+       near_or(10, [](int i, int j) { return 10 + (i - j - 10) / 4.0; })},
+      {"rerope", near_or(16, [](int, int) { return 16; })},
+      {"self_extend(window=10, group=4)",
+       near_or(10, [](int i, int j) { return i / 4 - j / 4 + 10 - 10 / 4; })},
+      // a quarter of 32 tokens, and groups that bring 128 into 32
+      {"self_extend", near_or(8, [](int i, int j) { return i / 5 - j / 5 + 8 - 8 / 5; })}};
+  for (const auto& [expression, apart] : wanted) {
+    ModelShape m;
+    m.layers = 1, m.heads = H, m.kv_heads = G, m.head_dim = D, m.width = H * D;
+    m.train_length = L, m.max_length = longest;
+    Encoding e(built_catalog(), parse_expression(expression), m);
+    const auto backend = open_backend("reference", {});
+    const Result r = run(
+        *backend, {q, k},
+        [&](Tape& t, const std::vector<Tensor>& x) {
+          StepInfo s;
+          s.batch = 1, s.length = T;
+          e.begin(t, s, {});
+          Attention a;
+          a.q = x[0], a.k = a.v = x[1], a.scale = 1;
+          e.attend(t, 0, x[0], a);
+          e.rewrite_with(0, a.scale);
+          return attend(t, a);
+        },
+        false);
+    EXPECT_EQ(r.failure, "") << expression;
+    const std::vector<double> y = by_definition(q, k, apart);
+    ASSERT_EQ(y.size(), r.y.data.size());
+    for (std::size_t i = 0; i < y.size(); ++i)
+      ASSERT_NEAR(r.y.data[i], y[i], 1e-9) << expression << ", " << i;
+  }
+}
+
 TEST(Rotary, Refuses) {
   EXPECT_THAT(refusal("rope(features=3)"), HasSubstr("even number of features"));
   EXPECT_THAT(refusal("rope(features=10)"), HasSubstr("at most the head size 8"));

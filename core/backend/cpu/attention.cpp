@@ -199,6 +199,7 @@ const char* CpuBackend::kernels() {
 }
 
 void CpuBackend::attention_forward(Out y, Out lse, const AttentionInput& a) {
+  if (attention_of_few(y, lse, a)) return;
   if (bf16_) return attention_forward_bf16(y, lse, a);
   const Sizes z(a, HWY_DYNAMIC_DISPATCH(Lanes)());
   struct Memory {

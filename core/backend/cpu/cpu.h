@@ -132,6 +132,7 @@ class CpuBackend final : public Backend {
       for (Index i = first; i < last; ++i) body(i, memory);
     });
   }
+  bool attention_of_few(Out y, Out lse, const AttentionInput&);  // false: there are many
   void attention_forward_bf16(Out y, Out lse, const AttentionInput&);
   void attention_backward_bf16(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y,
                                View lse, const AttentionInput&);

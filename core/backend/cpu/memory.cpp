@@ -61,6 +61,10 @@ void CpuBackend::upload(Out to, const double* from) {
   });
 }
 void CpuBackend::upload(Out to, const float* from) {
+  if (to.storage == Storage::bf16 && bf16_)
+    return parallel(to.shape.count(), 16384, [&](Index first, Index last) {
+      bf16::round(static_cast<std::uint16_t*>(to.data) + first, from + first, last - first);
+    });
   as_stored(to.data, to.storage, [&](auto* number) {
     for (Index i = 0; i < to.shape.count(); ++i) store(number[i], from[i]);
   });
