@@ -64,9 +64,10 @@ double seconds_of(const std::function<void()>& body) {
 
 std::int32_t draw(std::span<const double> logits, const Sampling& s, double u) {
   PES_CHECK(!logits.empty());
-  for (const double x : logits)
-    if (std::isnan(x))
-      fail(Exit::internal, "the model's logits are no numbers: nothing can be drawn from them");
+  const bool none =
+      std::any_of(logits.begin(), logits.end(), [](double x) { return std::isnan(x); });
+  if (none || !std::isfinite(*std::max_element(logits.begin(), logits.end())))
+    fail(Exit::internal, "the model's logits are no numbers: nothing can be drawn from them");
   if (s.temperature == 0)
     return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) -
                                      logits.begin());
@@ -83,8 +84,8 @@ namespace {
 class SideBySide {
  public:
   SideBySide(Model& m, std::span<const std::vector<std::int32_t>> prompts,
-        std::vector<std::size_t> members, const Generating& g, std::vector<Continuation>& out,
-        GenerationTime& time)
+             std::vector<std::size_t> members, const Generating& g, std::vector<Continuation>& out,
+             GenerationTime& time)
       : model_(m),
         prompts_(prompts),
         members_(std::move(members)),
