@@ -46,6 +46,7 @@ NamedModel::NamedModel(const std::string& name) {
   if (fs::exists(fs::path(name) / "config.json")) {
     path_ = name;
     published_ = hf::read_config(path_);
+    hf::WeightFiles(path_).require_room_for(*published_);
     cell_.encoding = published_->encoding;
     cell_.model = published_->model;
     cell_.model.padded_vocabulary = cell_.model.vocabulary;  // as good as any task that has fewer

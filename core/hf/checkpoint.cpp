@@ -11,9 +11,7 @@ Checkpoint::Checkpoint(const Catalog& catalog, const fs::path& folder,
     : published_(read_config(folder)), backend_(std::move(backend)) {
   const WeightFiles files(folder);
   const ModelConfig& m = published_.model;
-  if (parameter_count(m) > static_cast<std::int64_t>(files.bytes()))  // before memory is asked for
-    fail(Exit::data, "{}: config.json describes {} weights, and the files hold {} bytes",
-         folder.string(), parameter_count(m), files.bytes());
+  files.require_room_for(published_);
   const ModelShape shape = shape_of(m, published_.context, std::max(longest, published_.context));
   const std::string text = encoding.empty() ? published_.encoding : encoding;
   model_ = std::make_unique<Model>(*backend_, m, compose(catalog, text, shape), 0,

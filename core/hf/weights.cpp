@@ -253,6 +253,12 @@ std::uint64_t WeightFiles::bytes() const {
   return n;
 }
 
+void WeightFiles::require_room_for(const Published& p) const {
+  if (parameter_count(p.model) > static_cast<std::int64_t>(bytes()))
+    fail(Exit::data, "{}: config.json describes {} weights, and the files hold {} bytes",
+         folder_.string(), parameter_count(p.model), bytes());
+}
+
 const WeightFiles::Held* WeightFiles::find(const Published& p, const std::string& tensor) const {
   const Layout& layout = layout_of(p.type);
   auto it = tensors_.find(tensor);

@@ -37,6 +37,9 @@ class WeightFiles {
   // model.safetensors, or the files that model.safetensors.index.json names. Error (data).
   explicit WeightFiles(const fs::path& folder);
   std::uint64_t bytes() const;
+  // Error (data) where they cannot hold the weights that the config describes: before memory is
+  // asked for.
+  void require_room_for(const Published&) const;
 
   // Puts them into a model that was made of the folder's config. Error (data) where a tensor is
   // missing, has another shape or is none of this model's.

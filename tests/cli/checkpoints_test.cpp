@@ -158,6 +158,16 @@ TEST_F(Checkpoints, GoOnFromAText) {
   EXPECT_THAT(pesuite({"sample", "nowhere", "--prompt", "a"}).err, HasSubstr("no checkpoint"));
 }
 
+TEST_F(Checkpoints, ThatClaimMoreThanTheirFilesHoldAskForNoMemory) {
+  fs::copy(published / "llama_gqa", folder_ / "huge");
+  Json config = Json::parse(slurp(folder_ / "huge" / "config.json"));
+  config["vocab_size"] = 1 << 30, config["hidden_size"] = 1 << 16, config["head_dim"] = 8;
+  write("huge/config.json", config.dump());
+  const Ended e = pesuite({"sample", "huge", "--tokens", "1,2,3"});
+  EXPECT_EQ(e.code, 5);
+  EXPECT_THAT(e.err, HasSubstr("the files hold"));
+}
+
 TEST_F(Checkpoints, AreEvaluatedOnTextOfTheirTokenizer) {
   const std::string checkpoint = trained("rope");
   ASSERT_EQ(pesuite({"model", "export", checkpoint, "out"}).code, 0);

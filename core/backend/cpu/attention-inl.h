@@ -128,9 +128,9 @@ HWY_INLINE void DropoutFactors(const HeadBlocks& h, I i, I j0, float* keep) {
   for (I j = 0; j < kBlock; ++j) keep[j] = words[j] < threshold ? 0.0f : factor;
 }
 
-// y [E] = sum over e of a b, for delta.
-template <class T>
-HWY_INLINE float DotOf(const T* a, const T* b, I n) {
+// a [n] . b [n]
+template <class A, class B>
+HWY_INLINE float DotOf(const A* a, const B* b, I n) {
   const F32 d;
   V32 s = hn::Zero(d);
   for (I i = 0; i < n; i += kLanes) {

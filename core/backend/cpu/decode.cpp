@@ -17,17 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace pesuite::HWY_NAMESPACE {
 
-template <class T>
-HWY_INLINE float DotWith(const float* q, const T* k, I D) {
-  const F32 d;
-  V32 s = hn::Zero(d);
-  for (I i = 0; i < D; i += kLanes) {
-    const auto m = static_cast<std::size_t>(D - i);
-    s = hn::MulAdd(Load(d, q + i, m), Load(d, k + i, m), s);
-  }
-  return SumOf(d, s);
-}
-
 // scores[j] = q [D] . k [S, D] for begin <= j < end, four keys side by side.
 template <class T>
 HWY_INLINE void ScoreKeys(const float* q, const T* k, I D, I begin, I end, float* scores) {
@@ -47,7 +36,7 @@ HWY_INLINE void ScoreKeys(const float* q, const T* k, I D, I begin, I end, float
     scores[j] = SumOf(d, a), scores[j + 1] = SumOf(d, b);
     scores[j + 2] = SumOf(d, c), scores[j + 3] = SumOf(d, e);
   }
-  for (; j < end; ++j) scores[j] = DotWith(q, k + j * D, D);
+  for (; j < end; ++j) scores[j] = DotOf(q, k + j * D, D);
 }
 // o [E] = sum of p[j] v [S, E] over begin <= j < end, four vectors of it at a time.
 template <class T>
