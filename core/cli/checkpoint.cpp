@@ -10,6 +10,12 @@ namespace pesuite::cli {
 
 namespace fs = std::filesystem;
 
+std::string shards_of(const std::string& task) {
+  const Expression x = parse_expression(task, "task");
+  const auto path = x.options.find("path");
+  return x.name == "tokens" && path != x.options.end() ? path->second : "";
+}
+
 fs::path find_checkpoint(const std::string& name) {
   for (const fs::path& p :
        {fs::path(name), fs::path(name + ".safetensors"), fs::path(name) / "latest.safetensors",
@@ -108,11 +114,9 @@ CellConfig NamedModel::swapped(const std::string& encoding, int longest) const {
 std::unique_ptr<text::Tokenizer> NamedModel::tokenizer(const std::string& given) const {
   if (!given.empty()) return text::open_tokenizer(given);
   if (published_) return text::open_tokenizer(path_.string());
-  const Expression task = parse_expression(cell_.task, "task");
-  const auto folder = task.options.find("path");
-  if (task.name == "tokens" && folder != task.options.end())
-    return data::tokenizer_of(data::read_manifest(folder->second), folder->second);
-  if (task.name == "text") return std::make_unique<ByteSymbols>();
+  if (const std::string folder = shards_of(cell_.task); !folder.empty())
+    return data::tokenizer_of(data::read_manifest(folder), folder);
+  if (parse_expression(cell_.task, "task").name == "text") return std::make_unique<ByteSymbols>();
   fail(Exit::usage,
        "{} was trained on '{}', which is no text: give --tokens with ids instead of a prompt, or "
        "--tokenizer",

@@ -13,6 +13,9 @@
 
 namespace pesuite::cli {
 
+// The folder of shards that a task reads; "": it reads none.
+std::string shards_of(const std::string& task);
+
 // A file, or the name of one without its ending, or a run's folder. Error (data) when it is none.
 std::filesystem::path find_checkpoint(const std::string& name);
 
