@@ -214,9 +214,8 @@ std::vector<std::string> tasks_of(const std::string& text) {
 std::string task_named(const std::string& name, const CellConfig& cell) {
   if (name == "perplexity" || name.empty()) return cell.task;
   if (name != "needle" && name != "passkey") return name;
-  const Expression own = parse_expression(cell.task, "task");
-  const auto path = own.options.find("path");
-  if (own.name != "tokens" || path == own.options.end())
+  const std::string folder = shards_of(cell.task);
+  if (folder.empty())
     fail(Exit::usage,
          "--task {}: is asked as text, of models that were trained on 'tokens'; this one was "
          "trained "
@@ -224,7 +223,7 @@ std::string task_named(const std::string& name, const CellConfig& cell) {
          name, cell.task);
   Expression asked;
   asked.name = "text_" + name;
-  asked.options["path"] = path->second;
+  asked.options["path"] = folder;
   return to_text(asked);
 }
 

@@ -93,12 +93,8 @@ void copy_tokenizer(const NamedModel& named, const fs::path& to) {
   std::vector<fs::path> from;
   if (named.is_published()) {
     from.push_back(named.path());
-  } else {
-    const Expression task = parse_expression(named.cell().task, "task");
-    const auto folder = task.options.find("path");
-    if (task.name == "tokens" && folder != task.options.end())
-      for (const char* inside : {"", "tokenizer"})
-        from.push_back(fs::path(folder->second) / inside);
+  } else if (const fs::path folder = shards_of(named.cell().task); !folder.empty()) {
+    from = {folder, folder / "tokenizer"};
   }
   bool copied = false;
   for (const fs::path& folder : from)
