@@ -61,20 +61,6 @@ Given given(const Catalog& catalog, const std::string& text, const ModelConfig& 
 
 // What is missing or other in `a`, of two forms of a model; "" for nothing.
 std::string difference(const ModelConfig& ours, const ModelConfig& theirs) {
-  const std::pair<const char*, std::pair<double, double>> numbers[] = {
-      {"width", {ours.width, theirs.width}},
-      {"layers", {ours.layers, theirs.layers}},
-      {"heads", {ours.heads, theirs.heads}},
-      {"kv_heads", {ours.groups(), theirs.groups()}},
-      {"head size", {ours.head_dim(), theirs.head_dim()}},
-      {"ff_width", {ours.ff_width, theirs.ff_width}},
-      {"norm_eps", {ours.norm_eps, theirs.norm_eps}},
-      {"window", {ours.window, theirs.window}},
-      {"classes", {ours.outputs(), theirs.outputs()}}};
-  for (const auto& [name, n] : numbers)
-    if (n.first != n.second)
-      return fmt::format("{} {} where it has {}", name, format_number(n.first),
-                         format_number(n.second));
   const std::pair<const char*, bool> forms[] = {
       {"its norm is another", ours.norm == theirs.norm},
       {"its activation is another", ours.activation == theirs.activation},
@@ -90,6 +76,20 @@ std::string difference(const ModelConfig& ours, const ModelConfig& theirs) {
       {"the norm behind its embedding", ours.embedding_norm == theirs.embedding_norm}};
   for (const auto& [what, equal] : forms)
     if (!equal) return what;
+  const std::pair<const char*, std::pair<double, double>> numbers[] = {
+      {"width", {ours.width, theirs.width}},
+      {"layers", {ours.layers, theirs.layers}},
+      {"heads", {ours.heads, theirs.heads}},
+      {"kv_heads", {ours.groups(), theirs.groups()}},
+      {"head size", {ours.head_dim(), theirs.head_dim()}},
+      {"ff_width", {ours.ff_width, theirs.ff_width}},
+      {"norm_eps", {ours.norm_eps, theirs.norm_eps}},
+      {"window", {ours.window, theirs.window}},
+      {"classes", {ours.outputs(), theirs.outputs()}}};
+  for (const auto& [name, n] : numbers)
+    if (n.first != n.second)
+      return fmt::format("{} {} where it has {}", name, format_number(n.first),
+                         format_number(n.second));
   return "";
 }
 
