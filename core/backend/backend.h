@@ -134,6 +134,9 @@ class Backend {
   // Whether weights of linear layers, the token table and the head may be bf16 where nothing is
   // trained.
   virtual bool takes_bf16_weights() const { return false; }
+  // Numbers of scores that attention composed of ops makes at a time: on a CPU as many as stay in
+  // its caches, on a device enough to keep it busy.
+  virtual std::int64_t scores_at_a_time() const { return std::int64_t{1} << 17; }
   // Waits until all queued work is done: a device computes while the program goes on.
   virtual void wait() {}
   // Seconds that the work queued by `body` takes, by the device's own clock where it has one.

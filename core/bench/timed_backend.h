@@ -42,6 +42,9 @@ class TimedBackend : public Backend {
   Storage activations() const override {
     return inner_->activations();
   }
+  std::int64_t scores_at_a_time() const override {
+    return inner_->scores_at_a_time();
+  }
   bool takes_bf16_weights() const override {
     return inner_->takes_bf16_weights();
   }

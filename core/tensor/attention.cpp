@@ -211,15 +211,18 @@ Tensor probabilities(Tape& t, const Attention& a, Tensor scores, Block b) {
   return ops::dropout(t, p, d);
 }
 
-// Rows of a block: as many as keep a tensor of `examples` blocks of scores near 512 KiB, so that
-// the few that an op touches stay in the second-level caches, but a multiple of `unit`.
-std::int64_t block_rows(const Shape& q, std::int64_t examples, std::int64_t unit) {
-  const std::int64_t budget = (std::int64_t{512} << 10) / 4;
-  const std::int64_t rows = budget / std::max<std::int64_t>(1, examples * q[1] * q[2]);
+// Rows of a block: as many as keep a tensor of `examples` blocks of scores near the `numbers` that
+// the backend makes at a time, but a multiple of `unit`.
+std::int64_t block_rows(std::int64_t numbers, const Shape& q, std::int64_t examples,
+                        std::int64_t unit) {
+  const std::int64_t rows = numbers / std::max<std::int64_t>(1, examples * q[1] * q[2]);
   return std::clamp<std::int64_t>(rows / unit * unit, unit, std::max(unit, q[2]));
 }
-std::int64_t composed_rows(const Shape& q) {
-  return block_rows(q, q[0], 16);
+// Where probabilities drop, each block draws its own: blocks are then the same on every backend.
+std::int64_t composed_rows(Tape& t, const Attention& a) {
+  const Shape q = t.shape(a.q);
+  constexpr std::int64_t for_all = std::int64_t{1} << 17;
+  return block_rows(a.dropout.p > 0 ? for_all : t.backend().scores_at_a_time(), q, q[0], 16);
 }
 // The same where the rewriter does no more than add, tried on the first row: what it adds is mostly
 // the same for all examples, and the fused kernel takes 64 rows at a time.
@@ -230,8 +233,8 @@ std::int64_t rewritten_rows(Tape& t, const Attention& a, Packed& packed_k) {
   const Rewritten r = rewritten(t, a, packed_k, {0, 1});
   const Shape bias = r.bias ? t.shape(r.bias) : Shape();
   t.release_since(mark);
-  if (!r.added) return composed_rows(q);
-  return block_rows(q, bias.rank() == 4 ? bias[0] : 1, 64);
+  if (!r.added) return composed_rows(t, a);
+  return block_rows(t.backend().scores_at_a_time(), q, bias.rank() == 4 ? bias[0] : 1, 64);
 }
 
 // A block whose rewriter did nothing but add: its part of the slots and what was added, in the
@@ -348,7 +351,7 @@ bool each_probability(Tape& t, const Attention& a,
   const Tape::Pause pause(t);
   Attention plain = a;
   plain.dropout.p = 0;
-  const std::int64_t length = t.shape(a.q)[2], step = composed_rows(t.shape(a.q));
+  const std::int64_t length = t.shape(a.q)[2], step = composed_rows(t, a);
   Packed packed_k(t, a.k);
   bool made = true;
   for (std::int64_t first = 0; made && first < length; first += step) {

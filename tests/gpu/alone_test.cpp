@@ -1,6 +1,8 @@
 // NCCL on a device: a group of one process, which is all that one device can be.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backend/factory.h"
 #include "base/error.h"
 #include "tests/gpu/subject.h"
@@ -44,8 +46,9 @@ TEST(Events, TimeTheWorkAndNotItsLaunch) {
       for (int i = 0; i < times; ++i) backend->fill({memory, shape}, i);
     });
   };
-  fill(1);
-  const double few = fill(4), many = fill(40);
+  double few = fill(4), many = fill(40);
+  for (int i = 0; i < 9; ++i)  // others may be using the device
+    few = std::min(few, fill(4)), many = std::min(many, fill(40));
   EXPECT_GT(few, 4 * 256e6 / 20e12) << "faster than any memory";
   EXPECT_NEAR(many / few, 10, 3);
   backend->release(memory);

@@ -74,6 +74,12 @@ TEST_P(AttentionConformance, RepeatsBitByBit) {
                     run(*subject_backwards(), inputs(c), fused(c)));
 }
 
+TEST_P(AttentionConformance, RepeatsBitByBitInBf16) {
+  const AttentionExample& c = GetParam();
+  expect_equal_bits(run(*subject(Precision::bf16), inputs(c), fused(c)),
+                    run(*subject(Precision::bf16), inputs(c), fused(c)));
+}
+
 TEST_P(AttentionConformance, OfOpsAgreesWithTheReference) {
   const AttentionExample& c = GetParam();
   const Result wanted = run(*open_backend("reference", {}), inputs(c), composed(c));
@@ -144,6 +150,16 @@ TEST(AttentionRoutes, AreThoseOfTheSlots) {
        "bias-tensor backward: a bias of [1, 1, 90, 90] is read, made from the table"},
       {{"long_keys", 2, 3, 3, 90, 8, 8, {0}, {3, 1, 90}},
        "fused backward: the bias has a value for each key only"},
+      {{"keys_of_all", 2, 2, 2, 70, 8, 8, {0}, {1, 70}},
+       "fused backward: the bias has a value for each key only"},
+      {{"keys_of_heads", 2, 2, 2, 70, 8, 8, {0}, {2, 2, 1, 70}},
+       "fused backward: the bias has a value for each key only"},
+      {{"map_of_examples", 2, 2, 2, 70, 8, 8, {0}, {2, 1, 70, 70}},
+       "bias-tensor backward: a bias of [2, 1, 70, 70] is read"},
+      {{"map_of_all", 2, 2, 2, 70, 8, 8, {0}, {70, 70}},
+       "bias-tensor backward: a bias of [1, 1, 70, 70] is read"},
+      {{"map_of_each", 2, 2, 2, 70, 8, 8, {0}, {2, 2, 70, 70}},
+       "bias-tensor backward: a bias of [2, 2, 70, 70] is read"},
       {{"long_map", 2, 2, 2, 90, 8, 8, {0}, {2, 90, 90}},
        "bias-tensor backward: a bias of [1, 2, 90, 90] is read"},
       {{"odd_values", 1, 3, 3, 13, 8, 5}, "composed backward: head sizes 8"},

@@ -191,7 +191,7 @@ TEST(Lowering, OfTwoLearnedBiasesAsksForOneGradientThatHoldsBoth) {
   EXPECT_EQ(to.route, Route::bias_tensor) << to.reason;
   ASSERT_EQ(to.request.biases.size(), 2u);
   EXPECT_EQ(to.request.biases.front().shape, (Shape{1, H, T, T}));
-  EXPECT_EQ(to.request.biases.back().shape, (Shape{B, 1, 1, T}));
+  EXPECT_EQ(to.request.biases.back().shape, (Shape{B, H, 1, T})) << "a copy for each head";
   EXPECT_EQ(to.request.dbias->shape, (Shape{B, H, T, T}));
 }
 

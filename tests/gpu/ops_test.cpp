@@ -269,7 +269,7 @@ std::vector<DirectCase> direct_cases() {
                    }});
   }
   // 700 rows of 50 classes: several blocks of rows on the host
-  for (const std::int64_t classes : {50, 3})
+  for (const std::int64_t classes : {50, 48, 3})
     all.push_back(
         {"classify_" + std::to_string(classes),
          {{700, 8}, {classes, 8}, {classes}, {700}, {700}},

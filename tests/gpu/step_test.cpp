@@ -125,5 +125,14 @@ TEST_F(Steps, RepeatBitByBit) {
   }
 }
 
+TEST_F(Steps, RepeatBitByBitInBf16) {
+  for (const char* name : {"none", "rope", "alibi", "t5", "cope", "fire", "fox"}) {
+    const Course one = course(*subject(Precision::bf16), name, 0),
+                 two = course(*subject(Precision::bf16), name, 0);
+    EXPECT_EQ(one.nats, two.nats) << name;
+    EXPECT_EQ(one.weights, two.weights) << name;
+  }
+}
+
 }  // namespace
 }  // namespace pesuite::testing

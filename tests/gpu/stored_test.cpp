@@ -55,10 +55,12 @@ void add_linear_cases(std::vector<StoredCase>& all, const std::string& name, std
                    backward});
 }
 
-void add_head_cases(std::vector<StoredCase>& all) {
-  const Shape x = {2, 5, 8 * 6}, q = {2, 4, 5, 6}, k = {2, 2, 5, 6}, cos = {5, 3}, few = {5, 1};
+// Heads of D features; `n` pairs of q turn and `fewer` of k.
+void add_head_cases(std::vector<StoredCase>& all, const std::string& size, std::int64_t D,
+                    std::int64_t n, std::int64_t fewer) {
+  const Shape x = {2, 5, 8 * D}, q = {2, 4, 5, D}, k = {2, 2, 5, D}, cos = {5, n}, few = {5, fewer};
   for (const Pairs pairs : {Pairs::half, Pairs::interleaved}) {
-    const std::string kind = pairs == Pairs::half ? "half_" : "interleaved_";
+    const std::string kind = size + (pairs == Pairs::half ? "half_" : "interleaved_");
     const auto turn = [pairs](View c, View s) { return Turn{c, s, pairs}; };
     for (const char* stored : {"bbbbffff", "fffbffff", "bbbfffff"})
       all.push_back({"heads_" + kind + stored,
@@ -77,10 +79,10 @@ void add_head_cases(std::vector<StoredCase>& all) {
                        b.heads_backward(o[0], v[0], v[1], v[2], turn(v[3], v[4]), turn(v[5], v[6]));
                      }});
   }
-  all.push_back({"heads_without_k", {q, k}, {x}, "bbb", [=](B b, O o, V v) {
+  all.push_back({"heads_without_k_" + size, {q, k}, {x}, "bbb", [=](B b, O o, V v) {
                    b.heads_forward(o[0], {nullptr, k}, o[1], v[0], {}, {});
                  }});
-  all.push_back({"heads_backward_without_q", {x}, {k, k}, "bbb", [=](B b, O o, V v) {
+  all.push_back({"heads_backward_without_q_" + size, {x}, {k, k}, "bbb", [=](B b, O o, V v) {
                    b.heads_backward(o[0], {nullptr, q}, v[0], v[1], {}, {});
                  }});
 }
@@ -126,7 +128,7 @@ void add_attention_cases(std::vector<StoredCase>& all, const std::string& name, 
 }
 
 std::vector<StoredCase> stored_cases() {
-  const Shape x = {6, 37}, row = {37}, stats = {6, 2};
+  const Shape x = {6, 37};
   std::vector<StoredCase> all = {
       {"gelu", {x}, {x}, "bb", [](B b, O o, V v) { b.unary_forward(o[0], v[0], Unary::gelu); }},
       {"gelu_backward",
@@ -134,33 +136,67 @@ std::vector<StoredCase> stored_cases() {
        {x, x, x},
        "bbbb",
        [](B b, O o, V v) { b.unary_backward(o[0], v[0], v[1], v[2], Unary::gelu); }},
-      {"gate", {{5, 7}}, {{5, 14}}, "bb", [](B b, O o, V v) { b.gate_forward(o[0], v[0]); }},
-      {"gate_backward",
-       {{5, 14}},
-       {{5, 7}, {5, 14}},
-       "bbb",
-       [](B b, O o, V v) { b.gate_backward(o[0], v[0], v[1]); }},
       {"fill", {x}, {}, "b", [](B b, O o, V) {
          if (!o[0].add) b.fill(o[0], 0.3);
        }}};
+  for (const std::int64_t width : {7, 16}) {  // by one and by eights
+    const Shape y = {5, width}, both = {5, 2 * width};
+    const std::string name = "gate_of_" + std::to_string(width);
+    for (const char* stored : {"bb", "ff"})
+      all.push_back({name + "_" + stored, {y}, {both}, stored, [](B b, O o, V v) {
+                       b.gate_forward(o[0], v[0]);
+                     }});
+    for (const char* stored : {"bbb", "fff"})
+      all.push_back({name + "_backward_" + stored, {both}, {y, both}, stored, [](B b, O o, V v) {
+                       b.gate_backward(o[0], v[0], v[1]);
+                     }});
+  }
   for (const char* stored : {"bf", "fb", "bb"})
     all.push_back(
         {std::string("affine_") + stored, {{2, 3, 5}}, {{3, 1}}, stored, [](B b, O o, V v) {
            b.affine(o[0], v[0], -2, 0.5);
          }});
-  for (const Norm kind : {Norm::layer, Norm::rms}) {
-    const std::string name = kind == Norm::layer ? "layernorm" : "rmsnorm";
-    all.push_back({name, {x, stats}, {x, row, row}, "bffff", [=](B b, O o, V v) {
-                     b.norm_forward(o[0], {o[1].data, o[1].shape}, v[0], v[1], v[2], kind, 1e-3);
-                   }});
-    all.push_back(
-        {name + "_backward", {x, row, row}, {x, x, row, stats}, "fffbfff", [=](B b, O o, V v) {
-           b.norm_backward(o[0], o[1], o[2], v[0], v[1], v[2], v[3], kind);
-         }});
+  for (const std::int64_t width : {37, 40}) {  // by one and by eights
+    const Shape y = {6, width}, row = {width}, stats = {6, 2};
+    for (const Norm kind : {Norm::layer, Norm::rms}) {
+      const std::string name =
+          (kind == Norm::layer ? "layernorm_of_" : "rmsnorm_of_") + std::to_string(width);
+      for (const char* stored : {"bffff", "fffff"})
+        all.push_back(
+            {name + "_" + stored, {y, stats}, {y, row, row}, stored, [=](B b, O o, V v) {
+               b.norm_forward(o[0], {o[1].data, o[1].shape}, v[0], v[1], v[2], kind, 1e-3);
+             }});
+      for (const char* stored : {"fffbfff", "fffffff"})
+        all.push_back({name + "_backward_" + stored,
+                       {y, row, row},
+                       {y, y, row, stats},
+                       stored,
+                       [=](B b, O o, V v) {
+                         b.norm_backward(o[0], o[1], o[2], v[0], v[1], v[2], v[3], kind);
+                       }});
+    }
   }
+  for (const std::int64_t classes : {48, 21})  // by eights and by one; 90 rows: several blocks here
+    all.push_back({"classify_" + std::to_string(classes),
+                   {{90, 16}, {classes, 16}, {90}},
+                   {{90, 16}, {classes, 16}},
+                   "fffff",
+                   [=](B b, O o, V v) {
+                     std::vector<std::int32_t> targets(90);
+                     for (std::size_t i = 0; i < 90; ++i)
+                       targets[i] = static_cast<std::int32_t>(7 * i) % static_cast<int>(classes);
+                     auto* const to = static_cast<std::int32_t*>(b.allocate(90 * 4));
+                     auto* const best = static_cast<std::int32_t*>(b.allocate(90 * 4));
+                     b.upload_tokens(to, targets);
+                     b.classify(o[2], best, o[0], o[1], {}, v[0], v[1], {}, to, 0.1);
+                     b.release(to), b.release(best);
+                   },
+                   1e-2,
+                   1e-2});
   add_linear_cases(all, "as_it_lies_", 16, 24);
   add_linear_cases(all, "of_odd_rows_", 5, 7);
-  add_head_cases(all);
+  add_head_cases(all, "", 6, 3, 1);
+  add_head_cases(all, "in_eights_", 32, 16, 8);
   const Shape q = {2, 4, 33, 8}, y = {2, 33, 32};
   all.push_back({"attention_alone",
                  {q, q, q},

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #ifdef __CUDACC__
@@ -21,6 +22,20 @@ using Index = std::int64_t;
 constexpr int warp_threads = 32, most_threads = 256;
 constexpr int tile_bytes =
     42 * 1024;  // of shared memory for tiles; 48 KiB is what all devices have
+
+#ifdef __CUDACC__
+// What the thread `by` lanes further has, word by word.
+template <class T>
+__device__ T from_lane(T own, int by) {
+  static_assert(sizeof(T) % sizeof(int) == 0);
+  constexpr int words = sizeof(T) / sizeof(int);
+  int word[words];
+  memcpy(word, &own, sizeof own);
+  for (int& w : word) w = __shfl_down_sync(0xffffffffu, w, by);
+  memcpy(&own, word, sizeof own);
+  return own;
+}
+#endif
 
 class Block {
  public:
@@ -52,8 +67,7 @@ class Block {
     __shared__ T of_warp[most_threads / warp_threads];
     T own = none;
     for (Index i = threadIdx.x; i < n; i += threads_) own = with(own, f(i));
-    for (int half = warp_threads / 2; half > 0; half /= 2)
-      own = with(own, __shfl_down_sync(0xffffffffu, own, half));
+    for (int half = warp_threads / 2; half > 0; half /= 2) own = with(own, from_lane(own, half));
     if (threadIdx.x % warp_threads == 0) of_warp[threadIdx.x / warp_threads] = own;
     __syncthreads();
     T all = of_warp[0];

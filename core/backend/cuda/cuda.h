@@ -24,9 +24,13 @@ struct CudaSettings {
   int device = 0;
   Precision precision = Precision::fp32;
   std::string description;
-  // Numbers in a block of scores, of composed attention and of the classifier.
+  bool in_order = true;  // gradients of fused attention are summed in one order, run after run
+  // Numbers in a block of scores, of composed attention and of the classifier; a rewriter, which
+  // keeps many of them, makes a part of it at a time.
   Index block = Index{1} << 26;
 };
+
+constexpr Index blocks_of_a_rewriter = 8;
 
 struct AdamRow {  // of a parameter, in the table that the optimiser's kernels read
   float *value, *m, *v;
@@ -40,8 +44,9 @@ struct AdamRow {  // of a parameter, in the table that the optimiser's kernels r
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const CudaSettings&);
-  // Attention in one kernel goes to `runner`. Null: all of it is composed.
+  // Attention in one kernel goes to `runner`. Without one all of it is composed.
   void use(std::unique_ptr<GraphRunner> runner) { runner_ = std::move(runner); }
+  void compose(std::string why) { why_composed_ = std::move(why); }
   Queue& queue() { return queue_; }
 
   std::string_view name() const override { return "cuda"; }
@@ -51,6 +56,9 @@ class CudaBackend final : public Backend {
     return settings_.precision == Precision::bf16 ? Storage::bf16 : Storage::own;
   }
   std::string attention_route() const override { return route_; }
+  Index scores_at_a_time() const override {
+    return std::max<Index>(settings_.block / blocks_of_a_rewriter, 1);
+  }
   bool takes_slopes() const override { return runner_ != nullptr; }
   void wait() override { queue_.wait(); }
   double elapsed(const std::function<void()>& body) override { return queue_.elapsed(body); }
@@ -137,6 +145,7 @@ class CudaBackend final : public Backend {
   Queue queue_;
   Products products_;
   std::unique_ptr<GraphRunner> runner_;
+  std::string why_composed_ = "nothing here runs attention graphs";
   std::string route_;
   std::vector<AdamRow> adam_rows_;
   std::optional<Scratch<AdamRow>> adam_table_;  // the same on the device

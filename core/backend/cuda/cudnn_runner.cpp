@@ -6,8 +6,9 @@
 
 namespace pesuite::cuda {
 
-CudnnRunner::CudnnRunner(int device, const DeviceFacts& facts)
-    : facts_(facts), plans_(device, facts, device_profile(static_cast<std::int32_t>(device))) {
+CudnnRunner::CudnnRunner(int device, const DeviceFacts& facts, bool any_length)
+    : facts_(facts),
+      plans_(device, facts, device_profile(static_cast<std::int32_t>(device)), any_length) {
   check(cudnnCreate(&handle_), "starting on a device");
 }
 CudnnRunner::~CudnnRunner() {

@@ -19,17 +19,28 @@ struct Largest {  // a block a row of the table, over the distances that occur
     block.each(1, [&](Index) { largest[block.index()] = most; });
   }
 };
+constexpr int side_by_side = 8;
 template <class Number>
-struct Expand {
-  Number* bias;
-  Index pitch;
+struct alignas(16) Eight {
+  Number x[side_by_side];
+};
+template <class Number>
+struct Expand {  // eight keys a thread: rows are whole eights
+  Eight<Number>* bias;
+  Index eights;
   const float *table, *largest;
   DistanceShape s;
   PESUITE_HD void operator()(Index place) const {
-    Index j, i;
-    const Index row = divide(divide(place, pitch, j), s.T, i), distance = s.first + i - j;
-    const bool seen = j < s.S && distance >= 0;
-    bias[place] = Number(seen ? table[row * s.N + distance] - largest[row] : 0.0f);
+    Index eight, i;
+    const Index row = divide(divide(place, eights, eight), s.T, i), first = eight * side_by_side;
+    const float* const own = table + row * s.N;
+    Eight<Number> out;
+    for (int k = 0; k < side_by_side; ++k) {
+      const Index j = first + k, distance = s.first + i - j;
+      const bool seen = j < s.S && distance >= 0;
+      out.x[k] = Number(seen ? own[distance] - largest[row] : 0.0f);
+    }
+    bias[place] = out;
   }
 };
 template <class Number>
@@ -49,8 +60,9 @@ void expand(Queue& queue, void* bias, Index pitch, const float* table, const Dis
   const Scratch<float> largest(queue, s.rows);
   queue.blocks(s.rows, most_threads,
                Largest{largest.data(), table, s.N, std::min(s.N, s.first + s.T)});
-  queue.each(s.rows * s.T * pitch,
-             Expand<Number>{static_cast<Number*>(bias), pitch, table, largest.data(), s});
+  queue.each(s.rows * s.T * pitch / side_by_side,
+             Expand<Number>{static_cast<Eight<Number>*>(bias), pitch / side_by_side, table,
+                            largest.data(), s});
 }
 template <class Number>
 void sum_diagonals(Queue& queue, Target dtable, const void* dbias, Index batch,

@@ -16,10 +16,10 @@ struct DistanceShape {
 // All pointers are of the device; tables are fp32. `type` is bf16 or fp16, of the bias and of its
 // gradient.
 
-// bias [1, rows, T, S], a row every `pitch` elements, the rest of it 0: the table's entry less the
-// largest of its row. The softmax ignores that, and the weightiest keys become exact in 16 bits. 0
-// where the query does not see the key: the mask is the graph's, and large negative numbers in a
-// bias are not safe.
+// bias [1, rows, T, S], a row every `pitch` elements, a multiple of 8, the rest of it 0: the
+// table's entry less the largest of its row. The softmax ignores that, and the weightiest keys
+// become exact in 16 bits. 0 where the query does not see the key: the mask is the graph's, and
+// large negative numbers in a bias are not safe.
 void expand_distance(Queue&, void* bias, Type type, Index pitch, const float* table,
                      const DistanceShape&);
 // dtable [rows, N]: sums along diagonals of dbias [batch, rows, T, S], dense. Only keys that a

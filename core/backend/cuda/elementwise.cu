@@ -171,29 +171,38 @@ struct Drop {  // four elements, which share a block of random numbers
     }
   }
 };
-template <class T>
-struct GateForward {
+template <class T, int N>
+struct GateForward {  // N elements a thread
   TargetOf<T> y;
   const T* x;
   Index F;
   PESUITE_HD void operator()(Index i) const {
     Index column;
-    const T* const row = x + divide(i, F, column) * 2 * F;
-    const float g = row[column], u = row[F + column];
-    y.put(i, g * sigmoid(g) * u);
+    const Index line = divide(i, F / N, column);
+    const T* const row = x + line * 2 * F + column * N;
+    Some<N> g = some<N>(row);
+    const Some<N> u = some<N>(row + F);
+    for (int k = 0; k < N; ++k) g.x[k] *= sigmoid(g.x[k]) * u.x[k];
+    put(y, i * N, g);
   }
 };
-template <class T>
+template <class T, int N>
 struct GateBackward {
   TargetOf<T> dx;
   const T *dy, *x;
   Index F;
   PESUITE_HD void operator()(Index i) const {
     Index column;
-    const Index at = divide(i, F, column) * 2 * F + column;
-    const float d = dy[i], g = x[at], u = x[at + F], s = sigmoid(g);
-    dx.put(at, d * u * s * (1 + g * (1 - s)));
-    dx.put(at + F, d * g * s);
+    const Index line = divide(i, F / N, column), at = line * 2 * F + column * N;
+    const Some<N> d = some<N>(dy + i * N);
+    Some<N> g = some<N>(x + at), u = some<N>(x + at + F);
+    for (int k = 0; k < N; ++k) {
+      const float from = g.x[k], s = sigmoid(from);
+      g.x[k] = d.x[k] * u.x[k] * s * (1 + from * (1 - s));
+      u.x[k] = d.x[k] * from * s;
+    }
+    put(dx, at, g);
+    put(dx, at + F, u);
   }
 };
 
@@ -256,13 +265,17 @@ void CudaBackend::dropout(Out y, View x, const Dropout& d) {
 
 void CudaBackend::gate_forward(Out y, View x) {
   by_storage(x.storage, [&]<class T>(T) {
-    queue_.each(y.shape.count(), GateForward<T>{target<T>(y), in<T>(x), y.shape[-1]});
+    by_eights(y.shape[-1], {y.data, x.data}, [&]<int N>(Width<N>) {
+      queue_.each(y.shape.count() / N, GateForward<T, N>{target<T>(y), in<T>(x), y.shape[-1]});
+    });
   });
 }
 void CudaBackend::gate_backward(Out dx, View dy, View x) {
   by_storage(x.storage, [&]<class T>(T) {
-    queue_.each(dy.shape.count(),
-                GateBackward<T>{target<T>(dx), in<T>(dy), in<T>(x), dy.shape[-1]});
+    by_eights(dy.shape[-1], {dx.data, dy.data, x.data}, [&]<int N>(Width<N>) {
+      queue_.each(dy.shape.count() / N,
+                  GateBackward<T, N>{target<T>(dx), in<T>(dy), in<T>(x), dy.shape[-1]});
+    });
   });
 }
 

@@ -1,5 +1,6 @@
-// Rows of a table by tokens. The gradient of a row is a sum over the places of its token: places
-// are sorted by token and then by place, and a run of places of one token is summed in that order.
+// Rows of a table by tokens, or of any tensor by indices. The gradient of a row is a sum over the
+// places of its token: places are sorted by token and then by place, and a run of places of one
+// token is summed in that order.
 #include <algorithm>
 
 #include "backend/cuda/cuda.h"
@@ -8,15 +9,26 @@ namespace pesuite::cuda {
 
 namespace {
 
-struct EmbedForward {
+struct ByToken {
+  const std::int32_t* tokens;
+  PESUITE_HD Index operator()(Index n) const { return tokens[n]; }
+};
+struct ByIndex {
+  const float* index;
+  Index rows;
+  PESUITE_HD Index operator()(Index n) const { return place_of(index[n], rows); }
+};
+
+template <class Row>
+struct TakeRows {
   Target y;
   const float* table;
-  const std::int32_t* tokens;
+  Row row;
   Index W;
   PESUITE_HD void operator()(Index i) const {
     Index w;
     const Index n = divide(i, W, w);
-    y.put(i, table[tokens[n] * W + w]);
+    y.put(i, table[row(n) * W + w]);
   }
 };
 
@@ -26,13 +38,13 @@ struct EmbedForward {
 
 using Key = std::uint64_t;  // a token, and a place in the lower half
 
+template <class Row>
 struct MakeKeys {  // what fills up to a power of two comes last
   Key* keys;
-  const std::int32_t* tokens;
+  Row row;
   Index N;
   PESUITE_HD void operator()(Index n) const {
-    keys[n] =
-        n < N ? Key{static_cast<std::uint32_t>(tokens[n])} << 32 | static_cast<Key>(n) : ~Key{0};
+    keys[n] = n < N ? Key{static_cast<std::uint32_t>(row(n))} << 32 | static_cast<Key>(n) : ~Key{0};
   }
 };
 // Of the keys from `begin` on, in `some`.
@@ -123,25 +135,41 @@ struct RunSums {  // whole runs, by their first place
   }
 };
 
-}  // namespace
-
-void CudaBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
-  queue_.each(y.shape.count(), EmbedForward{target(y), in(table), tokens, table.shape[1]});
-}
-void CudaBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens) {
-  const Index W = dtable.shape[1], N = dy.shape.count() / W;
-  if (!dtable.add) fill(dtable, 0);
+// The rows of dtable, which holds zeros or what is added to, that `row` names for the N rows of dy.
+template <class Row>
+void add_rows(Queue& queue, Target dtable, const float* dy, const Row& row, Index N, Index W) {
   Index n = 2, piece = 1;
   while (n < N) n *= 2;
   while (piece * piece < N) piece *= 2;
-  const Scratch<Key> keys(queue_, n);
-  queue_.each(n, MakeKeys{keys.data(), tokens, N});
-  sort(queue_, keys.data(), n);
+  const Scratch<Key> keys(queue, n);
+  queue.each(n, MakeKeys<Row>{keys.data(), row, N});
+  sort(queue, keys.data(), n);
   const Index pieces = (N + piece - 1) / piece;
-  const Scratch<float> heads(queue_, pieces * W);
-  const SortedRows rows{keys.data(), in(dy), N, W, piece};
-  queue_.each(pieces * W, HeadSums{heads.data(), rows});
-  queue_.each(N * W, RunSums{target(dtable), heads.data(), rows});
+  const Scratch<float> heads(queue, pieces * W);
+  const SortedRows rows{keys.data(), dy, N, W, piece};
+  queue.each(pieces * W, HeadSums{heads.data(), rows});
+  queue.each(N * W, RunSums{dtable, heads.data(), rows});
+}
+
+}  // namespace
+
+void CudaBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
+  queue_.each(y.shape.count(), TakeRows<ByToken>{target(y), in(table), {tokens}, table.shape[1]});
+}
+void CudaBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens) {
+  const Index W = dtable.shape[1];
+  if (!dtable.add) fill(dtable, 0);
+  add_rows(queue_, target(dtable), in(dy), ByToken{tokens}, dy.shape.count() / W, W);
+}
+
+void CudaBackend::rows_forward(Out y, View x, View index) {
+  const Index rows = x.shape[0], W = x.shape.count() / rows;
+  queue_.each(index.shape.count() * W, TakeRows<ByIndex>{target(y), in(x), {in(index), rows}, W});
+}
+void CudaBackend::rows_backward(Out dx, View dy, View index) {
+  const Index rows = dx.shape[0], W = dx.shape.count() / rows;
+  if (!dx.add) fill(dx, 0);
+  add_rows(queue_, target(dx), in(dy), ByIndex{in(index), rows}, index.shape.count(), W);
 }
 
 }  // namespace pesuite::cuda

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
+#include <sstream>
 #include <string>
 
 #include "backend/cuda/cuda.h"
@@ -30,6 +32,44 @@ pesuite::cuda::Device usable(const pesuite::cuda::Devices& found, std::int32_t n
   return found.all[static_cast<std::size_t>(number)];
 }
 
+// How attention is to run, to compare ways on one device: words of PESUITE_CUDA_ATTENTION.
+struct AttentionChoice {
+  bool composed = false, fixed_length = false, any_order = false;
+};
+AttentionChoice attention_choice() {
+  AttentionChoice c;
+  const char* const said = std::getenv("PESUITE_CUDA_ATTENTION");
+  std::istringstream words(said != nullptr ? said : "");
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == "composed")
+      c.composed = true;
+    else if (word == "fixed_length")
+      c.fixed_length = true;
+    else if (word == "any_order")
+      c.any_order = true;
+    else
+      pesuite::fail(pesuite::Exit::usage,
+                    "PESUITE_CUDA_ATTENTION has '{}'; its words are composed, fixed_length and "
+                    "any_order, with commas between them",
+                    word);
+  }
+  return c;
+}
+
+// Fused attention where cuDNN starts; what keeps it from starting is no reason not to compute.
+void give_runner(pesuite::cuda::CudaBackend& backend, const pesuite::cuda::Device& device,
+                 const AttentionChoice& choice) {
+  using namespace pesuite::cuda;
+  if (choice.composed) return backend.compose("PESUITE_CUDA_ATTENTION asks for it");
+  try {
+    // A quarter of the memory is what one attention may use beside its inputs and outputs.
+    backend.use(std::make_unique<CudnnRunner>(
+        device.ordinal, DeviceFacts{device.sm, device.memory / 4}, !choice.fixed_length));
+  } catch (const pesuite::Error& e) {
+    backend.compose(e.what());
+  }
+}
+
 // No exception leaves what follows.
 std::int32_t devices(char* sentence, std::size_t capacity) {
   try {
@@ -49,13 +89,16 @@ void* open(std::int32_t number, std::int32_t bf16, char* sentence, std::size_t c
     const cuda::Device device = usable(found, number);
     cuda::CudaSettings settings;
     settings.device = device.ordinal;
+    const AttentionChoice choice = attention_choice();
+    settings.in_order = !choice.any_order;
     settings.precision = bf16 == 1 ? Precision::bf16 : Precision::fp32;
+    // A block of scores is 1/64 of the memory: the more rows the classifier multiplies at a time,
+    // the less often the gradient of its weights is read and written.
+    settings.block = std::clamp<cuda::Index>(device.memory / 64 / 4, 1 << 24, 1 << 28);
     settings.description =
         fmt::format("{}, products in {}", found.sentence, precision_name(settings.precision));
     auto backend = std::make_unique<cuda::CudaBackend>(settings);
-    // A quarter of the memory is what one attention may use beside its inputs and outputs.
-    backend->use(std::make_unique<cuda::CudnnRunner>(
-        device.ordinal, cuda::DeviceFacts{device.sm, device.memory / 4}));
+    give_runner(*backend, device, choice);
     return static_cast<Backend*>(backend.release());
   } catch (const std::exception& e) {
     write(e.what(), sentence, capacity);

@@ -115,11 +115,10 @@ class CudaBackend::FusedInput {
     }
     if (to.add_bias) {
       const BiasForm& form = r.biases.back();
-      const Index rows = form.shape.span(0, 3);
       if (form.type == Type::bf16)
         bindings[next] = rounded(a.bias, form.pitch);
       else  // a copy too: a part of a tensor need not start at 16 bytes
-        bindings[next] = copied(a.bias, rows * form.pitch);
+        bindings[next] = copied(a.bias, form);
     }
   }
   FusedInput(const FusedInput&) = delete;
@@ -158,23 +157,29 @@ class CudaBackend::FusedInput {
   Bindings bindings;
 
  private:
-  float* copied(View x, Index count);
+  float* copied(View x, const BiasForm& to);
 
   Queue& queue_;
   std::vector<void*> memory_;
 };
 
 namespace {
-struct CopyAll {
+struct Stretch {
   float* y;
   const float* x;
-  PESUITE_HD void operator()(Index i) const { y[i] = x[i]; }
+  Walk<1> walk;
+  PESUITE_HD void operator()(Index i) const {
+    Index at[1];
+    walk.at(i, at);
+    y[i] = x[at[0]];
+  }
 };
 }  // namespace
 
-float* CudaBackend::FusedInput::copied(View x, Index count) {
+float* CudaBackend::FusedInput::copied(View x, const BiasForm& to) {
+  const Index count = to.shape.count();
   float* const y = take<float>(count);
-  queue_.each(count, CopyAll{y, in(x)});
+  queue_.each(count, Stretch{y, in(x), walk<1>(to.shape, {four_axes_of(x.shape)})});
   return y;
 }
 
@@ -182,7 +187,7 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
                              bool bias_gradient) {
   Lowering to;
   if (runner_ == nullptr) {
-    to.reason = "nothing here runs attention graphs";
+    to.reason = why_composed_;
   } else if (a.dropout.p > 0) {
     // cuDNN draws otherwise, and training elsewhere must drop the same.
     to.reason = "dropout drops what it drops on the CPU";
@@ -197,7 +202,7 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     c.slopes = a.slopes;
     c.first = a.first;
     c.training = backward;
-    c.deterministic = true;
+    c.deterministic = settings_.in_order;
     c.type = settings_.precision == Precision::bf16 ? Type::bf16 : Type::fp32;
     to = lower(c, runner_->facts());
     if (to.route != Route::composed) {

@@ -28,11 +28,6 @@ struct CopyPart {
   }
 };
 
-PESUITE_HD Index place_of(float index, Index count) {
-  const Index i = std::llround(index);
-  return i < 0 ? 0 : i >= count ? count - 1 : i;
-}
-
 struct TakeForward {
   Target y;
   const float *x, *index;
@@ -44,16 +39,23 @@ struct TakeForward {
     y.put(i, x[at[0] * V + place_of(index[at[1]], V)]);
   }
 };
-// An element of dx; a term is an element of dy that may have been taken from it.
+// What a term gives to entry n of its row, and to the next one.
+struct Gift {
+  std::int32_t n;
+  float here, next;
+  PESUITE_HD float to(Index v) const { return n == v ? here : n + 1 == v ? next : 0; }
+};
+// A term is an element of dy that may have been taken from the row.
 struct TakeBackward {
   const float *dy, *index;
   Index V;
   Parts<2> parts;  // of dy and the index, by rows of x
-  PESUITE_HD float operator()(Index o, Index term) const {
-    Index v, own[2], more[2];
-    parts.own.at(divide(o, V, v), own);
+  PESUITE_HD Gift gift(Index row, Index term) const {
+    Index own[2], more[2];
+    parts.own.at(row, own);
     parts.repeated.at(term, more);
-    return place_of(index[own[1] + more[1]], V) == v ? dy[own[0] + more[0]] : 0;
+    const Index n = place_of(index[own[1] + more[1]], V);
+    return {static_cast<std::int32_t>(n), dy[own[0] + more[0]], 0};
   }
 };
 
@@ -86,18 +88,18 @@ struct InterpolateForward {
     y.put(i, row[b.n] + b.w * rise(row, b.n, V));
   }
 };
-// An element of dx; a term is an element of dy that may have been made from it.
+// A term is an element of dy that may have been made from the row.
 struct InterpolateBackward {
   const float *dy, *position;
   Index V;
   Parts<2> parts;  // of dy and the position, by rows of x
-  PESUITE_HD float operator()(Index o, Index term) const {
-    Index v, own[2], more[2];
-    parts.own.at(divide(o, V, v), own);
+  PESUITE_HD Gift gift(Index row, Index term) const {
+    Index own[2], more[2];
+    parts.own.at(row, own);
     parts.repeated.at(term, more);
     const Between b = between(position[own[1] + more[1]], V);
     const float g = dy[own[0] + more[0]];
-    return b.n == v ? g * (1 - b.w) : b.n + 1 == v ? g * b.w : 0;
+    return {static_cast<std::int32_t>(b.n), g * (1 - b.w), g * b.w};
   }
 };
 // An element of dposition; a term is an element of dy that it has led to.
@@ -115,25 +117,64 @@ struct InterpolateSlope {
   }
 };
 
-struct RowsForward {
-  Target y;
-  const float *x, *index;
-  Index rows, width;
-  PESUITE_HD void operator()(Index i) const {
-    Index column;
-    const Index row = divide(i, width, column);
-    y.put(i, x[place_of(index[row], rows) * width + column]);
+// The gradient of a row of V entries, from a chunk of its terms: a block of threads works out a
+// tile of gifts and then looks through it for each entry, some of the terms a thread.
+template <class F>
+struct Receive {
+  F f;
+  Target part;  // [chunk, row, V]
+  Index V, rows, terms, chunk;
+
+  static constexpr Index tile = 2048, most_entries = 2048;
+  static_assert(tile * sizeof(Gift) + most_entries * sizeof(float) <= tile_bytes);
+
+  PESUITE_HD void operator()(Block& block) const {
+    Index row;
+    const Index c = divide(block.index(), rows, row), first = c * chunk;
+    const Index end = first + chunk < terms ? first + chunk : terms;
+    const Index lanes = V < block.threads() ? block.threads() / V : 1;
+    auto* const gifts = block.tiles<Gift>();
+    auto* const sums = reinterpret_cast<float*>(gifts + tile);  // [lane, V]
+    block.each(lanes * V, [&](Index i) { sums[i] = 0; });
+    for (Index start = first; start < end; start += tile) {
+      const Index n = start + tile < end ? tile : end - start;
+      block.each(n, [&](Index i) { gifts[i] = f.gift(row, start + i); });
+      block.each(lanes * V, [&](Index i) {
+        Index v;
+        float sum = sums[i];
+        for (Index t = divide(i, V, v); t < n; t += lanes) sum += gifts[t].to(v);
+        sums[i] = sum;
+      });
+    }
+    block.each(V, [&](Index v) {
+      float sum = 0;
+      for (Index lane = 0; lane < lanes; ++lane) sum += sums[lane * V + v];
+      part.put(c * rows * V + row * V + v, sum);
+    });
   }
 };
-struct RowsBackward {
-  const float *dy, *index;
-  Index rows, width;
+// The same, an entry a thread, where a row is too wide for a block's memory.
+template <class F>
+struct ReceiveOne {
+  F f;
   PESUITE_HD float operator()(Index o, Index term) const {
-    Index column;
-    const Index row = divide(o, width, column);
-    return place_of(index[term], rows) == row ? dy[term * width + column] : 0;
+    Index v;
+    const Index row = divide(o, f.V, v);
+    return f.gift(row, term).to(v);
   }
 };
+template <class F>
+void receive(Queue& queue, Out dx, const F& f) {
+  const Index outputs = dx.shape.count(), terms = f.parts.repeated.count(), rows = outputs / f.V;
+  using Wide = Receive<F>;
+  if (f.V > Wide::most_entries) return reduce(queue, target(dx), outputs, terms, ReceiveOne<F>{f});
+  reduce_in_chunks(
+      queue, target(dx), outputs, terms,
+      std::min((terms + Wide::tile - 1) / Wide::tile, 4096 / rows),
+      [&](Target part, Index chunk, Index chunks) {
+        queue.blocks(rows * chunks, most_threads, Wide{f, part, f.V, rows, terms, chunk});
+      });
+}
 
 // x with one element for each row: an offset in it is the number of a row.
 Shape one_a_row(Shape x) {
@@ -165,9 +206,9 @@ void CudaBackend::take_forward(Out y, View x, View index) {
                                            walk<2>(y.shape, {one_a_row(x.shape), index.shape})});
 }
 void CudaBackend::take_backward(Out dx, View dy, View index) {
-  const TakeBackward f{in(dy), in(index), dx.shape[-1],
-                       parts<2>(dy.shape, one_a_row(dx.shape), {dy.shape, index.shape})};
-  reduce(queue_, target(dx), dx.shape.count(), f.parts.repeated.count(), f);
+  receive(queue_, dx,
+          TakeBackward{in(dy), in(index), dx.shape[-1],
+                       parts<2>(dy.shape, one_a_row(dx.shape), {dy.shape, index.shape})});
 }
 
 void CudaBackend::interpolate_forward(Out y, View x, View position) {
@@ -178,26 +219,15 @@ void CudaBackend::interpolate_forward(Out y, View x, View position) {
 void CudaBackend::interpolate_backward(Out dx, Out dposition, View dy, View x, View position) {
   const Index V = x.shape[-1];
   const Shape rows = one_a_row(x.shape);
-  if (dx) {
-    const InterpolateBackward f{in(dy), in(position), V,
-                                parts<2>(dy.shape, rows, {dy.shape, position.shape})};
-    reduce(queue_, target(dx), dx.shape.count(), f.parts.repeated.count(), f);
-  }
+  if (dx)
+    receive(queue_, dx,
+            InterpolateBackward{in(dy), in(position), V,
+                                parts<2>(dy.shape, rows, {dy.shape, position.shape})});
   if (dposition) {
     const InterpolateSlope f{in(dy), in(x), in(position), V,
                              parts<3>(dy.shape, position.shape, {dy.shape, rows, position.shape})};
     reduce(queue_, target(dposition), dposition.shape.count(), f.parts.repeated.count(), f);
   }
-}
-
-void CudaBackend::rows_forward(Out y, View x, View index) {
-  const Index rows = x.shape[0], width = x.shape.count() / rows;
-  queue_.each(index.shape.count() * width, RowsForward{target(y), in(x), in(index), rows, width});
-}
-void CudaBackend::rows_backward(Out dx, View dy, View index) {
-  const Index rows = dx.shape[0], width = dx.shape.count() / rows;
-  reduce(queue_, target(dx), dx.shape.count(), index.shape.count(),
-         RowsBackward{in(dy), in(index), rows, width});
 }
 
 }  // namespace pesuite::cuda

@@ -90,12 +90,16 @@ void Plan::run(cudnnHandle_t handle, const Bindings& b, void* workspace) const {
 
 const Plan& Plans::get(const AttentionRequest& r, Pass pass) {
   const std::string key = plan_key(r, pass, device_);
-  auto at = plans_.find(key);
-  if (at == plans_.end()) {
-    auto* const kernels = pass == Pass::backward ? nullptr : &kernels_[form_key(r, pass, device_)];
-    at = plans_.emplace(key, Plan(r, pass, profile_, facts_, kernels)).first;
+  if (const auto at = plans_.find(key); at != plans_.end()) return at->second;
+  if (const auto at = refused_.find(key); at != refused_.end()) throw at->second;
+  try {
+    const bool shared = any_length_ && pass != Pass::backward;
+    auto* const kernels = shared ? &kernels_[form_key(r, pass, device_)] : nullptr;
+    return plans_.emplace(key, Plan(r, pass, profile_, facts_, kernels)).first->second;
+  } catch (const Error& e) {
+    refused_.emplace(key, e);
+    throw;
   }
-  return at->second;
 }
 
 }  // namespace pesuite::cuda

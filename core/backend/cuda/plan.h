@@ -9,6 +9,7 @@
 #include "backend/cuda/descriptor.h"
 #include "backend/cuda/graph.h"
 #include "backend/cuda/request.h"
+#include "base/error.h"
 
 namespace pesuite::cuda {
 
@@ -39,16 +40,20 @@ class Plan {
 // what was asked for before: results must not depend on that.
 class Plans {
  public:
-  Plans(int device, const DeviceFacts& facts, Descriptor profile)
-      : device_(device), facts_(facts), profile_(std::move(profile)) {}
-  const Plan& get(const AttentionRequest&, Pass);  // compiled where it is new; Error as of Plan
+  // `any_length`: forward plans share kernels, see Plan.
+  Plans(int device, const DeviceFacts& facts, Descriptor profile, bool any_length = true)
+      : device_(device), facts_(facts), profile_(std::move(profile)), any_length_(any_length) {}
+  // Compiled where it is new; Error as of Plan, at once where it was refused before.
+  const Plan& get(const AttentionRequest&, Pass);
 
  private:
   int device_;
   DeviceFacts facts_;
   Descriptor profile_;
+  bool any_length_;
   std::map<std::string, std::optional<Descriptor>> kernels_;  // by form_key
   std::map<std::string, Plan> plans_;
+  std::map<std::string, Error> refused_;
 };
 
 }  // namespace pesuite::cuda

@@ -2,19 +2,20 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <compare>
 #include <map>
-#include <string>
 
 #include "backend/cuda/products.h"
 #include "base/error.h"
 
 namespace pesuite::cuda {
 
-namespace {
+// Named, since Products::Library holds what is in it.
+namespace product_library {
 
 constexpr std::size_t product_workspace = std::size_t{32} << 20;
 
-void check_product(cublasStatus_t status, const char* what) {
+inline void check_product(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS)
     fail(Exit::device, "cuBLASLt: {} failed: {}", what, cublasLtGetStatusString(status));
 }
@@ -35,8 +36,8 @@ using Matrix = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
 // cuBLASLt's matrices are column-major: it is given the transposes, b^T a^T = c^T.
-void describe(Matrix& m, cudaDataType type, Index rows, Index columns, Index row, Index batches,
-              Index batch) {
+inline void describe(Matrix& m, cudaDataType type, Index rows, Index columns, Index row,
+                     Index batches, Index batch) {
   check_product(cublasLtMatrixLayoutCreate(&m.raw, type, static_cast<std::uint64_t>(columns),
                                            static_cast<std::uint64_t>(rows), row),
                 "describing a matrix");
@@ -51,14 +52,105 @@ void describe(Matrix& m, cudaDataType type, Index rows, Index columns, Index row
 }
 
 // The largest power of two up to 256 at which an address and the matrices after it lie.
-std::uint32_t alignment(const void* p, Index row, Index batch, Storage storage) {
+inline std::uint32_t alignment(const void* p, Index row, Index batch, Storage storage) {
   const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(p) |
                              static_cast<std::uintptr_t>((row | batch) * stored_bytes(storage)) |
                              256u;
   return static_cast<std::uint32_t>(all & (~all + 1));
 }
 
-}  // namespace
+// All that the choice of an algorithm depends on. Numbers, not a text: a small step starts a
+// product every few microseconds.
+struct Form {
+  Index M, N, K, a_row, a_batch, b_row, b_batch, c_row, c_batch, batches;
+  Storage storage, storage_of_c;
+  bool a_transposed, b_transposed, has_bias, in_place;
+  std::uint32_t align_a, align_b, align_c, align_added;
+  auto operator<=>(const Form&) const = default;
+
+  explicit Form(const Product& p)
+      : M(p.M),
+        N(p.N),
+        K(p.K),
+        a_row(p.a.row),
+        a_batch(p.a.batch),
+        b_row(p.b.row),
+        b_batch(p.b.batch),
+        c_row(p.c_row),
+        c_batch(p.c_batch),
+        batches(p.batches),
+        storage(p.a.storage),
+        storage_of_c(p.storage),
+        a_transposed(p.a.transposed),
+        b_transposed(p.b.transposed),
+        has_bias(p.bias != nullptr),
+        in_place(p.added == p.c),
+        align_a(alignment(p.a.data, p.a.row, p.a.batch, p.a.storage)),
+        align_b(alignment(p.b.data, p.b.row, p.b.batch, p.b.storage)),
+        align_c(alignment(p.c, p.c_row, p.c_batch, p.storage)),
+        align_added(p.added == nullptr ? align_c
+                                       : alignment(p.added, p.c_row, p.c_batch, p.storage)) {}
+};
+
+// A product as cuBLASLt is told of it, made once for all products of a form.
+struct Told {
+  Description how;
+  Matrix a, b, c;
+  cublasLtMatmulAlgo_t algorithm{};
+
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    check_product(cublasLtMatmulDescSetAttribute(how.raw, attribute, &value, sizeof value),
+                  "describing a product");
+  }
+  explicit Told(const Product& p) {
+    const auto type_of = [](Storage s) { return s == Storage::bf16 ? CUDA_R_16BF : CUDA_R_32F; };
+    const cudaDataType type = type_of(p.a.storage), type_of_c = type_of(p.storage);
+    check_product(cublasLtMatmulDescCreate(&how.raw, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                  "describing a product");
+    set(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (p.bias != nullptr) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of_c);
+    }
+    describe(a, type, p.a.transposed ? p.K : p.M, p.a.transposed ? p.M : p.K, p.a.row, p.batches,
+             p.a.batch);
+    describe(b, type, p.b.transposed ? p.N : p.K, p.b.transposed ? p.K : p.N, p.b.row, p.batches,
+             p.b.batch);
+    describe(c, type_of_c, p.M, p.N, p.c_row, p.batches, p.c_batch);
+  }
+  void choose(cublasLtHandle_t handle, const Form& form) {
+    Preference wish;
+    check_product(cublasLtMatmulPreferenceCreate(&wish.raw), "describing a preference");
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      check_product(cublasLtMatmulPreferenceSetAttribute(wish.raw, attribute, &value, sizeof value),
+                    "describing a preference");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, product_workspace);
+    // its first matrix is our second one
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, form.align_b);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, form.align_a);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, form.align_added);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, form.align_c);
+    // Parts of a sum are added in a fixed order.
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    cublasLtMatmulHeuristicResult_t best{};
+    int count = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        handle, how.raw, b.raw, a.raw, c.raw, c.raw, wish.raw, 1, &best, &count);
+    if (status != CUBLAS_STATUS_SUCCESS || count == 0)
+      fail(Exit::device, "cuBLASLt has no algorithm for {} products of {} x {} and {} x {}: {}",
+           form.batches, form.M, form.K, form.K, form.N, cublasLtGetStatusString(status));
+    algorithm = best.algo;
+  }
+};
+
+}  // namespace product_library
+
+using namespace product_library;
 
 struct Products::Library {
   explicit Library(Queue& queue) : workspace(queue, product_workspace) {
@@ -70,7 +162,7 @@ struct Products::Library {
 
   cublasLtHandle_t handle = nullptr;
   Scratch<char> workspace;
-  std::map<std::string, cublasLtMatmulAlgo_t> algorithms;  // by what they depend on
+  std::map<Form, Told> told;
 };
 
 Products::Products(Queue& queue, Precision precision)
@@ -78,74 +170,25 @@ Products::Products(Queue& queue, Precision precision)
 Products::~Products() = default;
 
 void Products::multiply(Queue& queue, const Product& p) {
-  const void *const a = p.a.data, *const b = p.b.data;
-  const auto type_of = [](Storage s) { return s == Storage::bf16 ? CUDA_R_16BF : CUDA_R_32F; };
-  const cudaDataType type = type_of(p.a.storage), type_of_c = type_of(p.storage);
-  Description how;
-  check_product(cublasLtMatmulDescCreate(&how.raw, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-                "describing a product");
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    check_product(cublasLtMatmulDescSetAttribute(how.raw, attribute, &value, sizeof value),
-                  "describing a product");
-  };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (p.bias != nullptr) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of_c);
+  const Form form(p);
+  const auto [at, is_new] = library_->told.try_emplace(form, p);
+  Told& told = at->second;
+  if (is_new) {
+    try {
+      told.choose(library_->handle, form);
+    } catch (...) {
+      library_->told.erase(at);
+      throw;
+    }
   }
-  Matrix ma, mb, mc;
-  describe(ma, type, p.a.transposed ? p.K : p.M, p.a.transposed ? p.M : p.K, p.a.row, p.batches,
-           p.a.batch);
-  describe(mb, type, p.b.transposed ? p.N : p.K, p.b.transposed ? p.K : p.N, p.b.row, p.batches,
-           p.b.batch);
-  describe(mc, type_of_c, p.M, p.N, p.c_row, p.batches, p.c_batch);
-
-  const std::uint32_t align_a = alignment(a, p.a.row, p.a.batch, p.a.storage),
-                      align_b = alignment(b, p.b.row, p.b.batch, p.b.storage),
-                      align_c = alignment(p.c, p.c_row, p.c_batch, p.storage),
-                      align_added = p.added == nullptr
-                                        ? align_c
-                                        : alignment(p.added, p.c_row, p.c_batch, p.storage);
-  const std::string key =
-      fmt::format("{} {} {}, {} {} {}, {} {} {}, {} {} {}, {}, {} {} {} {} {} {}", p.M, p.N, p.K,
-                  p.a.row, p.a.transposed, p.a.batch, p.b.row, p.b.transposed, p.b.batch, p.c_row,
-                  p.c_batch, p.storage == Storage::bf16 ? "bf16" : "fp32", p.batches,
-                  p.bias != nullptr, p.added == p.c, align_a, align_b, align_c, align_added);
-  auto found = library_->algorithms.find(key);
-  if (found == library_->algorithms.end()) {
-    Preference wish;
-    check_product(cublasLtMatmulPreferenceCreate(&wish.raw), "describing a preference");
-    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-      check_product(cublasLtMatmulPreferenceSetAttribute(wish.raw, attribute, &value, sizeof value),
-                    "describing a preference");
-    };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, product_workspace);
-    // its first matrix is our second one
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, align_b);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, align_a);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_added);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
-    // Parts of a sum are added in a fixed order.
-    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-    cublasLtMatmulHeuristicResult_t best{};
-    int count = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        library_->handle, how.raw, mb.raw, ma.raw, mc.raw, mc.raw, wish.raw, 1, &best, &count);
-    if (status != CUBLAS_STATUS_SUCCESS || count == 0)
-      fail(Exit::device, "cuBLASLt has no algorithm for a product {}: {}", key,
-           cublasLtGetStatusString(status));
-    found = library_->algorithms.emplace(key, best.algo).first;
-  }
+  if (p.bias != nullptr) told.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   const auto alpha = static_cast<float>(p.scale);
   const float beta = p.added != nullptr ? 1 : 0;
-  check_product(
-      cublasLtMatmul(library_->handle, how.raw, &alpha, b, mb.raw, a, ma.raw, &beta,
-                     p.added != nullptr ? p.added : p.c, mc.raw, p.c, mc.raw, &found->second,
-                     library_->workspace.data(), product_workspace, queue.stream()),
-      "a product");
+  check_product(cublasLtMatmul(library_->handle, told.how.raw, &alpha, p.b.data, told.b.raw,
+                               p.a.data, told.a.raw, &beta, p.added != nullptr ? p.added : p.c,
+                               told.c.raw, p.c, told.c.raw, &told.algorithm,
+                               library_->workspace.data(), product_workspace, queue.stream()),
+                "a product");
 }
 
 }  // namespace pesuite::cuda

@@ -74,10 +74,6 @@ class Products {
   std::unique_ptr<Library> library_;
 };
 
-// Whether a device reads and writes it at its fastest: 16 bytes at a time.
-inline bool starts_at_16_bytes(const void* x) {
-  return reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
-}
 // y [batches, rows, pitch] in bf16 = x as it is stored, `pitch` elements a row with zeros at its
 // end.
 void round_to_bf16(Queue&, void* y, const void* x, Storage, Index batches, Index batch, Index rows,

@@ -32,14 +32,28 @@ struct ChunkSums {
     block.each(1, [&](Index) { part.put(block.index(), sum); });
   }
 };
-struct SumOfChunks {
+struct SumOfChunks {  // a block 32 outputs, which its threads sum in lanes
+  static constexpr Index width = warp_threads, lanes = most_threads / width;
   const float* part;  // [chunks, outputs]
   Target y;
   Index outputs, chunks;
-  PESUITE_HD void operator()(Index o) const {
-    float sum = 0;
-    for (Index c = 0; c < chunks; ++c) sum += part[c * outputs + o];
-    y.put(o, sum);
+  PESUITE_HD void operator()(Block& block) const {
+    const Index first = block.index() * width;
+    float* const sums = block.memory();
+    block.each(most_threads, [&](Index i) {
+      Index o;
+      const Index lane = divide(i, width, o);
+      o += first;
+      float sum = 0;
+      if (o < outputs)
+        for (Index c = lane; c < chunks; c += lanes) sum += part[c * outputs + o];
+      sums[i] = sum;
+    });
+    block.each(outputs - first < width ? outputs - first : width, [&](Index o) {
+      float sum = 0;
+      for (Index lane = 0; lane < lanes; ++lane) sum += sums[lane * width + o];
+      y.put(first + o, sum);
+    });
   }
 };
 
@@ -56,14 +70,15 @@ void reduce_in_chunks(Queue& queue, Target y, Index outputs, Index terms, Index 
   if (chunks == 1) return launch(y, chunk, chunks);
   const Scratch<float> part(queue, outputs * chunks);
   launch(Target{part.data(), false}, chunk, chunks);
-  queue.each(outputs, SumOfChunks{part.data(), y, outputs, chunks});
+  queue.blocks((outputs + SumOfChunks::width - 1) / SumOfChunks::width, most_threads,
+               SumOfChunks{part.data(), y, outputs, chunks});
 }
 
 // y[o] = sum over terms of f(o, term), for o < outputs. Neighbouring outputs read neighbours.
 template <class F>
 void reduce(Queue& queue, Target y, Index outputs, Index terms, const F& f) {
   reduce_in_chunks(queue, y, outputs, terms,
-                   std::min((terms + 31) / 32, (Index{1} << 16) / outputs),
+                   std::min((terms + 31) / 32, (Index{1} << 18) / outputs),
                    [&](Target part, Index chunk, Index chunks) {
                      queue.each(outputs * chunks, ChunkSums<F>{f, part, outputs, terms, chunk});
                    });

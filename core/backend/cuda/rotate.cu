@@ -67,6 +67,31 @@ struct TurnedFeature {
   }
 };
 
+// Sixteen features of a row, in two eights: eight pairs, or features behind the pairs. The unit u
+// of a row begins at its features `first` and `second`.
+struct TurnedUnit {
+  TurnedFeature of;
+  PESUITE_HD bool turns(Index u) const { return 8 * u < of.sizes.n; }
+  PESUITE_HD Index first(Index u) const { return turns(u) && of.sizes.half ? 8 * u : 16 * u; }
+  PESUITE_HD Index second(Index u) const {
+    return turns(u) && of.sizes.half ? of.sizes.n + 8 * u : 16 * u + 8;
+  }
+  PESUITE_HD void operator()(Some<8>& a, Some<8>& b, Index row, Index u) const {
+    if (!turns(u)) return;
+    Index at[1];
+    of.tables.at(row, at);
+    const Index t = at[0] * of.sizes.n + 8 * u;
+    const Some<8> c = some<8>(of.cos + t), s = some<8>(of.sin + t);
+    for (int k = 0; k < 8; ++k) {
+      float& one = of.sizes.half ? a.x[k] : k < 4 ? a.x[2 * k] : b.x[2 * k - 8];
+      float& two = of.sizes.half ? b.x[k] : k < 4 ? a.x[2 * k + 1] : b.x[2 * k - 7];
+      const float sine = of.direction * s.x[k], x = one;
+      one = x * c.x[k] - two * sine;
+      two = two * c.x[k] + x * sine;
+    }
+  }
+};
+
 // Which of q, k and v an element of x [B, T, (H + 2G) D] belongs to, and where it stands in it.
 struct HeadPlace {
   int part;
@@ -115,6 +140,46 @@ struct HeadsBackward {
   }
 };
 
+template <class X, class Part>
+struct HeadUnitsForward {  // a unit a thread
+  TargetOf<Part> q, k, v;
+  const X* x;
+  TurnedUnit of_q, of_k, of_v;
+  HeadSizes units;  // its D counts units
+  PESUITE_HD void operator()(Index i) const {
+    const auto [part, row, u] = units.place(i);
+    const TargetOf<Part>& to = part == 0 ? q : part == 1 ? k : v;
+    if (to.data == nullptr) return;
+    const TurnedUnit& turn = part == 0 ? of_q : part == 1 ? of_k : of_v;
+    const Index first = turn.first(u), second = turn.second(u), base = row * units.D * 16;
+    const X* const from = x + (i - u) * 16;
+    Some<8> a = some<8>(from + first), b = some<8>(from + second);
+    turn(a, b, row, u);
+    put(to, base + first, a);
+    put(to, base + second, b);
+  }
+};
+template <class X, class Part>
+struct HeadUnitsBackward {
+  TargetOf<X> dx;
+  const Part *dq, *dk, *dv;
+  TurnedUnit of_q, of_k, of_v;
+  HeadSizes units;
+  PESUITE_HD void operator()(Index i) const {
+    const auto [part, row, u] = units.place(i);
+    const Part* const from = part == 0 ? dq : part == 1 ? dk : dv;
+    const TurnedUnit& turn = part == 0 ? of_q : part == 1 ? of_k : of_v;
+    const Index first = turn.first(u), second = turn.second(u), base = row * units.D * 16;
+    Some<8> a{}, b{};
+    if (from != nullptr) {
+      a = some<8>(from + base + first), b = some<8>(from + base + second);
+      turn(a, b, row, u);
+    }
+    put(dx, (i - u) * 16 + first, a);
+    put(dx, (i - u) * 16 + second, b);
+  }
+};
+
 Shape without_last(const Shape& s) {
   return Shape::of(s.rank() - 1, s.data());
 }
@@ -134,6 +199,24 @@ Storage storage_of_heads(const View& q, const View& k, const View& v) {
 }
 HeadSizes head_sizes(const Shape& x, const Shape& q, const Shape& k) {
   return {x[1], q[3], q[1], k[1]};
+}
+// Whether heads are whole units for a device to read 16 bytes at a time.
+bool in_units(const Shape& heads, const TurnedFeature& q, const TurnedFeature& k,
+              std::initializer_list<const void*> memory) {
+  bool can = heads[3] % 16 == 0;
+  for (const TurnedFeature* t : {&q, &k})
+    can = can && t->sizes.n % 8 == 0 && starts_at_16_bytes(t->cos) && starts_at_16_bytes(t->sin);
+  for (const void* m : memory) can = can && starts_at_16_bytes(m);
+  return can;
+}
+HeadSizes unit_sizes(HeadSizes s) {
+  s.D /= 16;
+  return s;
+}
+TurnedUnit unturned(const TurnedFeature& of) {
+  TurnedUnit u{of};
+  u.of.sizes.n = 0;
+  return u;
 }
 
 }  // namespace
@@ -163,10 +246,21 @@ void CudaBackend::rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, V
 void CudaBackend::heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, const Turn& of_k) {
   by_storage(x.storage, [&]<class X>(X) {
     by_storage(storage_of_heads(q, k, v), [&]<class Part>(Part) {
-      queue_.each(x.shape.count(),
-                  HeadsForward<X, Part>{target<Part>(q), target<Part>(k), target<Part>(v), in<X>(x),
-                                        turned(q.shape, of_q, 1), turned(k.shape, of_k, 1),
-                                        head_sizes(x.shape, q.shape, k.shape)});
+      const TargetOf<Part> to_q = target<Part>(q), to_k = target<Part>(k), to_v = target<Part>(v);
+      const TurnedFeature turn_q = turned(q.shape, of_q, 1), turn_k = turned(k.shape, of_k, 1);
+      const HeadSizes sizes = head_sizes(x.shape, q.shape, k.shape);
+      if (in_units(q.shape, turn_q, turn_k, {q.data, k.data, v.data, x.data}))
+        queue_.each(x.shape.count() / 16, HeadUnitsForward<X, Part>{to_q,
+                                                                    to_k,
+                                                                    to_v,
+                                                                    in<X>(x),
+                                                                    {turn_q},
+                                                                    {turn_k},
+                                                                    unturned(turn_q),
+                                                                    unit_sizes(sizes)});
+      else
+        queue_.each(x.shape.count(),
+                    HeadsForward<X, Part>{to_q, to_k, to_v, in<X>(x), turn_q, turn_k, sizes});
     });
   });
 }
@@ -174,10 +268,21 @@ void CudaBackend::heads_backward(Out dx, View dq, View dk, View dv, const Turn& 
                                  const Turn& of_k) {
   by_storage(dx.storage, [&]<class X>(X) {
     by_storage(storage_of_heads(dq, dk, dv), [&]<class Part>(Part) {
-      queue_.each(dx.shape.count(),
-                  HeadsBackward<X, Part>{target<X>(dx), in<Part>(dq), in<Part>(dk), in<Part>(dv),
-                                         turned(dq.shape, of_q, -1), turned(dk.shape, of_k, -1),
-                                         head_sizes(dx.shape, dq.shape, dk.shape)});
+      const TurnedFeature turn_q = turned(dq.shape, of_q, -1), turn_k = turned(dk.shape, of_k, -1);
+      const HeadSizes sizes = head_sizes(dx.shape, dq.shape, dk.shape);
+      if (in_units(dq.shape, turn_q, turn_k, {dq.data, dk.data, dv.data, dx.data}))
+        queue_.each(dx.shape.count() / 16, HeadUnitsBackward<X, Part>{target<X>(dx),
+                                                                      in<Part>(dq),
+                                                                      in<Part>(dk),
+                                                                      in<Part>(dv),
+                                                                      {turn_q},
+                                                                      {turn_k},
+                                                                      unturned(turn_q),
+                                                                      unit_sizes(sizes)});
+      else
+        queue_.each(dx.shape.count(),
+                    HeadsBackward<X, Part>{target<X>(dx), in<Part>(dq), in<Part>(dk), in<Part>(dv),
+                                           turn_q, turn_k, sizes});
     });
   });
 }

@@ -1,5 +1,6 @@
 // Softmax of composed attention, and the classifier: cross-entropy with its gradient.
 #include <cmath>
+#include <limits>
 
 #include "backend/cuda/cuda.h"
 
@@ -32,29 +33,62 @@ struct SoftmaxBackward {  // a block a row
   }
 };
 
-// A block a row of logits z [V], which becomes the gradient where one is wanted.
+// The largest of some logits, the first place it stands at, and the sum of all e^(z - top).
+struct Summary {
+  float top = -std::numeric_limits<float>::infinity(), total = 0;
+  std::int32_t place = std::numeric_limits<std::int32_t>::max();
+};
+PESUITE_HD inline float scaled(float top, float to) {  // also where both are infinite
+  return top == to ? 1 : std::exp(top - to);
+}
+PESUITE_HD inline Summary both(const Summary& a, const Summary& b) {
+  Summary s;
+  s.top = b.top > a.top ? b.top : a.top;
+  s.total = a.total * scaled(a.top, s.top) + b.total * scaled(b.top, s.top);
+  const bool from_b = b.top > a.top || (b.top == a.top && b.place < a.place);
+  s.place = from_b ? b.place : a.place;
+  return s;
+}
+
+// A block a row of logits z [V], read once, and once more where a gradient is wanted; N numbers a
+// thread. The gradient may lie where z does.
+template <class G, int N>
 struct Classify {
   Target nats;
   std::int32_t* best;
-  float* z;
+  const float* z;
+  G* gradient;  // null: none; rows of `pitch` numbers, which end in zeros
+  Index pitch;
   const std::int32_t* targets;
   Index V;
-  bool gradient;
   float weight;
   PESUITE_HD void operator()(Block& block) const {
     const Index n = block.index(), target = targets[n];
-    float* const row = z + n * V;
-    const float top = block.max(V, [&](Index c) { return row[c]; });
-    const Index where = block.min(V, V, [&](Index c) { return row[c] == top ? c : V; });
-    const float total = block.sum(V, [&](Index c) { return std::exp(row[c] - top); });
+    const float* const row = z + n * V;
+    const Summary all = block.combine(
+        V / N, Summary{},
+        [&](Index i) {
+          const Some<N> x = some<N>(row + i * N);
+          Summary s;
+          for (int k = 0; k < N; ++k)
+            if (x.x[k] > s.top) s.top = x.x[k], s.place = static_cast<std::int32_t>(i * N + k);
+          for (int k = 0; k < N; ++k) s.total += scaled(x.x[k], s.top);
+          return s;
+        },
+        [](const Summary& a, const Summary& b) { return both(a, b); });
     block.each(1, [&](Index) {
-      best[n] = static_cast<std::int32_t>(where < V ? where : 0);  // none where all are NaN
-      nats.put(n, std::log(total) + (top - row[target]));
+      best[n] = all.place < V ? all.place : 0;  // none where all are NaN
+      nats.put(n, std::log(all.total) + (all.top - row[target]));
     });
-    if (!gradient) return;
-    block.each(V, [&](Index c) {
-      row[c] = weight * (std::exp(row[c] - top) / total - (c == target ? 1 : 0));
+    if (gradient == nullptr) return;
+    G* const to = gradient + n * pitch;
+    block.each(V / N, [&](Index i) {
+      Some<N> x = some<N>(row + i * N);
+      for (int k = 0; k < N; ++k)
+        x.x[k] = weight * (std::exp(x.x[k] - all.top) / all.total - (i * N + k == target ? 1 : 0));
+      store(to + i * N, x);
     });
+    block.each(pitch - V, [&](Index i) { to[V + i] = G(0.0f); });
   }
 };
 
@@ -76,6 +110,10 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
   const Index rows = std::clamp<Index>(settings_.block / V, 1, N);
   const Scratch<float> logits(queue_, rows * V);
   std::optional<Scratch<Bf16>> of_h, of_w, of_gradient;
+  // What two products would round is written rounded; what a bias sums is not.
+  const bool rounded = settings_.precision == Precision::bf16 && dh && dw && !dbias;
+  const Index pitch = rounded ? (V + 7) / 8 * 8 : V;
+  if (rounded) of_gradient.emplace(queue_, rows * pitch);
   const Operand hs = products_.prepared(queue_, {in(h), W}, N, W, of_h),
                 weights = products_.prepared(queue_, {in(w), W}, V, W, of_w);
   for (Index start = 0; start < N; start += rows) {
@@ -85,11 +123,20 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
     product(z);
     Target to = target(nats);
     to.data += start;
-    queue_.blocks(n, V / 4,
-                  Classify{to, best + start, logits.data(), targets + start, V, dh || dw || dbias,
-                           static_cast<float>(weight)});
+    const auto classify = [&]<class G>(G* gradient) {
+      by_eights(V, {logits.data(), gradient}, [&]<int N>(Width<N>) {
+        queue_.blocks(n, V / 4,
+                      Classify<G, N>{to, best + start, logits.data(), gradient, pitch,
+                                     targets + start, V, static_cast<float>(weight)});
+      });
+    };
     Operand gradient{logits.data(), V};
-    if (dh && dw) gradient = products_.prepared(queue_, gradient, n, V, of_gradient);
+    if (rounded) {
+      classify(of_gradient->data());
+      gradient = {of_gradient->data(), pitch, false, 0, Storage::bf16};
+    } else {
+      classify(dh || dw || dbias ? logits.data() : static_cast<float*>(nullptr));
+    }
     if (dh) {
       Product p{n, W, V, gradient, weights};
       p.write({target(dh).data, dh.shape, dh.add}, start * W, W);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 
 #include "backend/cuda/block.h"
 #include "base/shape.h"
@@ -17,6 +18,12 @@ PESUITE_HD inline Index divide(Index i, Index by, Index& rest) {
   }
   rest = i % by;
   return i / by;
+}
+
+// The entry of `count` that a number stands for: the nearest one.
+PESUITE_HD inline Index place_of(float index, Index count) {
+  const Index i = std::llround(index);
+  return i < 0 ? 0 : i >= count ? count - 1 : i;
 }
 
 // Offsets in K tensors of the element i of a row-major shape. Axes that follow each other in all of
