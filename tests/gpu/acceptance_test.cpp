@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 struct Machine {
   const char* name;
   int sm;
-  DeviceFacts facts() const { return {sm, std::int64_t{64} << 30}; }
+  DeviceFacts facts() const { return {sm, std::int64_t{64} << 30, 4096, true}; }
   std::string profile() const {
     std::ostringstream text;
     text << std::ifstream(std::string(PESUITE_GPU_PROFILES) + "/" + name + ".json").rdbuf();

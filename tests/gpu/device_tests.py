@@ -1,10 +1,11 @@
 """Runs the cases of a GoogleTest program in several processes, for device_report.sh.
 
-    device_tests.py PROGRAM --out FILE [--jobs 8] [--seconds 120] [--case-seconds 60] [--filter F]
+    device_tests.py PROGRAM --out FILE [--jobs 8] [--seconds 120] [--case-seconds 60] [--filter F] [--alone F]
 
 Each process runs a share of the cases. One that crashes or hangs costs its case alone: the rest of its share goes
-on in a new process. Every case is a JSON line in FILE as soon as it ends, so that what is known survives whatever
-happens later. Prints how many passed, and each failure with the start of what it said. Exit code 1: one failed.
+on in a new process. Cases of --alone, which measure time, follow when all others are done. Every case is a JSON line
+in FILE as soon as it ends, so that what is known survives whatever happens later. Prints how many passed, and each
+failure with the start of what it said. Exit code 1: one failed.
 """
 import argparse
 import json
@@ -48,7 +49,7 @@ class Share:
     def ended(self, case, result, seconds, said):
         if case in self.left:
             self.left.remove(case)
-        self.say({"case": case, "result": result, "seconds": seconds, "said": said[:1500]})
+        self.say({"case": case, "result": result, "seconds": seconds, "said": said[:8000]})
 
     def start(self):
         process = subprocess.Popen([self.program, "--gtest_filter=" + ":".join(self.left[:200])],
@@ -96,9 +97,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--case-seconds", type=float, default=60)
     parser.add_argument("--filter", default="*")
+    parser.add_argument("--alone", default="Events.*")
     flags = parser.parse_args()
     stop = time.monotonic() + flags.seconds
     cases = cases_of(flags.program, flags.filter)
+    alone = [c for c in cases_of(flags.program, flags.alone) if c in set(cases)]
+    cases = [c for c in cases if c not in set(alone)]
     results, lock = [], threading.Lock()
     with open(flags.out, "w", encoding="utf-8") as out:
 
@@ -114,6 +118,7 @@ def main():
             t.start()
         for t in threads:
             t.join()
+        Share(flags.program, alone, stop, flags.case_seconds, say).run()
     counts = {}
     for r in results:
         counts[r["result"]] = counts.get(r["result"], 0) + 1

@@ -85,10 +85,13 @@ namespace {
 
 using namespace cuda;
 
+constexpr std::int64_t plenty = std::int64_t{1} << 40;
+
 class InterpretedGraphs final : public GraphRunner {
  public:
   explicit InterpretedGraphs(std::int64_t bytes) : bytes_(bytes) {}
-  DeviceFacts facts() const override { return {90, bytes_, 72}; }
+  // A host whose memory is counted is trusted with all that graphs can do.
+  DeviceFacts facts() const override { return {90, bytes_, 72, bytes_ < plenty}; }
   std::string prepare(const AttentionRequest& r, Pass pass) override {
     return refusal(r, pass, facts());
   }
@@ -132,8 +135,7 @@ class InterpretedGraphs final : public GraphRunner {
   }
 };
 
-std::unique_ptr<Backend> on_host(Precision precision, int order,
-                                 std::int64_t bytes = std::int64_t{1} << 40) {
+std::unique_ptr<Backend> on_host(Precision precision, int order, std::int64_t bytes = plenty) {
   CudaSettings settings;
   settings.device = order;
   settings.precision = precision;

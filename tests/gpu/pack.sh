@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# Packs what device_report.sh --no-build needs, for a machine with a device and the CUDA toolkit but
-# without the packages to build with: programs, plugins, backends, and the shared libraries they
-# open but for those of the compiler, the system's C library, CUDA and cuDNN.
+# Packs all that a machine with a device needs for device_report.sh, where nothing can be installed or
+# built: the script and its tests, programs, plugins, backends, and the shared libraries they open but
+# for those of the compiler, the system's C library, CUDA and cuDNN.
 #
-#   tests/gpu/pack.sh [--build FOLDER] FILE.tar.gz      there, in a checkout: tar xzf FILE.tar.gz
+#   tests/gpu/pack.sh [--build FOLDER] FILE.tar.xz
+#
+# There, in any folder: tar xJf FILE.tar.xz && tests/gpu/device_report.sh --no-build
 set -euo pipefail
 build=build file=
 while [ $# -gt 0 ]; do
   case "$1" in
     --build) build=$2; shift 2 ;;
-    -*) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) file=$1; shift ;;
   esac
 done
-[ -n "$file" ] || { echo "where to? e.g. tests/gpu/pack.sh device.tar.gz" >&2; exit 2; }
+[ -n "$file" ] || { echo "where to? e.g. tests/gpu/pack.sh device.tar.xz" >&2; exit 2; }
 [ -x "$build/bin/gpu_device_test" ] || {
   echo "$build has no bin/gpu_device_test; build with the CUDA toolkit first, or name the build by --build" >&2
   exit 1
@@ -28,6 +30,12 @@ find "$work/build" -type f \( -name '*.cmake' -o -name '*.a' -o -name '*.o' \) -
 ldd "$work"/build/bin/* "$work"/build/backends/*.so | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
   grep -vE '/(libc|libm|libstdc\+\+|libgcc_s|libdl|libpthread|librt|ld-linux[^/]*|libcuda|libcudnn|libcublas|libcublasLt|libnccl)[.-]' |
   xargs -I{} cp -L {} "$work/build/lib/"
-strip --strip-unneeded "$work"/build/lib/* 2>/dev/null || true
-tar -C "$work" -czf "$file" build
+strip --strip-unneeded "$work"/build/lib/* "$work"/build/bin/* 2>/dev/null || true
+mkdir -p "$work/tests/gpu" "$work/tests/bench"
+here=$(dirname "$0")
+cp "$here"/device_report.sh "$here"/device_*.py "$work/tests/gpu/"
+cp "$here/../bench/torch_peer.py" "$work/tests/bench/"
+cp -r "$here/../checkpoints" "$here/../../suites" "$work/tests/"
+mv "$work/tests/suites" "$work/suites"
+tar -C "$work" -c build tests suites | xz -T0 -9e >"$file"
 echo "$file: $(du -h "$file" | cut -f1)"

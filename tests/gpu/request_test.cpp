@@ -135,7 +135,9 @@ TEST(Request, IsTakenEverywhereInItsOrdinaryForms) {
       r.D = 128, r.E = 64, r.G = 4;
       EXPECT_EQ(refusal(r, pass, device(sm)), "");
       r.biases = {map_of(1, 12), {{8, 12, 1, 2048}, Type::fp32, 2048}};
-      EXPECT_EQ(refusal(r, pass, device(sm)), "");
+      DeviceFacts trusted = device(sm);
+      trusted.key_biases = true;
+      EXPECT_EQ(refusal(r, pass, trusted), "");
     }
   AttentionRequest r = request();
   r.D = 192, r.E = 128;

@@ -34,7 +34,7 @@ pesuite::cuda::Device usable(const pesuite::cuda::Devices& found, std::int32_t n
 
 // How attention is to run, to compare ways on one device: words of PESUITE_CUDA_ATTENTION.
 struct AttentionChoice {
-  bool composed = false, fixed_length = false, any_order = false;
+  bool composed = false, fixed_length = false, any_order = false, key_biases = false;
 };
 AttentionChoice attention_choice() {
   AttentionChoice c;
@@ -47,10 +47,12 @@ AttentionChoice attention_choice() {
       c.fixed_length = true;
     else if (word == "any_order")
       c.any_order = true;
+    else if (word == "key_biases")
+      c.key_biases = true;
     else
       pesuite::fail(pesuite::Exit::usage,
-                    "PESUITE_CUDA_ATTENTION has '{}'; its words are composed, fixed_length and "
-                    "any_order, with commas between them",
+                    "PESUITE_CUDA_ATTENTION has '{}'; its words are composed, fixed_length, "
+                    "any_order and key_biases, with commas between them",
                     word);
   }
   return c;
@@ -63,8 +65,9 @@ void give_runner(pesuite::cuda::CudaBackend& backend, const pesuite::cuda::Devic
   if (choice.composed) return backend.compose("PESUITE_CUDA_ATTENTION asks for it");
   try {
     // A quarter of the memory is what one attention may use beside its inputs and outputs.
-    backend.use(std::make_unique<CudnnRunner>(
-        device.ordinal, DeviceFacts{device.sm, device.memory / 4}, !choice.fixed_length));
+    DeviceFacts facts{device.sm, device.memory / 4};
+    facts.key_biases = choice.key_biases;
+    backend.use(std::make_unique<CudnnRunner>(device.ordinal, facts, !choice.fixed_length));
   } catch (const pesuite::Error& e) {
     backend.compose(e.what());
   }

@@ -118,7 +118,7 @@ class CudaBackend::FusedInput {
       if (form.type == Type::bf16)
         bindings[next] = rounded(a.bias, form.pitch);
       else  // a copy too: a part of a tensor need not start at 16 bytes
-        bindings[next] = copied(a.bias, form);
+        bindings[next] = copied(a.bias, form.shape.span(0, 3) * form.pitch);
     }
   }
   FusedInput(const FusedInput&) = delete;
@@ -157,29 +157,23 @@ class CudaBackend::FusedInput {
   Bindings bindings;
 
  private:
-  float* copied(View x, const BiasForm& to);
+  float* copied(View x, Index count);
 
   Queue& queue_;
   std::vector<void*> memory_;
 };
 
 namespace {
-struct Stretch {
+struct CopyAll {
   float* y;
   const float* x;
-  Walk<1> walk;
-  PESUITE_HD void operator()(Index i) const {
-    Index at[1];
-    walk.at(i, at);
-    y[i] = x[at[0]];
-  }
+  PESUITE_HD void operator()(Index i) const { y[i] = x[i]; }
 };
 }  // namespace
 
-float* CudaBackend::FusedInput::copied(View x, const BiasForm& to) {
-  const Index count = to.shape.count();
+float* CudaBackend::FusedInput::copied(View x, Index count) {
   float* const y = take<float>(count);
-  queue_.each(count, Stretch{y, in(x), walk<1>(to.shape, {four_axes_of(x.shape)})});
+  queue_.each(count, CopyAll{y, in(x)});
   return y;
 }
 

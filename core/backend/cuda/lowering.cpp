@@ -57,13 +57,10 @@ void lower_bias(Lowering& to, const AttentionCase& c) {
     return;
   }
   to.add_bias = true;
-  // A value for each key costs nothing in fp32, and running sums need it. Values of an example that
-  // its heads share are given to each head, see refusal().
-  const bool for_keys = shape[2] == 1 && r.T > 1;
-  const Shape given = for_keys && shape[0] > 1 ? Shape{shape[0], r.H, 1, r.S} : shape;
-  r.biases.push_back(form_of(given, shape[2] > 1 ? c.type : Type::fp32));
+  // A value for each key costs nothing in fp32, and running sums need it.
+  r.biases.push_back(form_of(shape, shape[2] > 1 ? c.type : Type::fp32));
   if (c.training && c.bias_gradient)
-    r.dbias = gradient_of(r.dbias ? wider(r.dbias->shape, given) : given, c.type);
+    r.dbias = gradient_of(r.dbias ? wider(r.dbias->shape, shape) : shape, c.type);
 }
 
 // cuDNN reads from addresses that are multiples of 16 bytes, also those of a further example.

@@ -95,18 +95,18 @@ std::string form(const AttentionRequest& r, const BiasForm& b, const char* what)
   return "";
 }
 
-std::string biases(const AttentionRequest& r, Pass pass, const DeviceFacts&) {
+std::string biases(const AttentionRequest& r, Pass pass, const DeviceFacts& d) {
   if (r.biases.size() > 2)
     return fmt::format("{} biases: two are the most that one graph adds", r.biases.size());
   for (const BiasForm& b : r.biases) {
     if (b.type != Type::fp32 && b.type != Type::fp16 && b.type != Type::bf16)
       return fmt::format("the bias is {}; it must be fp32, fp16 or bf16", name_of(b.type));
     if (std::string why = form(r, b, "the bias"); !why.empty()) return why;
-    if (pass == Pass::backward && b.shape[0] > 1 && b.shape[1] < r.H && b.shape[2] < r.T)
+    if (pass == Pass::backward && b.shape[2] < r.T && !d.key_biases)
       return fmt::format(
-          "a backward pass with a bias of {}: where heads share what each example adds to its "
-          "keys, "
-          "cuDNN 9.19 gives wrong gradients on an H100",
+          "a backward pass with a bias of {}, a value for each key: cuDNN 9.19 gives wrong "
+          "gradients "
+          "on an H100",
           b.shape.text());
     if (b.pitch < r.S || (b.shape[2] > 1 && b.pitch % 8 != 0))
       return fmt::format(
