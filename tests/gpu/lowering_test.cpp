@@ -238,7 +238,8 @@ TEST(Lowering, TakesAsManyExamplesAtATimeAsThereIsMemoryFor) {
   c.q = c.k = c.v = {B, 3, 2001, 64};
   c.deterministic = true;
   c.bias = Shape{B, 1, 1, 2001};
-  expect_composed(c, "GB are free", {90, 150'000'000});  // an example does not start at 16 bytes
+  // an example does not start at 16 bytes
+  expect_composed(c, "GB are free", {90, 150'000'000, 4096, true});
 }
 
 // ---------------------------------------------------------------------------------- composed
