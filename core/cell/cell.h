@@ -75,6 +75,9 @@ struct CellConfig {
   int evaluation_max_length = 0;  // of what is swapped in; 0: nothing is
   ModelConfig model;              // at the start
   TrainConfig train;              // at the start
+  // A folder with weights in place of a training, and the digests of its files; "": it trains.
+  std::string weights;
+  std::map<std::string, std::string> weights_identity;
   std::uint64_t seed = 0;
   std::string backend = "cpu";
   Precision precision = Precision::fp32;
@@ -97,8 +100,8 @@ std::string series_id(const CellConfig&);  // the same without seed and builds
 std::string part_id(const CellEval&);      // of one evaluation, 8 digits
 
 // What a cell trains, which those that differ in evaluation alone share: itself without
-// `evaluation` and `asked`. And the training that it branches off from at its last switch; not for a cell
-// without switches.
+// `evaluation` and `asked`. And the training that it branches off from at its last switch; not for
+// a cell without switches.
 CellConfig training_of(const CellConfig&);
 CellConfig trunk_of(const CellConfig&);
 // What holds after the last switch.

@@ -100,7 +100,27 @@ Identity task_identity(const Catalog& catalog, const Expression& task, bool file
   return identity;
 }
 
+Identity weights_identity(const std::string& folder, bool now) {
+  Identity identity;
+  std::error_code error;  // of a folder that is gone nothing is left
+  for (const auto& item : fs::directory_iterator(folder, error)) {
+    const std::string name = item.path().filename().string();
+    if (name == "config.json" || name == "model.safetensors.index.json" ||
+        item.path().extension() == ".safetensors")
+      identity[std::string(file_key) + item.path().string()] = digest_of(item.path(), now);
+  }
+  return identity;
+}
+
 }  // namespace
+
+Identity identity_of_weights(const std::string& folder) {
+  return weights_identity(folder, false);
+}
+void check_unchanged_weights(const CellConfig& c) {
+  if (!c.weights.empty())
+    compare_identity(weights_identity(c.weights, true), c.weights_identity, "the model");
+}
 
 Identity identity_of_encoding(const Catalog& catalog, const Sum& sum, const std::string& name) {
   return encoding_identity(catalog, sum, name, false);

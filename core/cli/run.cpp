@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cell/record.h"
 #include "cli/arguments.h"
+#include "cli/checkpoint.h"
 #include "cli/sides.h"
 #include "cli/suite_flags.h"
 #include "report/comparison.h"
@@ -26,6 +27,15 @@
 namespace pesuite::cli {
 
 namespace {
+
+// Error (usage) where a model that was trained elsewhere would read another tokenizer's tokens.
+void check_tokens(const Suite& suite) {
+  for (const SuiteModel& m : suite.models)
+    for (const SuiteTask& t : suite.tasks)
+      if (const std::string shards = shards_of(to_text(t.expression));
+          !m.weights.empty() && !shards.empty())
+        NamedModel(m.weights).with_text(shards, true);
+}
 
 void add_choices(Arguments& a) {
   add_suite_flags(a);
@@ -110,6 +120,7 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
     attempts = rate_suites(suite);
   if (!chosen.empty()) use(suite, chosen);
   Plan plan = make_plan(suite, options.plugin_path, store, problems);
+  check_tokens(suite);
   if (!rate.empty()) assume_rate(plan, rate);
   if (!attempts.empty())
     plan.notes.push_back(fmt::format(
@@ -131,6 +142,7 @@ void print_soundness(const fs::path& file, const Arguments& a) {
   const Suite suite = load_suite(file, suite_choices(a), problems);
   const Plan plan =
       make_plan(suite, a.plugin_path(), Store(fs::path(a.text("out")) / "store"), problems);
+  check_tokens(suite);
   fmt::print("{} is sound: {}, {}, {}, {}, {}\n", file.string(),
              counted(suite.encodings.size(), "encoding"), counted(suite.tasks.size(), "task"),
              counted(suite.models.size(), "model"), counted(suite.seeds.size(), "seed"),
@@ -303,6 +315,7 @@ int run_verb(const std::vector<std::string>& words) {
   std::vector<Chosen> chosen;
   if (const int stopped = tune(suite, options, problems, chosen); stopped != 0) return stopped;
   const Plan plan = make_plan(suite, options.plugin_path, Store(options.out / "store"), problems);
+  check_tokens(suite);
   const RunResult r = run_suite(suite, plan, options);
   write_beside(r.folder, suite, plan, options, chosen);
   return conclude(r, suite, options, a);

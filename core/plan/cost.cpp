@@ -46,7 +46,8 @@ void estimate_cost(PlannedCell& c, double rate, bool recompute) {
   const ModelConfig m = model_of(c.config);
   const TrainConfig t = train_of(c.config);
   const std::int64_t first = first_step(c.config), last = last_step(c);
-  c.train_flops = !c.trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
+  const bool trains = c.trains && c.config.weights.empty();
+  c.train_flops = !trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
   for (const CellEval& e : c.evals) {
     double tokens = tokens_read(e.config, e.length);
     if (e.probe) tokens *= passes_of(*e.probe);
@@ -58,7 +59,7 @@ void estimate_cost(PlannedCell& c, double rate, bool recompute) {
   const double layers = recompute ? m.layers * 1.0 * m.width + layer : m.layers * layer;
   const double activations =
       static_cast<double>(t.pass_size()) * t.length * (layers + 2.0 * m.width);
-  c.memory = 16 * c.parameters + 4 * 1.3 * activations + 40e6;
+  c.memory = (c.config.weights.empty() ? 16 : 4) * c.parameters + 4 * 1.3 * activations + 40e6;
   const bool some = c.state == PlannedCell::State::begun || c.state == PlannedCell::State::failed;
   const double part = static_cast<double>(std::max(c.step, first) - first);  // steps that are done
   const double share = some ? part / static_cast<double>(last - first) : 0;

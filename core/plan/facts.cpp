@@ -301,8 +301,9 @@ void Facts::check_names(const Suite& suite) {
     }
   };
   for (const SuiteEncoding& e : suite.encodings)
-    check(e.where,
-          [&] { to_text(parse_encoding(e.expression), full_terms(catalog_, e.expression)); });
+    if (e.expression != own_encoding || !suite.has_weights())
+      check(e.where,
+            [&] { to_text(parse_encoding(e.expression), full_terms(catalog_, e.expression)); });
   for (const SuiteTask& t : suite.tasks) check(t.where, [&] { text_of(t.expression); });
 }
 

@@ -36,6 +36,7 @@ double disk_bytes(const Plan& plan) {
   double bytes = 0;
   std::set<std::pair<std::string, std::int64_t>> branches;
   const auto add = [&](const PlannedCell& c) {
+    if (!c.config.weights.empty()) return;  // they lie elsewhere
     const double checkpoint = 12 * c.parameters;
     if (c.trains) bytes += checkpoint * (c.is_trunk ? 1 : 2 + c.config.train.keep_periodic);
     if (c.trains && !c.config.switches.empty() &&
@@ -58,11 +59,12 @@ std::string plan_table(const Plan& plan, const Suite& suite, int jobs) {
     std::string state(state_name(c.state));
     if (c.state == PlannedCell::State::begun)
       state += fmt::format(" (step {} of {})", c.step, last_step(c));
-    rows.push_back({c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
-                    c.trains ? std::to_string(last_step(c) - first_step(c.config)) : "-",
-                    format_count(c.train_flops + c.eval_flops),
-                    c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory),
-                    state});
+    rows.push_back(
+        {c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
+         c.trains && c.config.weights.empty() ? std::to_string(last_step(c) - first_step(c.config))
+                                              : "-",
+         format_count(c.train_flops + c.eval_flops),
+         c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory), state});
     if (c.state != PlannedCell::State::failed) seconds += c.seconds;  // it waits to be asked for
     flops += c.train_flops + c.eval_flops;
   };

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cell/outside.h"
+#include "hf/weights.h"
 
 namespace pesuite {
 
@@ -28,12 +29,14 @@ void Stage::check() const {
   for (std::size_t i = 0; i < mixed_.size(); ++i)
     check_unchanged(catalog_, mixed_[i], config_.mix[i].task, config_.mix[i].identity);
   if (model_) check_unchanged(catalog_, config_, encoding_);
+  check_unchanged_weights(config_);
 }
 
 void Stage::make_model(const std::string& encoding) {
   model_.reset();  // before there is memory for another
   model_ = std::make_unique<Model>(backend_, model_of(config_),
-                                   make_encoding(catalog_, encoding, config_), config_.seed);
+                                   make_encoding(catalog_, encoding, config_), config_.seed,
+                                   config_.weights.empty() ? ModelUse{} : ModelUse{false, true});
   encoding_ = encoding;
   // nor without that of a library that did not load then
   for (const std::string& name : names_of(parse_encoding(encoding).first))
@@ -64,6 +67,11 @@ void Stage::load(const fs::path& file) {
 void Stage::branch_off(const fs::path& file, const CellConfig& trunk) {
   branch_checkpoint(file, *model_, state, cell_identity(trunk),
                     config_.switches.back().reset_optimizer);
+}
+
+void Stage::take_weights() {
+  hf::WeightFiles(config_.weights).load(hf::read_config(config_.weights), *model_);
+  state.step = config_.train.steps;
 }
 
 TrainOutcome Stage::train(const TrainPaths& paths, std::int64_t until) {

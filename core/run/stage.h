@@ -33,6 +33,8 @@ class Stage {
   // To the stage's end, or no further than `until` steps.
   TrainOutcome train(const TrainPaths&,
                      std::int64_t until = std::numeric_limits<std::int64_t>::max());
+  // Takes the weights of the cell's folder, which were trained elsewhere.
+  void take_weights();
   // The encoding that `cell` evaluates with, and the weights of a checkpoint.
   void swap_in(const CellConfig& cell, const fs::path& weights);
 

@@ -71,7 +71,7 @@ class Work {
     stage_.watch.stop = watch_.stop;
     stage_.watch.log = watch_.log;
     stage_.begin(training_);
-    if (!store_.trained(training_id_))
+    if (cell_.weights.empty() && !store_.trained(training_id_))
       train_work_ = 3 * forward_flops(model_of(cell_), train_.length) *
                     train_.tokens_read(first_step(cell_), end());
     for (const CellEval& e : work_.evals)
@@ -91,7 +91,7 @@ class Work {
     if (watch_.opened)
       watch_.opened({backend_->description(), group_.size() > 1 ? group_.description() : "",
                      group_.size(), level_});
-    const TrainOutcome trained = train_or_load();
+    const TrainOutcome trained = cell_.weights.empty() ? train_or_load() : take_weights();
     if (trained == TrainOutcome::stopped) return CellOutcome::stopped;
     const bool diverged = trained == TrainOutcome::diverged;
     if (!cell_.evaluation.empty() && !diverged) {
@@ -166,6 +166,18 @@ class Work {
       write_observations(store_.training(training_id_), state.observations, model(),
                          backend_->attention_route(), {{"determinism", level_}});
     return outcome;
+  }
+
+  // In place of a training.
+  TrainOutcome take_weights() {
+    log(fmt::format("weights of {}", cell_.weights));
+    stage_.take_weights();
+    if (store_.has_training(training_id_)) return TrainOutcome::finished;
+    add_sizes(stage_.state);
+    if (group_.leads())
+      write_observations(store_.training(training_id_), stage_.state.observations, model(),
+                         backend_->attention_route(), {{"determinism", level_}});
+    return TrainOutcome::finished;
   }
 
   // The checkpoint that training went furthest with, of those that are sound: from each on it comes
@@ -268,21 +280,26 @@ class Work {
     return outcome;
   }
 
+  void add(TrainState& state, const char* metric, const char* unit, const char* direction,
+           double value) const {
+    Observation o;
+    o.metric = metric, o.unit = unit, o.direction = direction, o.split = "train", o.value = value;
+    o.coords["train_len"] = train_.first_length();
+    o.step = state.step, o.tokens = state.tokens, o.seconds = state.seconds;
+    state.observations.push_back(std::move(o));
+  }
+  void add_sizes(TrainState& state) const {
+    add(state, "parameters", "count", "none", static_cast<double>(model().count()));
+    add(state, "encoding_parameters", "count", "none",
+        static_cast<double>(model().encoding_count()));
+  }
   void add_costs(TrainState& state) const {
-    const auto add = [&](const char* metric, const char* unit, const char* direction,
-                         double value) {
-      Observation o;
-      o.metric = metric, o.unit = unit, o.direction = direction, o.split = "train", o.value = value;
-      o.coords["train_len"] = train_.first_length();
-      o.step = state.step, o.tokens = state.tokens, o.seconds = state.seconds;
-      state.observations.push_back(std::move(o));
-    };
-    add("parameters", "count", "none", static_cast<double>(model().count()));
-    add("encoding_parameters", "count", "none", static_cast<double>(model().encoding_count()));
+    add_sizes(state);
     if (const double rate = product_rate(*backend_); rate > 0)
-      add("mfu", "share", "higher", state.flops / state.seconds / rate);
-    add("tokens_per_s", "tokens/s", "higher", static_cast<double>(state.tokens) / state.seconds);
-    add("peak_memory", "bytes", "lower", peak_memory());
+      add(state, "mfu", "share", "higher", state.flops / state.seconds / rate);
+    add(state, "tokens_per_s", "tokens/s", "higher",
+        static_cast<double>(state.tokens) / state.seconds);
+    add(state, "peak_memory", "bytes", "lower", peak_memory());
   }
 
   void evaluate_part(const CellEval& e, bool diverged, double done, double work) {

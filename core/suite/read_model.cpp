@@ -4,6 +4,11 @@
 namespace pesuite {
 
 void read_model(Reader& r, SuiteModel& m) {
+  m.weights = r.text("weights", "");
+  if (!m.weights.empty()) {  // the folder says all the rest
+    m.where = r.where("weights");
+    return;
+  }
   m.preset = r.text("preset", m.id);
   try {
     const Preset& p = preset(m.preset);

@@ -1,6 +1,7 @@
 // A suite: encodings, tasks, models and seeds to cross, with their training and evaluation.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,6 +83,9 @@ struct EvalSettings {
   std::map<std::string, std::string> where;              // of its keys
 };
 
+// The expression that stands for the encoding of a model which was trained elsewhere.
+inline constexpr std::string_view own_encoding = "own";
+
 struct SuiteEncoding {
   std::string id, expression, where;
 };
@@ -98,8 +102,11 @@ struct SuiteTask {
 struct SuiteModel {
   std::string id, preset;
   ModelConfig config;
-  int train_length = 0;  // of its preset, where a task says none
+  int train_length = 0;  // of its preset or its folder, where a task says none
   std::string where;
+  // A folder in Hugging Face's layout with a trained model, which says the rest when it is planned;
+  // "": it trains here. And the encoding of that folder.
+  std::string weights = {}, encoding = {};
 };
 
 struct Suite {
@@ -132,6 +139,10 @@ struct Suite {
   std::string asked;  // the flags that it was loaded with, as they are written
   std::vector<ReadValue> values;  // each that was read, in the order of reading
 
+  bool has_weights() const {  // a model that was trained elsewhere
+    return std::any_of(models.begin(), models.end(),
+                       [](const auto& m) { return !m.weights.empty(); });
+  }
   // Null where the rest of the suite says it all.
   const Tuned* tuned_for(const std::string& encoding, const std::string& task,
                          const std::string& model) const;

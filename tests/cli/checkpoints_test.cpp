@@ -187,5 +187,62 @@ TEST_F(Checkpoints, AreEvaluatedOnTextOfTheirTokenizer) {
   EXPECT_THAT(swapped.out, HasSubstr("64"));
 }
 
+// A suite over a model that was trained elsewhere: each encoding says what 'eval' says of it.
+TEST_F(Checkpoints, AreComparedUnderOtherEncodingsByASuite) {
+  const std::string own = trained("rope(base=500)");
+  ASSERT_EQ(pesuite({"model", "export", own, "mine"}).code, 0);
+  fs::copy_file(folder_ / "tokenizer.json", folder_ / "mine" / "tokenizer.json",
+                fs::copy_options::overwrite_existing);
+  fs::remove_all(folder_ / "results");
+  const std::string suite =
+      "name = \"extend\"\n[defaults]\nseeds = [1]\nbackend = \"cpu\"\n[model.mine]\nweights = "
+      "\"mine\"\n[[encoding]]\nexpr = \"own\"\n[[encoding]]\nexpr = \"linear(factor=2, "
+      "base=500)\"\n[[encoding]]\nexpr = \"none\"\n[[task]]\ntask = \"tokens\"\noptions = {path "
+      "= \"text\"}\n[[eval]]\nlengths = [\"1x\", \"2x\"]\nprotocol = [\"last(8)\"]\nexamples = "
+      "4\n";
+  const fs::path file = write("extend.toml", suite);
+  const Ended plan = pesuite({"plan", file});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  const Ended e = pesuite({"run", file});
+  ASSERT_EQ(e.code, 0) << e.err;
+  std::map<std::string, double> nats;  // at twice the context
+  for (const Json& j : records("results")) {
+    EXPECT_EQ(j["status"], "ok") << j;
+    if (j["metric"] == "nll" && j["coords"].value("eval_len", 0) == 64)
+      nats[j["encoding"]["id"].get<std::string>()] = j["value"].get<double>();
+  }
+  ASSERT_EQ(nats.size(), 3u);
+  EXPECT_NE(nats["own"], nats["none"]);
+  const Ended alone = pesuite({"eval", "mine", "--data", "text", "--lengths", "64", "--protocol",
+                               "last(8)", "--examples", "4", "--encoding",
+                               "linear(factor=2, base=500)", "--backend", "cpu", "--json"});
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_THAT(alone.out,
+              HasSubstr(Json(nats["linear(factor=2, base=500)"]).dump().substr(0, 8)));
+  // nothing is computed twice, and other weights are another model
+  EXPECT_THAT(pesuite({"run", file}).err, HasSubstr("3 done"));
+
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string other = suite;
+    other.replace(other.find(from), from.size(), to);
+    const Ended bad = pesuite({"plan", write("bad.toml", other)});
+    EXPECT_NE(bad.code, 0);
+    return bad.err;
+  };
+  EXPECT_THAT(refused("\"none\"", "\"rope => none\""), HasSubstr("has been trained"));
+  EXPECT_THAT(refused("weights = \"mine\"", "weights = \"nowhere\""),
+              HasSubstr("no trained model"));
+  EXPECT_THAT(refused("weights = \"mine\"", "weights = \"mine\"\nwidth = 64"),
+              HasSubstr("width"));
+  EXPECT_THAT(refused("task = \"tokens\"\noptions = {path = \"text\"}", "task = \"copy\""),
+              HasSubstr("in the model's tokens"));
+  write("other.txt", "some other words, and some more of them");
+  ASSERT_EQ(pesuite({"data", "train-tokenizer", "other.txt", "--vocabulary", "270", "-o",
+                     (folder_ / "mine" / "tokenizer.json").string()})
+                .code,
+            0);
+  EXPECT_THAT(pesuite({"plan", file}).err, HasSubstr("another tokenizer"));
+}
+
 }  // namespace
 }  // namespace pesuite::testing

@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "backend/factory.h"
 #include "data/tokenize.h"
+#include "hf/export.h"
 #include "plan/plan.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
@@ -536,11 +538,24 @@ class TokenFolders {
     for (const char* name : {"real_text", "slimpajama", "fineweb", "tinystories"})
       data::tokenize(
           o, folder_ / name / "tokens", stop, [](const data::TokenizeProgress&) {}, m);
+    data::tokenize(
+        o, folder_ / "tokens", stop, [](const data::TokenizeProgress&) {}, m);
+    make_model();
     fs::current_path(folder_);
   }
   ~TokenFolders() { fs::current_path(before_); }
 
  private:
+  // A model as if it had been trained elsewhere.
+  void make_model() const {
+    const Catalog catalog = open_catalog({PESUITE_TEST_PLUGINS});
+    ModelConfig c = preset("micro").config;
+    c.vocabulary = c.classes = 512;
+    const auto backend = open_backend("cpu", {});
+    Model model(*backend, c, compose(catalog, "rope", shape_of(c, 64, 64)), 1);
+    hf::write_checkpoint(folder_ / "model", hf::config_for(catalog, c, "rope", 64, {}), model);
+  }
+
   fs::path before_;
   Scratch folder_;
 };
