@@ -242,6 +242,8 @@ Json read_json(const fs::path& file, RunData& run) {
 
 // What a plan says about how a task was trained.
 std::string training_of(const Json& config, bool tuned) {
+  if (const std::string weights = text(config, "weights"); !weights.empty())
+    return fmt::format("trained elsewhere, weights of {}", weights);
   const Json* train = field(config, "train");
   if (train == nullptr || !train->is_object()) return "";
   const Json* optimizer = field(*train, "optimizer");
@@ -453,6 +455,12 @@ RunData read_run(const fs::path& folder) {
   if (const Json::json_pointer at("/cells/0/config/numerics_epoch");
       plan.is_object() && plan.contains(at) && plan[at].is_number_integer())
     run.epoch = plan[at].get<int>();
+  const auto& cells = list(plan, "cells");
+  run.trained_elsewhere =
+      !cells.empty() && std::all_of(cells.begin(), cells.end(), [](const Json& c) {
+        const Json* config = field(c, "config");
+        return config != nullptr && !text(*config, "weights").empty();
+      });
   run.suite = text(suite, "name");
   run.about = text(suite, "about");
   if (const Json* h = field(suite, "hypothesis"); h != nullptr) run.hypotheses = *h;

@@ -125,6 +125,7 @@ struct RunData {
   Json hypotheses;                     // [[hypothesis]] of the suite as JSON; null for none
   Json gates;                          // [[gate]], likewise
   bool references = false;             // references.bib is there
+  bool trained_elsewhere = false;      // its models were, and seeds do not apply
   std::string caution;  // a sentence that readers need before all numbers; "" for none
   int epoch = 0;        // of its numerics, as the plan has it; 0: not known
   LengthSettings length_settings;

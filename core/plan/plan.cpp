@@ -74,7 +74,7 @@ class Planner {
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : models)
         for (const SuiteEncoding& e : suite_.encodings)
-          for (const std::uint64_t seed : suite_.seeds) {
+          for (const std::uint64_t seed : seeds_of(m, plan)) {
             PlannedCell c;
             c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
             if (!wanted(c.coordinates())) continue;
@@ -105,6 +105,14 @@ class Planner {
   }
 
  private:
+  // A trained model has no other starts: further seeds would give the same numbers again, which no
+  // test could tell from certainty.
+  std::vector<std::uint64_t> seeds_of(const SuiteModel& m, Plan& plan) {
+    if (m.weights.empty() || suite_.seeds.size() < 2) return suite_.seeds;
+    note(plan, m.id, "has been trained, so that its cells have the first seed alone");
+    return {suite_.seeds.front()};
+  }
+
   // The suite's models; of those trained elsewhere what their folders say.
   std::vector<SuiteModel> described_models() {
     std::vector<SuiteModel> all = suite_.models;
@@ -302,7 +310,8 @@ class Planner {
       where = t.where, why = fmt::format("has budgets, and model '{}' has been trained", m.id);
     else if (task.crashed)
       return true;  // its cells fail
-    else if (task.head != PES_LM || task.positions > 0 || task.inputs > m.config.vocabulary)
+    else if (task.head != PES_LM || task.positions > 0 || task.inputs > m.config.vocabulary ||
+             (task.document == 0 && task.inputs < m.config.vocabulary))
       where = t.where,
       why = fmt::format(
           "task '{}' has {} tokens{}, and model '{}' reads and writes {}: give a text in the "

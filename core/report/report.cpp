@@ -129,7 +129,12 @@ void Page::answer() {
   else if (!brief(Brevity::most))
     document_.table(brief_answer(run_));
   text(answer_line(run_), Paragraph::Kind::note);
-  if (!run_.seeds.empty() && run_.seeds.size() < seeds_for_t) more_seeds();
+  if (run_.trained_elsewhere)
+    text(
+        "The model was trained elsewhere, once: seeds do not apply, and nothing is tested. More "
+        "examples of the text make the numbers surer.");
+  else if (!run_.seeds.empty() && run_.seeds.size() < seeds_for_t)
+    more_seeds();
   evidence("Verdicts");
   if (brief(Brevity::encodings)) document_.table(answer_table(run_));
   text(answer_words());

@@ -201,8 +201,10 @@ TEST_F(Checkpoints, AreComparedUnderOtherEncodingsByASuite) {
       "= \"text\"}\n[[eval]]\nlengths = [\"1x\", \"2x\"]\nprotocol = [\"last(8)\"]\nexamples = "
       "4\n";
   const fs::path file = write("extend.toml", suite);
-  const Ended plan = pesuite({"plan", file});
+  const Ended plan = pesuite({"plan", file, "--seeds", "1,2"});
   EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("3 cells"));
+  EXPECT_THAT(plan.out + plan.err, HasSubstr("the first seed alone"));
   const Ended e = pesuite({"run", file});
   ASSERT_EQ(e.code, 0) << e.err;
   std::map<std::string, double> nats;  // at twice the context
@@ -212,15 +214,16 @@ TEST_F(Checkpoints, AreComparedUnderOtherEncodingsByASuite) {
       nats[j["encoding"]["id"].get<std::string>()] = j["value"].get<double>();
   }
   ASSERT_EQ(nats.size(), 3u);
+  for (const auto& run : fs::directory_iterator(folder_ / "results" / "runs"))
+    EXPECT_THAT(read_file(run.path() / "report.md"), HasSubstr("was trained elsewhere, once"));
   EXPECT_NE(nats["own"], nats["none"]);
   const Ended alone = pesuite({"eval", "mine", "--data", "text", "--lengths", "64", "--protocol",
                                "last(8)", "--examples", "4", "--encoding",
                                "linear(factor=2, base=500)", "--backend", "cpu", "--json"});
   ASSERT_EQ(alone.code, 0) << alone.err;
-  EXPECT_THAT(alone.out,
-              HasSubstr(Json(nats["linear(factor=2, base=500)"]).dump().substr(0, 8)));
+  EXPECT_THAT(alone.out, HasSubstr(Json(nats["linear(factor=2, base=500)"]).dump().substr(0, 8)));
   // nothing is computed twice, and other weights are another model
-  EXPECT_THAT(pesuite({"run", file}).err, HasSubstr("3 done"));
+  EXPECT_THAT(pesuite({"run", file}).err, HasSubstr("all 3 cells of 'extend' are done"));
 
   const auto refused = [&](const std::string& from, const std::string& to) {
     std::string other = suite;
@@ -232,8 +235,7 @@ TEST_F(Checkpoints, AreComparedUnderOtherEncodingsByASuite) {
   EXPECT_THAT(refused("\"none\"", "\"rope => none\""), HasSubstr("has been trained"));
   EXPECT_THAT(refused("weights = \"mine\"", "weights = \"nowhere\""),
               HasSubstr("no trained model"));
-  EXPECT_THAT(refused("weights = \"mine\"", "weights = \"mine\"\nwidth = 64"),
-              HasSubstr("width"));
+  EXPECT_THAT(refused("weights = \"mine\"", "weights = \"mine\"\nwidth = 64"), HasSubstr("width"));
   EXPECT_THAT(refused("task = \"tokens\"\noptions = {path = \"text\"}", "task = \"copy\""),
               HasSubstr("in the model's tokens"));
   write("other.txt", "some other words, and some more of them");
