@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cell/determinism.h"
 #include "cell/outside.h"
-#include "hf/weights.h"
+#include "plan/elsewhere.h"
 #include "plan/evaluations.h"
 #include "plan/facts.h"
 #include "plan/trainings.h"
@@ -68,7 +68,7 @@ class Planner {
       if (t.train.early_stop.patience > 0)
         plan.notes.push_back(fmt::format(
             "{}: early_stop lets encodings train for different numbers of steps", t.id));
-    const std::vector<SuiteModel> models = described_models();
+    const std::vector<SuiteModel> models = described_models(suite_, problems_);
     problems_.throw_if_any();
     std::map<std::string, Ids> planned;  // by the cell's id
     for (const SuiteTask& t : suite_.tasks)
@@ -111,28 +111,6 @@ class Planner {
     if (m.weights.empty() || suite_.seeds.size() < 2) return suite_.seeds;
     note(plan, m.id, "has been trained, so that its cells have the first seed alone");
     return {suite_.seeds.front()};
-  }
-
-  // The suite's models; of those trained elsewhere what their folders say.
-  std::vector<SuiteModel> described_models() {
-    std::vector<SuiteModel> all = suite_.models;
-    for (SuiteModel& m : all) {
-      if (m.weights.empty()) continue;
-      try {
-        const hf::Published p = hf::read_config(m.weights);
-        hf::WeightFiles(m.weights).require_room_for(p);
-        m.config = p.model;
-        m.config.padded_vocabulary = p.model.vocabulary;  // as good as any text that has fewer
-        m.train_length = p.context, m.encoding = p.encoding;
-      } catch (const Error& e) {
-        problems_.add(m.where,
-                      fmt::format("'weights' is '{}', where there is no trained model in Hugging "
-                                  "Face's layout ('pesuite model export' writes one): {}",
-                                  m.weights, e.what()),
-                      e.code());
-      }
-    }
-    return all;
   }
 
   // A name of --only that nothing has is a mistake, not a wish for no cells.
@@ -190,7 +168,7 @@ class Planner {
     if (task == nullptr || asked_facts == nullptr) return false;
     if (!asks_in_its_alphabet(asked_task, *asked_facts, t, *task)) return false;
     c.config.model = model_for(*task, m.config);
-    if (!m.weights.empty() && !take_weights(c, e, t, m, *task)) return false;
+    if (!m.weights.empty() && !take_weights(c.config, m, misfit(m, e, t, *task))) return false;
     if (!task->crashed && !mix(c.config, t, lengths, c.config.model)) return false;
     const EncodingFacts* encoding = facts_.encoding(e, c.config.model, lengths);
     if (encoding == nullptr) return false;
@@ -295,32 +273,13 @@ class Planner {
     return model;
   }
 
-  // A model that was trained elsewhere. False, and a problem of the suite, where the encoding would
-  // need a training, or the model lacks the task's tokens.
-  bool take_weights(PlannedCell& c, const SuiteEncoding& e, const SuiteTask& t, const SuiteModel& m,
-                    const TaskFacts& task) {
-    const EncodingExpression x = parse_encoding(e.expression);
-    std::string where = e.where, why;
-    if (!x.switches.empty() || !x.evaluation.empty())
-      why = fmt::format(
-          "'{}' is for a training, and model '{}' has been trained: give what to evaluate it with, "
-          "such as '{}'",
-          e.expression, m.id, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
-    else if (t.branch)
-      where = t.where, why = fmt::format("has budgets, and model '{}' has been trained", m.id);
-    else if (task.crashed)
-      return true;  // its cells fail
-    else if (task.head != PES_LM || task.positions > 0 || task.inputs > m.config.vocabulary ||
-             (task.document == 0 && task.inputs < m.config.vocabulary))
-      where = t.where,
-      why = fmt::format(
-          "task '{}' has {} tokens{}, and model '{}' reads and writes {}: give a text in the "
-          "model's tokens, 'tokens(path=FOLDER)'",
-          t.id, task.inputs, task.head != PES_LM ? " and classes" : "", m.id, m.config.vocabulary);
-    c.config.weights = m.weights;
-    c.config.weights_identity = identity_of_weights(m.weights);
-    if (!why.empty() && noted_.insert(where + why).second) problems_.add(where, why, Exit::usage);
-    return why.empty();
+  // False, and a problem of the suite, where a model that was trained elsewhere cannot be asked so.
+  bool take_weights(CellConfig& config, const SuiteModel& m, const Misfit& wrong) {
+    config.weights = m.weights;
+    config.weights_identity = identity_of_weights(m.weights);
+    if (!wrong.why.empty() && noted_.insert(wrong.where + wrong.why).second)
+      problems_.add(wrong.where, wrong.why, Exit::usage);
+    return wrong.why.empty();
   }
 
   // What the cell is about, by what plugins said.
