@@ -100,6 +100,8 @@ void* open(std::int32_t number, std::int32_t bf16, char* sentence, std::size_t c
     settings.block = std::clamp<cuda::Index>(device.memory / 64 / 4, 1 << 24, 1 << 28);
     settings.description =
         fmt::format("{}, products in {}", found.sentence, precision_name(settings.precision));
+    if (const char* const ways = std::getenv("PESUITE_CUDA_ATTENTION"); ways != nullptr)
+      settings.description += fmt::format(", PESUITE_CUDA_ATTENTION={}", ways);  // records keep it
     auto backend = std::make_unique<cuda::CudaBackend>(settings);
     give_runner(*backend, device, choice);
     return static_cast<Backend*>(backend.release());

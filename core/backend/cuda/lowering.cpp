@@ -45,7 +45,7 @@ void lower_distance(Lowering& to, const AttentionCase& c) {
   }
   const Shape expanded = {1, (*c.distance)[0], r.T, r.S};
   to.expand_distance = true;
-  r.biases.push_back({expanded, c.type, up_to_8(r.S)});
+  r.biases.push_back({expanded, c.type, up_to_8(r.S)});  // written eight keys at a time
   if (c.training && c.distance_gradient) r.dbias = gradient_of(expanded, c.type);
 }
 

@@ -105,8 +105,7 @@ std::string biases(const AttentionRequest& r, Pass pass, const DeviceFacts& d) {
     if (pass == Pass::backward && b.shape[2] < r.T && !d.key_biases)
       return fmt::format(
           "a backward pass with a bias of {}, a value for each key: cuDNN 9.19 gives wrong "
-          "gradients "
-          "on an H100",
+          "gradients on an H100",
           b.shape.text());
     if (b.pitch < r.S || (b.shape[2] > 1 && b.pitch % 8 != 0))
       return fmt::format(
