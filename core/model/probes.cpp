@@ -10,8 +10,8 @@
 namespace pesuite {
 
 const std::vector<std::string>& probe_names() {
-  static const std::vector<std::string> names = {"attention", "zeroed", "offset",
-                                                 "position",  "bands",  "maps"};
+  static const std::vector<std::string> names = {"attention", "zeroed", "offset",   "position",
+                                                 "bands",     "maps",   "generated"};
   return names;
 }
 
@@ -48,7 +48,8 @@ double passes_of(const ProbeConfig& p) {
     case ProbeKind::position: return 2;
     case ProbeKind::offset: return 4.0 * static_cast<double>(p.offsets.size());
     case ProbeKind::bands: return 2.0 * p.bands;
-    case ProbeKind::maps: return 1;
+    case ProbeKind::maps:
+    case ProbeKind::generated: return 1;
   }
   return 1;
 }
@@ -108,6 +109,16 @@ class Changes {
       o.coords.update(where);
       found.push_back(std::move(o));
     }
+  }
+  // What is right of the answers that the model writes itself.
+  void add_generated() {
+    for (Observation& o :
+         evaluate(generated(model_, task_), task_, config_, length_, seed_, steps_, progress_))
+      if (o.whole() && (o.metric == "acc" || o.metric == "em")) {
+        o.metric = "generated_" + o.metric;
+        o.coords["probe"] = name_of(kind_);
+        found.push_back(std::move(o));
+      }
   }
   std::vector<Observation> found;
 
@@ -172,6 +183,7 @@ std::vector<Observation> probe(Model& model, const Task& task, const EvalConfig&
     case ProbeKind::bands:
       add_bands(model, p, evaluation_step(1, length, seed, steps), changes);
       break;
+    case ProbeKind::generated: changes.add_generated(); break;
     case ProbeKind::maps: break;
   }
   return changes.found;

@@ -11,7 +11,7 @@
 
 namespace pesuite {
 
-enum class ProbeKind { attention, zeroed, offset, position, bands, maps };
+enum class ProbeKind { attention, zeroed, offset, position, bands, maps, generated };
 const std::vector<std::string>& probe_names();
 ProbeKind parse_probe(const std::string& name);  // Error (usage)
 
@@ -34,6 +34,14 @@ double passes_of(const ProbeConfig&);
 std::vector<Observation> probe(Model&, const Task&, const EvalConfig&, const ProbeConfig&,
                                int length, std::uint64_t seed, std::int64_t steps,
                                const std::function<void(double)>& progress = {});
+
+// ---------------------------------------------------------------------------------- generated
+
+// A model that writes each answer itself: the examples are read up to it, then its likeliest token
+// is read in place of the right one. Error (usage) where refuses_generation() says why not.
+Scorer generated(Model&, const Task&);
+// Why the answers of a task cannot be written token by token, as a sentence; "": they can.
+std::string refuses_generation(bool corpus, bool answers_in_tokens, bool has_positions);
 
 // ---------------------------------------------------------------------------------- attention
 

@@ -376,6 +376,7 @@ class Planner {
                "'{}'",
                ec.most(fill_axis) > 0 ? fill_axis : shots_axis);
         key = "probes";
+        check_generation(*settings, task);
         add_probes(c, *settings, ec.lengths, {0, c.reach, ec, {}});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what(), error.code());
@@ -463,6 +464,14 @@ class Planner {
   }
   int longest_trained(int first) const {
     return switch_lengths_.empty() ? first : std::max(first, *switch_lengths_.rbegin());
+  }
+  static void check_generation(const EvalSettings& settings, const TaskFacts& task) {
+    const bool asked =
+        std::any_of(settings.probes.begin(), settings.probes.end(),
+                    [](const ProbeConfig& p) { return p.kind == ProbeKind::generated; });
+    const std::string why =
+        asked ? refuses_generation(task.document > 0, task.head == PES_LM, task.positions > 0) : "";
+    if (!why.empty()) fail(Exit::usage, "{} (name it as 'task' of this entry)", why);
   }
   static void add_probes(PlannedCell& c, const EvalSettings& settings,
                          const std::vector<int>& lengths, CellEval e) {

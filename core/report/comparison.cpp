@@ -11,6 +11,7 @@
 #include "model/metrics.h"
 #include "report/figures.h"
 #include "report/gnuplot.h"
+#include "report/renderers/html.h"
 #include "report/renderers/markdown.h"
 #include "report/text.h"
 
@@ -284,11 +285,11 @@ std::vector<std::string> write_comparison(const std::filesystem::path& folder, c
   std::vector<const Figure*> drawn_from;
   for (const Figure& f : figures) drawn_from.push_back(&f);
   const Drawn drawn = draw(drawn_from, folder / "figures", plots_folder());
-  std::set<std::string> names;
-  for (const auto& file : drawn.files) names.insert(file.stem().string());
+  const Pictures pictures = pictures_in(folder / "figures", drawn_from);
   if (!figures.empty()) d.heading(2, "Both over length");
   d.figures(std::move(figures));
-  write_file_atomic(folder / "comparison.md", markdown(d, names));
+  write_file_atomic(folder / "comparison.md", markdown(d, pictures));
+  write_file_atomic(folder / "comparison.html", html(d, pictures));
   write_file_atomic(folder / "comparison.json", to_json(c).dump(1) + "\n");
   return drawn.notes;
 }

@@ -19,7 +19,7 @@ Json to_json(const Changes&);  // pesuite.comparison/1
 // Of each task, the encodings of both over length, one over the other.
 std::vector<Figure> overlaid_figures(const Measurement& before, const Measurement& after);
 
-// Writes comparison.md, comparison.json and figures/ into a folder, which is made. Gives what could
+// Writes comparison.md and .html, comparison.json and figures/ into a folder, which is made. Gives what could
 // not be drawn.
 std::vector<std::string> write_comparison(const std::filesystem::path& folder, const Changes&,
                                           const Measurement& before, const Measurement& after);

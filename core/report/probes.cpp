@@ -173,6 +173,12 @@ TableFile probe_table(const RunData& run, const TaskData& t) {
             fmt::format("What it costs, in {}, to evaluate with no encoding at all.", unit),
             signed_nats_text, at);
   table.add("zeroed_acc", "", "Accuracy (%) that is left without the encoding.", percent_text, at);
+  table.add("generated_em", "Written by the model",
+            "Examples (%) whose answer is right as the model writes it, token by token.",
+            percent_text, at);
+  table.add("generated_acc", "",
+            "Targets (%) that are right in answers that the model writes, token by token.",
+            percent_text, at);
   table.add("offset_change", "Moved",
             fmt::format("How far the {} lie from those at positions 0, 1, ..., in the mean, when "
                         "all positions are moved. 0: only distances count.",

@@ -1,5 +1,7 @@
 #include "report/renderer.h"
 
+#include "base/file.h"
+
 namespace pesuite {
 
 #define PESUITE_RENDERER(name) Renderer name##_renderer();
@@ -13,6 +15,15 @@ const std::vector<Renderer>& renderers() {
 #undef PESUITE_RENDERER
   };
   return all;
+}
+
+Pictures pictures_in(const std::filesystem::path& folder,
+                     const std::vector<const Figure*>& figures) {
+  Pictures out;
+  for (const Figure* f : figures)
+    if (const auto svg = folder / (f->name + ".svg"); std::filesystem::exists(svg))
+      out[f->name] = read_file(svg);
+  return out;
 }
 
 }  // namespace pesuite

@@ -6,9 +6,9 @@
 // The build collects them: a new file is a new renderer, and nothing else names it.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,16 +17,18 @@
 
 namespace pesuite {
 
+using Pictures = std::map<std::string, std::string>;  // the SVGs that were drawn, by figure
+
 struct Renderer {
-  std::string extension;  // of tables/NAME.EXTENSION
+  std::string extension;  // of tables/NAME.EXTENSION; "": of no tables
   std::function<std::string(const TableFile&)> table;
-  // Files of the whole report by name; `drawn` names the figures of which there is an SVG. Empty
-  // for renderers of tables alone.
-  std::function<std::map<std::string, std::string>(const Document&,
-                                                   const std::set<std::string>& drawn)>
-      pages = {};
+  // Files of the whole report by name. Empty for renderers of tables alone.
+  std::function<std::map<std::string, std::string>(const Document&, const Pictures&)> pages = {};
 };
 
 const std::vector<Renderer>& renderers();
+
+// Those of the figures that were drawn in a folder.
+Pictures pictures_in(const std::filesystem::path& folder, const std::vector<const Figure*>&);
 
 }  // namespace pesuite

@@ -361,14 +361,13 @@ constexpr std::size_t most_lines_of_page = 120;
 
 // Of report.md with every figure drawn.
 std::size_t lines_of_page(const Document& document) {
-  std::set<std::string> pictures;
-  for (const Figure* f : document.all_figures()) pictures.insert(f->name);
+  Pictures pictures;
+  for (const Figure* f : document.all_figures()) pictures[f->name];
   std::size_t lines = 0;
   for (const Renderer& r : renderers()) {
-    if (!r.pages) continue;
-    const auto pages = r.pages(document, pictures);
-    if (const auto page = pages.find("report.md"); page != pages.end())
-      lines = static_cast<std::size_t>(std::count(page->second.begin(), page->second.end(), '\n'));
+    if (r.extension != "md") continue;
+    const std::string page = r.pages(document, pictures).at("report.md");
+    lines = static_cast<std::size_t>(std::count(page.begin(), page.end(), '\n'));
   }
   return lines;
 }
@@ -388,15 +387,15 @@ ReportResult write_report(const fs::path& folder, const ReportOptions& options) 
   const Document& document = page.document();
   result.screen = terminal(document.at(Depth::screen));
   write_file_atomic(folder / "hypotheses.json", result.verdicts.dump(1) + "\n");
-  const Drawn drawn =
-      draw(document.all_figures(), folder / "figures", plots_folder(), options.formats);
+  std::vector<std::string> formats = options.formats;
+  if (std::find(formats.begin(), formats.end(), "svg") == formats.end())
+    formats.push_back("svg");  // what pages show
+  const Drawn drawn = draw(document.all_figures(), folder / "figures", plots_folder(), formats);
   result.figures = drawn.files;
   result.notes.insert(result.notes.end(), drawn.notes.begin(), drawn.notes.end());
-  std::set<std::string> pictures;
-  for (const fs::path& file : drawn.files)
-    if (file.extension() == ".svg") pictures.insert(file.stem().string());
+  const Pictures pictures = pictures_in(folder / "figures", document.all_figures());
   for (const Renderer& r : renderers()) {
-    for (const TableFile& t : page.tables())
+    for (const TableFile& t : r.table ? page.tables() : std::vector<TableFile>())
       write_file_atomic(folder / "tables" / fmt::format("{}.{}", t.name, r.extension), r.table(t));
     if (!r.pages) continue;
     for (const auto& [name, text] : r.pages(document, pictures))

@@ -125,6 +125,10 @@ TEST_F(Probes, WhatCannotBeProbedIsRefusedAtPlanning) {
             "of the suite; choose shorter 'lengths' or smaller 'offsets'\n");
   EXPECT_EQ(refusal("probes = ['maps']\nlayers = [2]"),
             "s.toml:25:1: there is no layer 2: the model has 2 of them, 0 to 1\n");
+  EXPECT_EQ(refusal("probes = ['generated']"),
+            "s.toml:25:1: probe 'generated': the task is a corpus, which has no answers; it wants a "
+            "problem that is answered in tokens, such as passkey or niah (name it as 'task' of "
+            "this entry)\n");
   EXPECT_EQ(refusal("bands = 2"),
             "s.toml:25:1: 'eval.1.bands' is a setting of 'probes', which this entry does not "
             "have\n");

@@ -411,6 +411,72 @@ TEST(BandsProbe, HeldPairsAreThoseOfAModelThatNeverTurnsThem) {
   EXPECT_NEAR(value_of(all, "band_cost"), warmer.nll() - yarn.nll(), 1e-6);
 }
 
+// --------------------------------------------------------------------------------- generated
+
+// What the model writes where every token is found by a pass over all that stands before it.
+std::vector<std::int32_t> written_by_whole_passes(Model& model, Batch b) {
+  std::vector<std::int32_t> out;
+  const std::vector<std::int32_t> asked = b.targets;
+  for (std::size_t t = 0; t < asked.size(); ++t) {
+    if (asked[t] < 0) continue;
+    std::fill(b.targets.begin(), b.targets.end(), -1);
+    b.targets[t] = asked[t];
+    out.push_back(model.score(b, evaluation_step(1, b.length, 5, 1)).best.at(0));
+    b.tokens[t + 1] = out.back();
+  }
+  return out;
+}
+
+TEST(GeneratedProbe, WritesWhatWholePassesWouldWrite) {
+  for (const char* task : {"niah(variant=multi_query)", "passkey(digits=9,least=2)", "copy"})
+    for (const char* encoding : {"none", "sinusoidal", "rope", "alibi", "cope", "fire",
+                                 "self_extend(window=8,group=4)", "ntk(scale=2,dynamic=true)"}) {
+      Subject s(encoding, "reference", task);
+      constexpr int length = 56;
+      std::vector<Task::Request> requests;
+      for (int i = 0; i < 4; ++i)
+        requests.push_back(request_of(s.task, Subject::config(), PES_SPLIT_TEST, i, length, 5));
+      const Batch all = batch_of(s.task, requests);
+      const Scores scores = generated(*s.model, s.task)(all, evaluation_step(4, length, 5, 1));
+      std::map<std::int64_t, std::int32_t> found;
+      for (std::size_t i = 0; i < scores.place.size(); ++i) {
+        found[scores.place[i]] = scores.best[i];
+        EXPECT_GT(scores.nats[i], 0);
+      }
+      std::vector<std::int32_t> in_order, whole;
+      for (const auto& [place, token] : found) in_order.push_back(token);
+      for (const Task::Request& r : requests)
+        for (const std::int32_t token :
+             written_by_whole_passes(*s.model, batch_of(s.task, {&r, 1})))
+          whole.push_back(token);
+      EXPECT_EQ(in_order, whole) << task << ", " << encoding;
+    }
+}
+
+TEST(GeneratedProbe, IsAsRightAsTheEvaluationSays) {
+  Subject s("rope", "reference", "passkey(digits=1)");
+  EvalConfig c = Subject::config();
+  c.examples = 200;
+  double shown = 0, generated = 0;
+  for (const Observation& o : evaluate(*s.model, s.task, c, 32, 5, 1))
+    if (o.metric == "acc" && o.whole()) shown = o.value;
+  for (const Observation& o :
+       probe(*s.model, s.task, c, {.kind = ProbeKind::generated}, 32, 5, 1)) {
+    EXPECT_EQ(o.metric, "generated_acc") << "one token: nothing beyond it is exact";
+    EXPECT_EQ(o.coords["probe"], "generated");
+    EXPECT_DOUBLE_EQ(o.chance, 0.1);
+    generated = o.value;
+  }
+  EXPECT_EQ(generated, shown);
+}
+
+TEST(GeneratedProbe, WantsAnswersInTokens) {
+  for (const char* task : {"toylag(document=256)", "parity"}) {
+    Subject s("rope", "reference", task);
+    EXPECT_THROW(generated(*s.model, s.task), Error) << task;
+  }
+}
+
 TEST(Probes, HaveNames) {
   for (const std::string& name : probe_names())
     EXPECT_EQ(probe_names()[static_cast<std::size_t>(parse_probe(name))], name);

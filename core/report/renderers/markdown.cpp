@@ -76,7 +76,7 @@ std::string markdown(const Paragraph& p) {
   return markdown(p.text) + "\n\n";
 }
 
-std::string markdown(const Part& p, const std::set<std::string>& drawn) {
+std::string markdown(const Part& p, const Pictures& drawn) {
   if (const auto* h = std::get_if<Heading>(&p))
     return fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(h->level), '#'),
                        markdown_text(h->title));
@@ -116,15 +116,14 @@ std::string markdown(const Table& t) {
   return out;
 }
 
-std::string markdown(const Document& d, const std::set<std::string>& drawn) {
+std::string markdown(const Document& d, const Pictures& drawn) {
   std::string out;
   for (const Part& p : d.parts()) out += markdown(p, drawn);
   return out;
 }
 
 // report.md, and what it folds in details.md.
-static std::map<std::string, std::string> pages_of(const Document& d,
-                                                   const std::set<std::string>& drawn) {
+static std::map<std::string, std::string> pages_of(const Document& d, const Pictures& drawn) {
   const Document page = d.at(Depth::page), evidence = d.at(Depth::evidence);
   std::set<std::string> more;  // sections with evidence
   for (const Part& p : evidence.parts())

@@ -1,0 +1,411 @@
+// The published models once more, by plain loops in double over the tensors of their files: what
+// the reference backend is held to. Shares nothing with core/ but the reading of tensors.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "model/safetensors.h"
+
+namespace pesuite::testing {
+
+using Row = std::vector<double>;
+using Rows = std::vector<Row>;  // a row a token
+
+class PublishedForward {
+ public:
+  explicit PublishedForward(const fs::path& folder)
+      : config_(Json::parse(read_file(folder / "config.json"))) {
+    for (const auto& item : fs::directory_iterator(folder))
+      if (item.path().extension() == ".safetensors") files_.emplace_back(item.path());
+  }
+
+  // [tokens, vocabulary]
+  Rows logits(std::span<const std::int32_t> tokens) {
+    length_ = tokens.size();
+    const std::string type = config_.at("model_type");
+    if (type == "gpt2") return gpt2(tokens);
+    if (type == "opt") return opt(tokens);
+    if (type == "bloom") return bloom(tokens);
+    if (type == "mpt") return mpt(tokens);
+    if (type == "gptj") return gptj(tokens);
+    if (type == "gpt_neox") return neox(tokens);
+    return llama(tokens);
+  }
+
+ private:
+  // -------------------------------------------------------------------------------- tensors
+  const TensorEntry* entry(const std::string& name,
+                           const SafetensorsReader** file = nullptr) const {
+    for (const SafetensorsReader& f : files_)
+      for (const std::string& full : {name, "transformer." + name})
+        if (const auto it = f.tensors().find(full); it != f.tensors().end()) {
+          if (file != nullptr) *file = &f;
+          return &it->second;
+        }
+    return nullptr;
+  }
+  Row flat(const std::string& name) const {
+    const SafetensorsReader* file = nullptr;
+    const TensorEntry* e = entry(name, &file);
+    if (e == nullptr) return {};
+    std::int64_t count = 1;
+    for (const std::int64_t n : e->shape) count *= n;
+    std::vector<float> values(static_cast<std::size_t>(count));
+    file->read(*e, 0, values);
+    return {values.begin(), values.end()};
+  }
+  Rows matrix(const std::string& name, bool turned = false) const {
+    const Row all = flat(name);
+    const auto columns = static_cast<std::size_t>(entry(name)->shape[1]);
+    const std::size_t rows = all.size() / columns;
+    Rows m(turned ? columns : rows, Row(turned ? rows : columns));
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j) (turned ? m[j][i] : m[i][j]) = all[i * columns + j];
+    return m;
+  }
+
+  // -------------------------------------------------------------------------------- parts
+  // `name`.weight [out, in], or [in, out] where it is turned; `name`.bias where it is there.
+  Rows linear(const Rows& x, const std::string& name, bool turned = false) const {
+    const Rows w = matrix(name + ".weight", turned);
+    const Row bias = flat(name + ".bias");
+    Rows y(x.size(), Row(w.size()));
+    for (std::size_t t = 0; t < x.size(); ++t)
+      for (std::size_t o = 0; o < w.size(); ++o) {
+        double sum = bias.empty() ? 0 : bias[o];
+        for (std::size_t i = 0; i < w[o].size(); ++i) sum += w[o][i] * x[t][i];
+        y[t][o] = sum;
+      }
+    return y;
+  }
+  Rows norm(Rows x, const std::string& name, double eps, bool rms = false) const {
+    const Row gain = flat(name + ".weight"), bias = flat(name + ".bias");
+    for (Row& row : x) {
+      double mean = 0, squares = 0;
+      for (const double v : row) mean += v / static_cast<double>(row.size());
+      if (rms) mean = 0;
+      for (const double v : row)
+        squares += (v - mean) * (v - mean) / static_cast<double>(row.size());
+      for (std::size_t i = 0; i < row.size(); ++i)
+        row[i] =
+            (row[i] - mean) / std::sqrt(squares + eps) * gain[i] + (bias.empty() ? 0 : bias[i]);
+    }
+    return x;
+  }
+  static Rows each(Rows x, double (*f)(double)) {
+    for (Row& row : x)
+      for (double& v : row) v = f(v);
+    return x;
+  }
+  static double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); }
+  static double gelu_tanh(double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  }
+  static double silu(double x) { return x / (1 + std::exp(-x)); }
+  static double relu(double x) { return x > 0 ? x : 0; }
+  static Rows sum(Rows a, const Rows& b) {
+    for (std::size_t t = 0; t < a.size(); ++t)
+      for (std::size_t i = 0; i < a[t].size(); ++i) a[t][i] += b[t][i];
+    return a;
+  }
+  Rows embedded(std::span<const std::int32_t> tokens, const std::string& name) const {
+    const Rows table = matrix(name);
+    Rows x;
+    for (const std::int32_t t : tokens) x.push_back(table[static_cast<std::size_t>(t)]);
+    return x;
+  }
+  // Columns first .. first + size - 1 of each row.
+  static Rows columns(const Rows& x, std::size_t first, std::size_t size) {
+    Rows y;
+    for (const Row& row : x)
+      y.emplace_back(row.begin() + static_cast<std::ptrdiff_t>(first),
+                     row.begin() + static_cast<std::ptrdiff_t>(first + size));
+    return y;
+  }
+
+  // -------------------------------------------------------------------------------- attention
+  struct Heads {
+    std::vector<Rows> q, k, v;  // of each head; key heads may be fewer
+  };
+  using Bias = std::function<double(std::size_t head, std::size_t query, std::size_t key)>;
+  static Rows attention(const Heads& h, std::size_t window = 0, const Bias& bias = {}) {
+    const std::size_t T = h.q[0].size(), D = h.q[0][0].size(), shared = h.q.size() / h.k.size();
+    Rows y(T, Row(h.q.size() * D));
+    for (std::size_t head = 0; head < h.q.size(); ++head)
+      for (std::size_t i = 0; i < T; ++i) {
+        const std::size_t first = window > 0 && i + 1 > window ? i + 1 - window : 0;
+        Row p;
+        for (std::size_t j = first; j <= i; ++j) {
+          double s = 0;
+          for (std::size_t d = 0; d < D; ++d) s += h.q[head][i][d] * h.k[head / shared][j][d];
+          p.push_back(s / std::sqrt(static_cast<double>(D)) + (bias ? bias(head, i, j) : 0));
+        }
+        const double top = *std::max_element(p.begin(), p.end());
+        double total = 0;
+        for (double& s : p) total += s = std::exp(s - top);
+        for (std::size_t j = first; j <= i; ++j)
+          for (std::size_t d = 0; d < D; ++d)
+            y[i][head * D + d] += p[j - first] / total * h.v[head / shared][j][d];
+      }
+    return y;
+  }
+  static std::vector<Rows> heads(const Rows& x, std::size_t size) {
+    std::vector<Rows> out;
+    for (std::size_t at = 0; at < x[0].size(); at += size) out.push_back(columns(x, at, size));
+    return out;
+  }
+  // Rows of one product, for each head [q | k | v] (NeoX, BLOOM).
+  static Heads by_head(const Rows& x, std::size_t size) {
+    Heads h;
+    for (std::size_t at = 0; at < x[0].size(); at += 3 * size) {
+      h.q.push_back(columns(x, at, size));
+      h.k.push_back(columns(x, at + size, size));
+      h.v.push_back(columns(x, at + 2 * size, size));
+    }
+    return h;
+  }
+  static Heads in_thirds(const Rows& x, std::size_t size) {
+    const std::size_t third = x[0].size() / 3;
+    return {heads(columns(x, 0, third), size), heads(columns(x, third, third), size),
+            heads(columns(x, 2 * third, third), size)};
+  }
+
+  // -------------------------------------------------------------------------------- rotation
+  struct Rotation {
+    Row frequency;  // of pairs
+    double factor = 1;
+    bool interleaved = false;
+  };
+  static void turn(std::vector<Rows>& heads, const Rotation& r) {
+    const std::size_t n = r.frequency.size();
+    for (Rows& head : heads)
+      for (std::size_t t = 0; t < head.size(); ++t)
+        for (std::size_t i = 0; i < n; ++i) {
+          double &a = head[t][r.interleaved ? 2 * i : i],
+                 &b = head[t][r.interleaved ? 2 * i + 1 : i + n];
+          const double angle = static_cast<double>(t) * r.frequency[i];
+          const double c = r.factor * std::cos(angle), s = r.factor * std::sin(angle), x = a;
+          a = c * x - s * b, b = c * b + s * x;
+        }
+  }
+  Rotation rotation(std::size_t turned) const {
+    Json s = config_.value("rope_parameters", Json());
+    double theta = s.is_object() ? s.value("rope_theta", 10000.0) : 10000.0;
+    theta = config_.value("rope_theta", config_.value("rotary_emb_base", theta));
+    if (!s.is_object()) s = config_.value("rope_scaling", Json());
+    const auto R = static_cast<double>(turned), T = static_cast<double>(length_);
+    const auto plain = [&](double base) {
+      Rotation r;
+      for (std::size_t i = 0; i < turned / 2; ++i)
+        r.frequency.push_back(std::pow(base, -2.0 * static_cast<double>(i) / R));
+      return r;
+    };
+    if (!s.is_object()) return plain(theta);
+    const std::string kind = s.contains("rope_type") ? s.at("rope_type") : s.at("type");
+    const double factor = s.value("factor", 1.0),
+                 context = config_.value("max_position_embeddings", 0);
+    const double original = s.value("original_max_position_embeddings", context);
+    Rotation r = plain(theta);
+    if (kind == "linear")
+      for (double& f : r.frequency) f /= factor;
+    if (kind == "dynamic" && T > context)
+      return plain(theta * std::pow(factor * T / context - (factor - 1), R / (R - 2)));
+    if (kind == "llama3") scale_by_wavelength(r, s, factor, original);
+    if (kind == "yarn") interpolate_slow(r, s, theta, factor, original, R);
+    if (kind == "longrope") {
+      const Json& by = s.at(T > original ? "long_factor" : "short_factor");
+      for (std::size_t i = 0; i < r.frequency.size(); ++i) r.frequency[i] /= by.at(i).get<double>();
+      r.factor = std::sqrt(1 + std::log(factor) / std::log(original));
+    }
+    return r;
+  }
+  static void scale_by_wavelength(Rotation& r, const Json& s, double factor, double original) {
+    const double low = s.at("low_freq_factor"), high = s.at("high_freq_factor");
+    for (double& f : r.frequency) {
+      const double turns = original * f / (2 * std::numbers::pi);  // in the original length
+      if (turns < low) {
+        f /= factor;
+      } else if (turns <= high) {
+        const double kept = (turns - low) / (high - low);
+        f = (1 - kept) * f / factor + kept * f;
+      }
+    }
+  }
+  static void interpolate_slow(Rotation& r, const Json& s, double theta, double factor,
+                               double original, double R) {
+    const auto pair_of = [&](double turns) {
+      return R * std::log(original / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
+    };
+    const double low = std::max(std::floor(pair_of(s.value("beta_fast", 32.0))), 0.0);
+    double high = std::min(std::ceil(pair_of(s.value("beta_slow", 1.0))), R - 1);
+    if (low == high) high += 0.001;
+    for (std::size_t i = 0; i < r.frequency.size(); ++i) {
+      const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+      r.frequency[i] = r.frequency[i] / factor * ramp + r.frequency[i] * (1 - ramp);
+    }
+    r.factor = 0.1 * std::log(factor) + 1;
+  }
+
+  // -------------------------------------------------------------------------------- models
+  std::size_t whole(const char* key) const { return config_.at(key).get<std::size_t>(); }
+  std::string at(const std::string& list, std::size_t i) const {
+    return list + "." + std::to_string(i) + ".";
+  }
+
+  Rows llama(std::span<const std::int32_t> tokens) const {
+    const double eps = config_.at("rms_norm_eps");
+    const std::size_t D =
+        config_.value("head_dim", whole("hidden_size") / whole("num_attention_heads"));
+    const Rotation r = rotation(D);
+    const Json window =
+        config_.value("model_type", "") == "mistral" ? config_["sliding_window"] : Json();
+    Rows x = embedded(tokens, "model.embed_tokens.weight");
+    for (std::size_t i = 0; i < whole("num_hidden_layers"); ++i) {
+      const std::string l = at("model.layers", i);
+      const Rows n = norm(x, l + "input_layernorm", eps, true);
+      Heads h{heads(linear(n, l + "self_attn.q_proj"), D),
+              heads(linear(n, l + "self_attn.k_proj"), D),
+              heads(linear(n, l + "self_attn.v_proj"), D)};
+      turn(h.q, r), turn(h.k, r);
+      const Rows y = attention(h, window.is_number() ? window.get<std::size_t>() : 0);
+      x = sum(x, linear(y, l + "self_attn.o_proj"));
+      const Rows m = norm(x, l + "post_attention_layernorm", eps, true);
+      Rows gate = each(linear(m, l + "mlp.gate_proj"), silu);
+      const Rows up = linear(m, l + "mlp.up_proj");
+      for (std::size_t t = 0; t < gate.size(); ++t)
+        for (std::size_t f = 0; f < gate[t].size(); ++f) gate[t][f] *= up[t][f];
+      x = sum(x, linear(gate, l + "mlp.down_proj"));
+    }
+    x = norm(x, "model.norm", eps, true);
+    return linear(x, entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens");
+  }
+
+  Rows neox(std::span<const std::int32_t> tokens) const {
+    const double eps = config_.at("layer_norm_eps");
+    const std::size_t D = whole("hidden_size") / whole("num_attention_heads");
+    double share = config_.value("rotary_pct", 0.25);
+    if (const Json p = config_.value("rope_parameters", Json()); p.is_object())
+      share = p.value("partial_rotary_factor", share);
+    const Rotation r = rotation(static_cast<std::size_t>(static_cast<double>(D) * share));
+    Rows x = embedded(tokens, "gpt_neox.embed_in.weight");
+    for (std::size_t i = 0; i < whole("num_hidden_layers"); ++i) {
+      const std::string l = at("gpt_neox.layers", i);
+      Heads h =
+          by_head(linear(norm(x, l + "input_layernorm", eps), l + "attention.query_key_value"), D);
+      turn(h.q, r), turn(h.k, r);
+      const Rows y = sum(x, linear(attention(h), l + "attention.dense"));
+      const Rows n =
+          norm(config_.at("use_parallel_residual") ? x : y, l + "post_attention_layernorm", eps);
+      x = sum(y, linear(each(linear(n, l + "mlp.dense_h_to_4h"), gelu), l + "mlp.dense_4h_to_h"));
+    }
+    return linear(norm(x, "gpt_neox.final_layer_norm", eps), "embed_out");
+  }
+
+  Rows gptj(std::span<const std::int32_t> tokens) const {
+    const double eps = config_.at("layer_norm_epsilon");
+    const std::size_t D = whole("n_embd") / whole("n_head");
+    Rotation r = rotation(whole("rotary_dim"));
+    r.interleaved = true;
+    Rows x = embedded(tokens, "wte.weight");
+    for (std::size_t i = 0; i < whole("n_layer"); ++i) {
+      const std::string l = at("h", i);
+      const Rows n = norm(x, l + "ln_1", eps);
+      Heads h{heads(linear(n, l + "attn.q_proj"), D), heads(linear(n, l + "attn.k_proj"), D),
+              heads(linear(n, l + "attn.v_proj"), D)};
+      turn(h.q, r), turn(h.k, r);
+      x = sum(x, linear(attention(h), l + "attn.out_proj"));
+      x = sum(x, linear(each(linear(n, l + "mlp.fc_in"), gelu_tanh), l + "mlp.fc_out"));
+    }
+    return linear(norm(x, "ln_f", eps), "lm_head");
+  }
+
+  Rows gpt2(std::span<const std::int32_t> tokens) const {
+    const double eps = config_.at("layer_norm_epsilon");
+    const std::size_t D = whole("n_embd") / whole("n_head");
+    Rows x = embedded(tokens, "wte.weight");
+    const Rows places = matrix("wpe.weight");
+    x = sum(x, places);
+    for (std::size_t i = 0; i < whole("n_layer"); ++i) {
+      const std::string l = at("h", i);
+      const Heads h = in_thirds(linear(norm(x, l + "ln_1", eps), l + "attn.c_attn", true), D);
+      x = sum(x, linear(attention(h), l + "attn.c_proj", true));
+      const Rows n = norm(x, l + "ln_2", eps);
+      x = sum(x, linear(each(linear(n, l + "mlp.c_fc", true), gelu_tanh), l + "mlp.c_proj", true));
+    }
+    return linear(norm(x, "ln_f", eps), "wte");
+  }
+
+  Rows opt(std::span<const std::int32_t> tokens) const {
+    constexpr double eps = 1e-5;
+    const std::size_t D = whole("hidden_size") / whole("num_attention_heads");
+    const std::string all = "model.decoder.";
+    Rows x = embedded(tokens, all + "embed_tokens.weight");
+    Rows places = matrix(all + "embed_positions.weight");
+    places.erase(places.begin(), places.begin() + 2);
+    x = sum(x, places);
+    for (std::size_t i = 0; i < whole("num_hidden_layers"); ++i) {
+      const std::string l = at(all + "layers", i);
+      const Rows n = norm(x, l + "self_attn_layer_norm", eps);
+      const Heads h{heads(linear(n, l + "self_attn.q_proj"), D),
+                    heads(linear(n, l + "self_attn.k_proj"), D),
+                    heads(linear(n, l + "self_attn.v_proj"), D)};
+      x = sum(x, linear(attention(h), l + "self_attn.out_proj"));
+      const Rows m = norm(x, l + "final_layer_norm", eps);
+      x = sum(x, linear(each(linear(m, l + "fc1"), relu), l + "fc2"));
+    }
+    return linear(norm(x, all + "final_layer_norm", eps), all + "embed_tokens");
+  }
+
+  // 2^(-8 h / H), h = 1 .. H, of a power of two.
+  static Bias alibi(std::size_t count) {
+    return [count](std::size_t head, std::size_t query, std::size_t key) {
+      const double slope =
+          std::exp2(-8 * static_cast<double>(head + 1) / static_cast<double>(count));
+      return -slope * static_cast<double>(query - key);
+    };
+  }
+
+  Rows bloom(std::span<const std::int32_t> tokens) const {
+    const double eps = config_.at("layer_norm_epsilon");
+    const std::size_t H = whole("n_head"), D = whole("hidden_size") / H;
+    Rows x = norm(embedded(tokens, "word_embeddings.weight"), "word_embeddings_layernorm", eps);
+    for (std::size_t i = 0; i < whole("n_layer"); ++i) {
+      const std::string l = at("h", i);
+      const Heads h = by_head(
+          linear(norm(x, l + "input_layernorm", eps), l + "self_attention.query_key_value"), D);
+      x = sum(x, linear(attention(h, 0, alibi(H)), l + "self_attention.dense"));
+      const Rows n = norm(x, l + "post_attention_layernorm", eps);
+      x = sum(x,
+              linear(each(linear(n, l + "mlp.dense_h_to_4h"), gelu_tanh), l + "mlp.dense_4h_to_h"));
+    }
+    return linear(norm(x, "ln_f", eps), "word_embeddings");
+  }
+
+  Rows mpt(std::span<const std::int32_t> tokens) const {
+    const double eps = config_.at("layer_norm_epsilon");
+    const std::size_t H = whole("n_heads"), D = whole("d_model") / H;
+    Rows x = embedded(tokens, "wte.weight");
+    for (std::size_t i = 0; i < whole("n_layers"); ++i) {
+      const std::string l = at("blocks", i);
+      const Heads h = in_thirds(linear(norm(x, l + "norm_1", eps), l + "attn.Wqkv"), D);
+      x = sum(x, linear(attention(h, 0, alibi(H)), l + "attn.out_proj"));
+      x = sum(x, linear(each(linear(norm(x, l + "norm_2", eps), l + "ffn.up_proj"), gelu),
+                        l + "ffn.down_proj"));
+    }
+    return linear(norm(x, "norm_f", eps), "wte");
+  }
+
+  Json config_;
+  std::vector<SafetensorsReader> files_;
+  std::size_t length_ = 0;
+};
+
+}  // namespace pesuite::testing
