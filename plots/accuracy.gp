@@ -18,5 +18,7 @@ plot data using (strcol("kind") eq "chance" ? cell("x") - 0.5 : NaN):(cell("valu
        with points ls 100+i notitle, \
      for [i=1:n] data using (x(i, "mean")):(cell("value")) \
        with points ls i notitle, \
+     for [i=1:spoken] data using (row(i, "seed") ? x(i, "seed") : x(i, "mean")):(cell("value")):(says(i, " at ".strcol("setting")).between("low", "high").of_seed("seed")) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle, \
      for [i=1:n] keyentry with points ls i title label[i], \
      for [i=1:chance] keyentry with lines lc rgb "#777777" lw 1.4 dt (6,4) title "chance"

@@ -13,4 +13,6 @@ plot for [i=1:n] data using (finite("high") ? x(i, "mean") : NaN):(cell("low")):
      for [i=1:n] data using (x(i, "seed")):(cell("value")) with points ls 100+i ps 0.45 notitle, \
      for [i=1:n] data using (x(i, "mean")):(cell("value")) with points ls i notitle, \
      for [i=1:n] data using (is_inf("value") ? x(i, "mean") : NaN):(rise_from):(0):(rise_to - rise_from) \
-       with vectors head filled size screen 0.012,18 ls i dt 1 notitle
+       with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
+     for [i=1:spoken] data using (x(i, "mean")):(cell("value")):(says(i, at_x("")).between("low", "high")) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle

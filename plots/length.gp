@@ -31,4 +31,6 @@ plot for [i=1:n] data using (finite("high") ? x(i, "mean") : NaN):(edge("low")):
      for [i=1:n] data using (any(i) && is_inf("value") ? cell("x") : NaN):(rise_from):(0):(rise_to - rise_from) \
        with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
      for [i=1:n] data using (any(i) && sinks("value") ? cell("x") : NaN):(fall_from):(0):(fall_to - fall_from) \
-       with vectors head filled size screen 0.012,18 ls i dt 1 notitle
+       with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
+     for [i=1:spoken] data using (any(i) ? cell("x") : NaN):(inside("value")):(says(i, at_x("")).between("low", "high").of_seed("seed")) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle

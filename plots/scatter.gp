@@ -8,4 +8,6 @@ plot for [i=1:n] data using (row(i, "interval") ? cell("x") : NaN):(cell("low"))
      for [i=1:n] data using (row(i, "frontier") || row(i, "mean") ? cell("x") : NaN):(cell("value")) \
        with points ls i ps 1.1 notitle, \
      data using (strcol("kind") eq "line" ? cell("x") : NaN):(cell("value")) \
-       with lines lc rgb "#999999" lw 1.2 dt (6,4) notitle
+       with lines lc rgb "#999999" lw 1.2 dt (6,4) notitle, \
+     for [i=1:spoken] data using (row(i, "frontier") || row(i, "mean") ? cell("x") : NaN):(cell("value")):(says(i, at_x("")).between("low", "high")) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle

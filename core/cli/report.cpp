@@ -16,15 +16,15 @@ namespace pesuite::cli {
 int report_verb(const std::vector<std::string>& words) {
   Arguments a(
       "report RUN [flags]",
-      "Writes tables (Markdown, LaTeX, CSV) and figures (with data and script) of a run from "
-      "its records alone.");
+      "Writes a page (report.html), tables (Markdown, LaTeX, CSV) and figures (with data and "
+      "script) of a run from its records alone.");
   a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results")(
       "expect", po::value<std::vector<std::string>>()->composing(),
       "a hypothesis to judge beside those of the suite, e.g. 'nll(A, 4x) < nll(B, 4x)'")(
       "figures", po::value<std::string>()->default_value("svg"),
-      "formats of pictures, separated by commas: svg, pdf, png, tikz; report.md shows svg")(
-      "json", po::bool_switch(),
-      "verdicts on hypotheses as JSON on stdout, and nothing else there");
+      "formats of pictures, separated by commas: svg, pdf, png, tikz; svg is drawn in any case: "
+      "pages show it")("json", po::bool_switch(),
+                       "verdicts on hypotheses as JSON on stdout, and nothing else there");
   a.positional("run");
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
@@ -46,8 +46,8 @@ int report_verb(const std::vector<std::string>& words) {
     fmt::print("{}\n", r.verdicts.dump(1));
     return 0;
   }
-  fmt::print("{}wrote {} and {} beside it\n", r.screen, r.file.string(),
-             counted(r.figures.size(), "figure"));
+  fmt::print("{}wrote {}, the same as a page, report.html, and {} beside it\n", r.screen,
+             r.file.string(), counted(r.figures.size(), "figure"));
   return 0;
 }
 

@@ -236,7 +236,8 @@ void print_result(const RunResult& r) {
   if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
   if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
   if (report_exists(r.folder))
-    fmt::print(stderr, "report: {}\n", (r.folder / "report.md").string());
+    fmt::print(stderr, "report: {}\n  page: {}\n", (r.folder / "report.md").string(),
+               (r.folder / "report.html").string());
 }
 
 // Holds the run against a baseline; the exit code of its gate, 0 without --gate.

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "pesuite/random.hpp"
 #include "plugin/library.h"
 #include "report/renderers/latex.h"
 
@@ -37,6 +38,19 @@ namespace {
 
 std::string number(double x) {
   return std::isnan(x) ? "NaN" : fmt::format("{:.10g}", x);
+}
+
+// A name as data and script have it: gnuplot reads quotes, backslashes and long texts of data as
+// something else. Names that hold them get a number that tells them apart.
+std::string data_name(const std::string& name) {
+  constexpr std::size_t longest = 100;
+  std::string out = printable(name);
+  const bool plain = out.size() <= longest && out.find_first_of("\"'\\`") == std::string::npos;
+  if (plain) return out;
+  out.resize(std::min(out.size(), longest));
+  for (char& c : out)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return fmt::format("{}_{:08x}", out, static_cast<std::uint32_t>(pes::hash64(name)));
 }
 
 // Ticks as one string, for `eval "set xtics ".x_ticks`. Gnuplot writes a tick's number in place of
@@ -86,7 +100,7 @@ class Assignments {
     std::vector<std::string> ids, labels;
     std::size_t widest = 15;  // "training length"
     for (const Series& s : series) {
-      ids.push_back(s.id), labels.push_back(s.label);
+      ids.push_back(data_name(s.id)), labels.push_back(s.label);
       widest = std::max(widest, display_width(s.label));
     }
     constexpr double sample = 56, character = 8.2;  // pixels
@@ -138,8 +152,8 @@ std::string data_of(const Figure& f) {
   std::string out;
   for (const auto& row : f.rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool last = i + 1 == row.size();
-      out += printable(row[i]);
+      const bool last = i + 1 == row.size(), is_name = f.rows[0][i] == "encoding";
+      out += is_name ? data_name(row[i]) : printable(row[i]);
       if (last && row[i].empty()) out += "NaN";
       out += last ? '\n' : '\t';
     }
@@ -226,9 +240,29 @@ class Drawing {
   pid_t pid_;
 };
 
+// What points say (plots/style.gp): gnuplot calls a script that only its own viewer has, in an
+// attribute that a quote in a name would end. A title says it everywhere.
+std::string with_titles(const std::string& svg) {
+  constexpr std::string_view from = "<g onmousemove=\"gnuplot_svg.showHypertext(evt,'",
+                             to = "')\" onmouseout=\"gnuplot_svg.hideHypertext()\">"
+                                  "<title> </title>";
+  std::string out;
+  for (std::size_t at = 0;;) {
+    const std::size_t begin = svg.find(from, at), end = svg.find(to, begin);
+    if (begin == std::string::npos || end == std::string::npos) return out + svg.substr(at);
+    std::string text = svg.substr(begin + from.size(), end - begin - from.size());
+    for (std::size_t quote = 0; (quote = text.find('"', quote)) != std::string::npos;)
+      text.replace(quote, 1, "&quot;");  // the rest is escaped already
+    out += svg.substr(at, begin - at);
+    out += said_point;
+    out += "<title>" + text + "</title>";
+    at = end + to.size();
+  }
+}
+
 // gnuplot titles every picture "Gnuplot"; readers of screens want to hear what it shows.
 void describe(const fs::path& svg, const Figure& f) {
-  std::string text = read_file(svg);
+  std::string text = with_titles(read_file(svg));
   const std::size_t from = text.find("<title>"), desc = text.find("<desc>"),
                     to = text.find("</desc>");
   if (from == std::string::npos || desc == std::string::npos || to == std::string::npos ||

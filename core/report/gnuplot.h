@@ -16,6 +16,9 @@ namespace fs = std::filesystem;
 // `text` as a gnuplot string: in double quotes, with nothing in it that gnuplot would act on.
 std::string gnuplot_string(std::string_view text);
 
+// In an SVG, the element around a point that says something: its first child is the title.
+inline constexpr const char* said_point = "<g class=\"point\">";
+
 // Where the templates are: installed beside the program, or in the source tree; empty where
 // neither.
 fs::path plots_folder();

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "report/gnuplot.h"
 
 namespace pesuite {
 
@@ -52,7 +53,9 @@ Rgb on_dark(const Rgb& c) {
   return out;
 }
 
-constexpr int paper = 22, ink = 232;  // of the dark page
+// Of the dark page, as page.css has them.
+constexpr Rgb paper = {22, 24, 29};
+constexpr int ink = 232;
 
 // What stands between two marks, from `at` on; moves it behind the second.
 std::string_view between(std::string_view text, std::string_view from, std::string_view to) {
@@ -72,6 +75,16 @@ std::string_view value_of(std::string_view tag, std::string_view name) {
 bool shows_encodings(const Figure& f) {
   return !f.rows.empty() &&
          std::find(f.rows[0].begin(), f.rows[0].end(), "encoding") != f.rows[0].end();
+}
+
+// What gnuplot writes at the beginning and nobody needs: how long it is.
+std::size_t idle_beginning(std::string_view svg) {
+  if (svg.starts_with("<title>gnuplot_plot")) return svg.find("</title>") + 8;
+  if (!svg.starts_with("<g fill=\"none\"")) return 0;
+  const std::size_t next = svg.find_first_not_of(" \t\n", svg.find('>') + 1);
+  constexpr std::string_view end = "</g>";
+  return next != std::string_view::npos && svg.substr(next).starts_with(end) ? next + end.size()
+                                                                             : 0;
 }
 
 bool is_blank(char c) {
@@ -104,10 +117,10 @@ PageColours::Drawn PageColours::colour(std::string_view written, const Figure& f
   for (const Series& s : shows_encodings(f) ? f.series : std::vector<Series>()) {
     const int e = encoding(s.id);
     if (code == s.style.colour) return {fmt::format("var(--e{})", e), e};
-    if (code == faint(s.style.colour)) return {fmt::format("var(--f{})", e), e};
+    if (code == faint(s.style.colour)) return {fmt::format("var(--f{})", e), e, true};
   }
   const auto [low, high] = std::minmax_element(c->begin(), c->end());
-  if (*high - *low > 2) return {};
+  if (*high - *low > 8) return {};  // a tint of one is one
   greys_[*low] = true;
   return {fmt::format("var(--g{})", *low), -1};
 }
@@ -117,6 +130,7 @@ PageColours::Drawn PageColours::colour(std::string_view written, const Figure& f
 std::string PageColours::tag(std::string_view text, const Figure& f) {
   std::string out;
   int encoding = -1;
+  bool faint_one = false;
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (c != '\'' && c != '"') {
@@ -134,6 +148,7 @@ std::string PageColours::tag(std::string_view text, const Figure& f) {
         before.ends_with("color") || before.ends_with("fill") || before.ends_with("stroke");
     const Drawn drawn = paints ? colour(trim(std::string(value)), f) : Drawn{};
     if (drawn.encoding >= 0) encoding = drawn.encoding;
+    faint_one |= drawn.faint;
     out += '"';
     out += drawn.value.empty() ? std::string(value) : drawn.value;
     out += '"';
@@ -141,7 +156,24 @@ std::string PageColours::tag(std::string_view text, const Figure& f) {
   }
   if (encoding < 0) return out;
   const std::size_t name = out.find_first_of(" \t\n/>", 1);
-  return out.insert(name, fmt::format(" data-e=\"{}\"", encoding));
+  const bool seed = faint_one && text.starts_with("<use");  // the faint points are seeds
+  return out.insert(name, fmt::format(" data-e=\"{}\"{}", encoding, seed ? " data-seed" : ""));
+}
+
+// Whose point it is, by the title that stands next: "rope at 64: 0.5".
+int PageColours::speaker(std::string_view svg) const {
+  constexpr std::string_view open = "<title>";
+  if (!svg.starts_with(open)) return -1;
+  svg.remove_prefix(open.size());
+  int found = -1;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < series_.size(); ++i) {
+    const std::string id = xml_text(series_[i].id);
+    if (id.size() >= longest && svg.starts_with(id) &&
+        (svg.substr(id.size()).starts_with(" at ") || svg.substr(id.size()).starts_with(": ")))
+      found = static_cast<int>(i), longest = id.size();
+  }
+  return found;
 }
 
 std::string PageColours::drawing(const std::string& svg, const Figure& f) {
@@ -171,8 +203,8 @@ std::string PageColours::drawing(const std::string& svg, const Figure& f) {
       rest.remove_prefix(symbols.size());
       continue;
     }
-    if (rest.starts_with("<title>gnuplot_plot")) {
-      rest.remove_prefix(rest.find("</title>") + 8);
+    if (const std::size_t idle = idle_beginning(rest); idle > 0) {
+      rest.remove_prefix(idle);
       continue;
     }
     const std::size_t close = rest.find('>');
@@ -180,6 +212,9 @@ std::string PageColours::drawing(const std::string& svg, const Figure& f) {
     std::string t = tag(rest.substr(0, close + 1), f);
     if (const std::string_view id = between(t, " id=\"gnuplot_", "\""); !id.empty())
       t.erase(static_cast<std::size_t>(id.data() - t.data()), id.size());
+    if (t == said_point)
+      if (const int e = speaker(rest.substr(close + 1)); e >= 0)
+        t.insert(2, fmt::format(" data-e=\"{}\"", e));
     out += t;
     rest.remove_prefix(close + 1);
   }
@@ -189,14 +224,15 @@ std::string PageColours::drawing(const std::string& svg, const Figure& f) {
 std::string PageColours::rules(bool dark) const {
   std::string out;
   for (const auto& [g, used] : greys_) {
-    const int shown = dark ? ink - g * (ink - paper) / 255 : g;
-    out += fmt::format("--g{}:{};", g, hex({shown, shown, shown}));
+    Rgb shown{g, g, g};
+    for (std::size_t k = 0; dark && k < 3; ++k) shown[k] = ink - g * (ink - paper[k]) / 255;
+    out += fmt::format("--g{}:{};", g, hex(shown));
   }
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const Rgb c = *parse_colour(series_[i].style.colour);
     const Rgb f = *parse_colour(faint(series_[i].style.colour));
     Rgb dim{};
-    for (std::size_t k = 0; k < 3; ++k) dim[k] = paper + (on_dark(c)[k] - paper) * 3 / 5;
+    for (std::size_t k = 0; k < 3; ++k) dim[k] = paper[k] + (on_dark(c)[k] - paper[k]) * 3 / 5;
     out += fmt::format("--e{}:{};--f{}:{};", i, hex(dark ? on_dark(c) : c), i, hex(dark ? dim : f));
   }
   return out;

@@ -35,9 +35,11 @@ class PageColours {
   struct Drawn {
     std::string value;  // for CSS; "": as it was
     int encoding = -1;
+    bool faint = false;
   };
   Drawn colour(std::string_view written, const Figure&);
   std::string tag(std::string_view, const Figure&);
+  int speaker(std::string_view svg) const;
 
   std::vector<Series> series_;
   std::map<int, bool> greys_;

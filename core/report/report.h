@@ -25,7 +25,7 @@ struct ReportResult {
 };
 
 // Reads `run`/records.jsonl and writes, beside it: report.md, and its evidence as details.md;
-// tables/NAME.{md,tex,csv}; figures/NAME.{svg,gp,tsv}; hypotheses.json. Error (data) when there are
+// report.html, both as one page; tables/NAME.{md,tex,csv}; figures/NAME.{svg,gp,tsv}; hypotheses.json. Error (data) when there are
 // no records, (usage) for a bad hypothesis.
 ReportResult write_report(const fs::path& run, const ReportOptions& = {});
 bool report_exists(const fs::path& run);
