@@ -268,7 +268,8 @@ std::vector<Figure> overlaid_figures(const Measurement& before, const Measuremen
   std::set<std::string> names;
   const auto add = [&](std::vector<Figure> more, std::size_t most) {
     for (std::size_t i = 0; i < std::min(most, more.size()); ++i)
-      if (names.insert(more[i].name).second) out.push_back(std::move(more[i]));
+      if (more[i].beside.empty() && names.insert(more[i].name).second)
+        out.push_back(std::move(more[i]));
   };
   for (const TaskData& t : run.tasks) {
     add(figures_of(FigureSection::task, {run, across, &t}), 1);

@@ -43,6 +43,8 @@ struct Figure {
                              Ticks, std::vector<Ticks>>;
 
   std::string name;  // of its files
+  // Name of the figure that shows the same on the scale that suits it; pages let readers choose.
+  std::string beside = {};
   std::string kind;  // of its template, plots/KIND.gp
   std::string title, caption;
   Axis x, y;

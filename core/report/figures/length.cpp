@@ -44,8 +44,9 @@ bool add_optimum(Lines& lines, const TaskData& t, const std::string& protocol) {
   return known;
 }
 
-Figure against_length(const RunData& run, const TaskData& t, const std::string& protocol,
-                      bool regret) {
+// On the scale that suits it, then on the other.
+std::vector<Figure> against_length(const RunData& run, const TaskData& t,
+                                   const std::string& protocol, bool regret) {
   const std::vector<int> lengths = lengths_of(t, protocol);
   const std::vector<double> xs(lengths.begin(), lengths.end());
   const char* metric = regret ? "regret" : "nll";
@@ -57,7 +58,6 @@ Figure against_length(const RunData& run, const TaskData& t, const std::string& 
         regret ? same : exponential);
   const bool optimum = !regret && add_optimum(lines, t, protocol);
   const bool logarithmic = !regret || lines.range.wide();
-  if (!logarithmic) lines.range.include(0);
   Figure f;
   f.name = file_name(run, t, regret ? "regret" : "perplexity", protocol);
   f.kind = "length";
@@ -67,16 +67,25 @@ Figure against_length(const RunData& run, const TaskData& t, const std::string& 
       regret ? "Regret (nats per token above the optimum)" : "Perplexity", protocol,
       band_sentence(t));
   if (optimum) f.caption += " Dashed black line: the optimum.";
-  f.caption += edge_sentence(lines.range, logarithmic);
   f.series = series_of(run, t, &lines);
   set_length_axis(f, t, xs, "evaluation length (tokens, multiples of the training length)");
   f.x.ticks = length_ticks(t, lengths);
   f.y.label = regret ? "regret (nats per token)" : "perplexity";
   f.values["optimum"] = optimum ? 1.0 : 0.0;
-  set_y_axis(f, lines.range, logarithmic);
-  name_line_ends(f, lines);
-  f.rows = std::move(lines.rows);
-  return f;
+  std::vector<Figure> out;
+  for (const bool log : {logarithmic, !logarithmic}) {
+    Figure on_scale = f;
+    Range range = lines.range;
+    if (!log && regret) range.include(0);
+    if (!out.empty() && log && !(range.smallest < range.high)) break;  // nothing to spread
+    on_scale.caption += edge_sentence(range, log);
+    set_y_axis(on_scale, range, log);
+    name_line_ends(on_scale, lines);
+    on_scale.rows = lines.rows;
+    if (!out.empty()) on_scale.name += log ? "_log" : "_linear", on_scale.beside = f.name;
+    out.push_back(std::move(on_scale));
+  }
+  return out;
 }
 
 // The buckets of context that were scored at a length: [from, to).
@@ -95,8 +104,9 @@ std::vector<std::pair<int, int>> buckets_at(const TaskData& t, const Place& at) 
 static std::vector<Figure> draw_lengths(const RunData& run, const TaskData& t,
                                         const std::string& protocol) {
   if (lengths_of(t, protocol).size() < 2) return {};
-  std::vector<Figure> out = {against_length(run, t, protocol, false)};
-  if (t.has("regret")) out.push_back(against_length(run, t, protocol, true));
+  std::vector<Figure> out = against_length(run, t, protocol, false);
+  if (t.has("regret"))
+    for (Figure& f : against_length(run, t, protocol, true)) out.push_back(std::move(f));
   return out;
 }
 
@@ -151,7 +161,8 @@ static std::vector<Figure> draw_positions(const RunData& run, const TaskData& t,
 static std::vector<Figure> draw_main(const RunData& run, const TaskData& t) {
   if (!t.corpus) return {};
   std::vector<Figure> out = draw_lengths(run, t, main_protocol(t));
-  std::reverse(out.begin(), out.end());
+  std::stable_partition(out.begin(), out.end(),
+                        [](const Figure& f) { return f.y.label.starts_with("regret"); });
   return out;
 }
 

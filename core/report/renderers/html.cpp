@@ -166,8 +166,18 @@ class HtmlPage {
   void figure(const Figure& f) {
     const auto svg = pictures_.find(f.name);
     const std::string drawing = svg == pictures_.end() ? "" : colours_.drawing(svg->second, f);
-    body_ += fmt::format("<figure id=\"{}\">\n{}<figcaption>{}{}</figcaption>\n</figure>\n",
-                         unique("figure-" + id_of(f.name)), drawing,
+    if (drawing.empty() && !f.beside.empty()) return;
+    std::string marks;  // for the script: what may stand in whose place
+    if (f.kind == "length" && f.beside.empty()) {
+      const std::size_t what = f.title.rfind(" · ");
+      if (what != std::string::npos)
+        marks = fmt::format(" data-view=\"{}\"", xml_text(f.title.substr(what + 4)));
+    }
+    if (!f.beside.empty())
+      marks = fmt::format(" data-beside=\"figure-{}\" data-scale=\"{}\" hidden", id_of(f.beside),
+                          f.y.logarithmic ? "logarithmic" : "linear");
+    body_ += fmt::format("<figure id=\"{}\"{}>\n{}<figcaption>{}{}</figcaption>\n</figure>\n",
+                         unique("figure-" + id_of(f.name)), marks, drawing,
                          drawing.empty() ? "(Not drawn.) " : "", xml_text(f.caption));
   }
 

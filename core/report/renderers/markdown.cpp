@@ -81,7 +81,8 @@ std::string markdown(const Part& p, const Pictures& drawn) {
     return fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(h->level), '#'),
                        markdown_text(h->title));
   if (const auto* t = std::get_if<Table>(&p)) return markdown(*t) + "\n";
-  if (const auto* f = std::get_if<Figure>(&p)) return markdown(*f, drawn.contains(f->name));
+  if (const auto* f = std::get_if<Figure>(&p))
+    return f->beside.empty() ? markdown(*f, drawn.contains(f->name)) : "";
   if (const auto* text = std::get_if<Paragraph>(&p)) return markdown(*text);
   std::string out;
   for (const Text& item : std::get<List>(p).items) out += "- " + markdown(item) + "\n";

@@ -4,7 +4,7 @@
   "use strict";
   const root = document.documentElement, bar = document.querySelector(".bar");
   const chips = [...bar.querySelectorAll("[data-chip]")];
-  const state = { off: new Set(), seeds: true, sort: new Map() };
+  const state = { off: new Set(), seeds: true, sort: new Map(), other: false, view: "" };
   const button = (text, act, label) => {
     const b = document.createElement("button");
     b.type = "button";
@@ -21,12 +21,16 @@
     const given = new URLSearchParams(query);
     state.off = new Set((given.get("off") || "").split(",").map((n) => names.indexOf(decodeURIComponent(n))).filter((i) => i >= 0));
     state.seeds = given.get("seeds") !== "no";
+    state.other = given.get("scale") === "other";
+    state.view = given.get("view") || "";
     state.sort = new Map((given.get("sort") || "").split(",").filter(Boolean).map((s) => s.split(".")).map(([t, c, d]) => [+t, [+c, d]]));
   }
   function write() {
     const parts = [];
     if (state.off.size) parts.push("off=" + encodeURIComponent([...state.off].map((i) => encodeURIComponent(names[i])).join(",")));
     if (!state.seeds) parts.push("seeds=no");
+    if (state.other) parts.push("scale=other");
+    if (state.view) parts.push("view=" + encodeURIComponent(state.view));
     if (state.sort.size) parts.push("sort=" + [...state.sort].map(([t, [c, d]]) => `${t}.${c}.${d}`).join(","));
     const section = location.hash.slice(1).split("?")[0];
     history.replaceState(null, "", "#" + section + (parts.length ? "?" + parts.join("&") : ""));
@@ -63,6 +67,47 @@
     all.append(seeds);
   }
   bar.hidden = !chips.length;
+
+  // --- figures: on another scale, and another metric or protocol in the place of a section's first
+  const byId = (id) => document.getElementById(id);
+  const scales = [...document.querySelectorAll("figure[data-beside]")].filter((f) => byId(f.dataset.beside));
+  for (const f of scales)
+    for (const shown of [byId(f.dataset.beside), f])
+      shown.append(button("scale", () => { state.other = !state.other; figures(); write(); }, "show on the other scale"));
+  const slots = [...document.querySelectorAll("main section")].map((section) => {
+    const all = [...section.querySelectorAll("figure[data-view]")];
+    if (all.length < 2) return null;
+    const select = document.createElement("select");
+    select.setAttribute("aria-label", "metric and protocol");
+    for (const f of all) select.add(new Option(f.dataset.view, f.dataset.view));
+    select.addEventListener("change", () => { state.view = select.value === all[0].dataset.view ? "" : select.value; figures(); write(); });
+    all[0].before(select);
+    const place = document.createElement("div");
+    select.after(place);
+    const homes = new Map(all.map((f) => {
+      const home = document.createComment("");
+      f.before(home);
+      return [f, home];
+    }));
+    return { all, select, place, homes };
+  }).filter(Boolean);
+  function figures() {
+    for (const s of slots) {
+      const wanted = s.all.find((f) => f.dataset.view === state.view) || s.all[0];
+      s.select.value = wanted.dataset.view;
+      for (const f of s.all) if (f !== wanted) s.homes.get(f).after(f);
+      s.place.append(wanted);
+      s.all[0].hidden = wanted !== s.all[0]; // its home is the place itself
+    }
+    for (const f of scales) {
+      const plain = byId(f.dataset.beside), other = f.dataset.scale;
+      plain.after(f);
+      f.hidden = !state.other || plain.hidden;
+      plain.classList.toggle("away", !f.hidden);
+      for (const [figure, name] of [[plain, other], [f, other === "linear" ? "logarithmic" : "linear"]])
+        figure.querySelector("button").textContent = name + " scale";
+    }
+  }
 
   // --- tables
   const tables = [...document.querySelectorAll("main table")];
@@ -164,6 +209,7 @@
   function take() {
     read();
     show();
+    figures();
     tables.forEach(sort);
     go();
   }

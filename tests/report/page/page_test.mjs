@@ -96,6 +96,21 @@ await check("points say whose they are, and how much", async () => {
   assert.ok(said.length > 100);
   assert.ok(said.some((t) => /^rope at 512: [\d.]+ \[[\d.]+, [\d.]+\]$/.test(t)), said.slice(0, 5).join("; "));
 });
+await check("another metric and protocol, another scale, in all tasks", async () => {
+  const visible = () => page.run(`[...document.querySelectorAll("#lags > div figure, #facts > div figure")].filter((f) => f.offsetParent).map((f) => f.id)`);
+  assert.deepEqual(await visible(), ["figure-regret_lags_sliding-16", "figure-regret_facts_sliding-16"]);
+  await page.run(`(() => { const s = document.querySelector("#lags select"); s.value = "perplexity, non_overlapping"; s.dispatchEvent(new Event("change")); })()`);
+  assert.deepEqual(await visible(), ["figure-perplexity_lags_non_overlapping", "figure-perplexity_facts_non_overlapping"]);
+  await page.run(`[...document.querySelectorAll("#lags > div figure button")].find((b) => b.textContent === "linear scale").click()`);
+  assert.deepEqual(await visible(), ["figure-perplexity_lags_non_overlapping_linear", "figure-perplexity_facts_non_overlapping_linear"]);
+  assert.match(await page.run("location.hash"), /scale=other&view=perplexity/);
+  const same = await opened(url + (await page.run("location.hash")), 1280, 900);
+  assert.equal(await same.run(`document.querySelector("#facts select").value`), "perplexity, non_overlapping");
+  await page.run(`(() => { const s = document.querySelector("#lags select"); s.value = "regret, sliding(16)"; s.dispatchEvent(new Event("change")); })()`);
+  await page.run(`[...document.querySelectorAll("#lags > div figure button")].find((b) => b.offsetParent).click()`);
+  assert.deepEqual(await visible(), ["figure-regret_lags_sliding-16", "figure-regret_facts_sliding-16"]);
+  assert.ok(!/scale|view/.test(await page.run("location.hash")));
+});
 const column = (n) => page.run(`[...document.querySelector("#answer table").tBodies[0].rows].map((r) => r.cells[${n}].innerText.trim())`);
 await check("tables are sorted, and back", async () => {
   const before = await column(6), head = `document.querySelector("#answer table").tHead.rows[0].cells[6]`;
