@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "pesuite/random.hpp"
 #include "plugin/library.h"
+#include "report/png.h"
 #include "report/renderers/latex.h"
 
 namespace pesuite {
@@ -262,7 +263,7 @@ std::string with_titles(const std::string& svg) {
 
 // gnuplot titles every picture "Gnuplot"; readers of screens want to hear what it shows.
 void describe(const fs::path& svg, const Figure& f) {
-  std::string text = with_titles(read_file(svg));
+  std::string text = with_smaller_images(with_titles(read_file(svg)));
   const std::size_t from = text.find("<title>"), desc = text.find("<desc>"),
                     to = text.find("</desc>");
   if (from == std::string::npos || desc == std::string::npos || to == std::string::npos ||

@@ -196,7 +196,8 @@ std::string PageColours::drawing(const std::string& svg, const Figure& f) {
   const bool shared = symbols == symbols_;
   while (!rest.empty()) {
     const std::size_t open = rest.find('<');
-    out += rest.substr(0, open);
+    if (rest.substr(0, open).find_first_not_of(" \t\n") != std::string_view::npos)
+      out += rest.substr(0, open);
     if (open == std::string_view::npos) break;
     rest.remove_prefix(open);
     if (shared && rest.starts_with("<defs>")) {
@@ -210,8 +211,10 @@ std::string PageColours::drawing(const std::string& svg, const Figure& f) {
     const std::size_t close = rest.find('>');
     if (close == std::string_view::npos) break;
     std::string t = tag(rest.substr(0, close + 1), f);
-    if (const std::string_view id = between(t, " id=\"gnuplot_", "\""); !id.empty())
-      t.erase(static_cast<std::size_t>(id.data() - t.data()), id.size());
+    for (const char* idle : {" id=\"gnuplot_", " stroke-linecap=\"butt", " stroke-linejoin=\"miter",
+                             " font-family=\"sans-serif"})  // nobody asks; what holds anyway
+      if (const std::string_view found = between(t, idle, "\""); !found.empty())
+        t.erase(static_cast<std::size_t>(found.data() - t.data()), found.size());
     if (t == said_point)
       if (const int e = speaker(rest.substr(close + 1)); e >= 0)
         t.insert(2, fmt::format(" data-e=\"{}\"", e));

@@ -56,6 +56,8 @@ std::string html(const Text& t) {
   return out;
 }
 
+constexpr std::size_t most_of_page = 1'300'000;  // bytes, of which figures are most
+
 class HtmlPage {
  public:
   HtmlPage(const Document& d, const Pictures& pictures)
@@ -166,8 +168,14 @@ class HtmlPage {
   void figure(const Figure& f) {
     const auto svg = pictures_.find(f.name);
     const std::string drawing = svg == pictures_.end() ? "" : colours_.drawing(svg->second, f);
-    if (drawing.empty() && !f.beside.empty()) return;
-    std::string marks;  // for the script: what may stand in whose place
+    const bool fits = body_.size() + drawing.size() < most_of_page;
+    if ((drawing.empty() || !fits) && !f.beside.empty()) return;
+    std::string marks;  // for the script: what may stand in whose place, what may be looked at
+    if (f.kind == "attention")
+      marks =
+          fmt::format(" data-panels=\"{}\" data-last=\"{}\"",
+                      xml_text(join(std::get<std::vector<std::string>>(f.values.at("panel")), "|")),
+                      std::get<double>(f.values.at("last")));
     if (f.kind == "length" && f.beside.empty()) {
       const std::size_t what = f.title.rfind(" · ");
       if (what != std::string::npos)
@@ -176,9 +184,14 @@ class HtmlPage {
     if (!f.beside.empty())
       marks = fmt::format(" data-beside=\"figure-{}\" data-scale=\"{}\" hidden", id_of(f.beside),
                           f.y.logarithmic ? "logarithmic" : "linear");
+    std::string note;
+    if (drawing.empty()) note = "(Not drawn.) ";
+    if (!fits)
+      note = fmt::format("(Not in this page, which would be too large: <a href=\"{0}\">{0}</a>.) ",
+                         xml_text("figures/" + f.name + ".svg"));
     body_ += fmt::format("<figure id=\"{}\"{}>\n{}<figcaption>{}{}</figcaption>\n</figure>\n",
-                         unique("figure-" + id_of(f.name)), marks, drawing,
-                         drawing.empty() ? "(Not drawn.) " : "", xml_text(f.caption));
+                         unique("figure-" + id_of(f.name)), marks, fits ? drawing : "", note,
+                         xml_text(f.caption));
   }
 
   std::string chips() const {
@@ -201,7 +214,8 @@ class HtmlPage {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-        "'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+        "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
+        "'none'\">\n"
         "<meta name=\"generator\" content=\"pesuite\">\n<title>{} · pesuite</title>\n"
         "<style>\n:root{{{}}}\n@media screen and "
         "(prefers-color-scheme:dark){{:root{{{}}}}}\n{}{}</style>\n"

@@ -109,6 +109,66 @@
     }
   }
 
+  // --- attention: one head, chosen by sliders, with the weight under the pointer
+  // The palette of plots/attention.gp, from 0.001 to 1 on a logarithmic scale.
+  const stops = ["440154", "472c7a", "3b518b", "2c718e", "21908d", "27ad51", "5cc863", "aadc32", "fde725"]
+    .map((h) => [0, 2, 4].map((i) => parseInt(h.slice(i, i + 2), 16)));
+  const shades = Array.from({ length: 401 }, (_, i) => {
+    const x = (i / 400) * (stops.length - 1), k = Math.min(Math.floor(x), stops.length - 2);
+    return stops[k].map((c, j) => c + (stops[k + 1][j] - c) * (x - k));
+  });
+  const weight = (rgb) => {
+    let best = 0, least = Infinity;
+    shades.forEach((s, i) => {
+      const d = s.reduce((sum, c, j) => sum + (c - rgb[j]) ** 2, 0);
+      if (d < least) least = d, best = i;
+    });
+    return best === 0 ? "0.001 or less" : "about " + (10 ** ((3 * best) / 400 - 3)).toPrecision(2);
+  };
+  document.querySelectorAll("figure[data-panels]").forEach((figure) => {
+    const images = [...figure.querySelectorAll("svg image")], panels = figure.dataset.panels.split("|").map((p) => p.match(/\d+/g).map(Number));
+    if (!images.length || images.length !== panels.length) return;
+    const lens = document.createElement("div"), canvas = document.createElement("canvas"), said = document.createElement("p");
+    lens.className = "lens";
+    said.className = "note";
+    said.setAttribute("aria-live", "polite");
+    const ink = canvas.getContext("2d", { willReadFrequently: true }), last = +figure.dataset.last;
+    const sliders = ["layer", "head"].map((name, which) => {
+      const values = [...new Set(panels.map((p) => p[which]))], label = document.createElement("label"), input = document.createElement("input");
+      Object.assign(input, { type: "range", min: 0, max: values.length - 1, value: 0, disabled: values.length < 2 });
+      input.addEventListener("input", draw);
+      label.append(name + " ", input);
+      return { label, input, name, chosen: () => values[+input.value] };
+    });
+    function draw() {
+      const at = panels.findIndex((p) => sliders.every((s, i) => p[i] === s.chosen()));
+      const head = sliders.map((s) => s.name + " " + s.chosen()).join(", ");
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", "attention of " + head);
+      for (const s of sliders) s.input.setAttribute("aria-valuetext", s.name + " " + s.chosen());
+      said.textContent = at < 0 ? head + " is not drawn" : head;
+      ink.clearRect(0, 0, canvas.width, canvas.height);
+      if (at < 0) return;
+      const image = new Image();
+      image.onload = () => {
+        canvas.width = image.width;
+        canvas.height = image.height;
+        ink.drawImage(image, 0, 0);
+      };
+      image.src = images[at].getAttribute("xlink:href") || images[at].getAttribute("href");
+      canvas.onpointermove = (event) => {
+        const box = canvas.getBoundingClientRect();
+        const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+        const point = ink.getImageData(Math.min(canvas.width - 1, Math.floor(x * canvas.width)), Math.min(canvas.height - 1, Math.floor(y * canvas.height)), 1, 1).data;
+        const where = `${head}: query ${Math.round(y * (last + 1) - 0.5)}, key ${Math.round(x * (last + 1) - 0.5)}`;
+        said.textContent = point[3] ? `${where}: ${weight([...point.slice(0, 3)])}` : where + ": later, not seen";
+      };
+    }
+    lens.append(...sliders.map((s) => s.label), canvas, said);
+    figure.querySelector("figcaption").before(lens);
+    draw();
+  });
+
   // --- tables
   const tables = [...document.querySelectorAll("main table")];
   const rows = new Map(tables.map((t) => [t, [...t.tBodies[0].rows]]));
