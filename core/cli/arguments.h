@@ -101,6 +101,7 @@ int history_verb(const std::vector<std::string>&);
 int bisect_verb(const std::vector<std::string>&);
 int task_verb(const std::vector<std::string>&);
 int sample_verb(const std::vector<std::string>&);
+int app_verb(const std::vector<std::string>&);
 int search_verb(const std::vector<std::string>&);
 int bench_verb(const std::vector<std::string>&);
 int calibrate_verb(const std::vector<std::string>&);

@@ -67,6 +67,7 @@ constexpr cli::Verb verbs[] = {
     {"bisect", "find the commit that made something worse", cli::bisect_verb},
     {"train", "train one model with the flags of the source studies", cli::train_verb},
     {"eval", "evaluate a checkpoint over lengths", cli::eval_verb},
+    {"app", "a page to choose, run, watch and compare experiments", cli::app_verb},
     {"sample", "go on from a text with a checkpoint", cli::sample_verb},
     {"search", "search for an encoding's numbers on a trained model", cli::search_verb},
     {"list", "list encodings, tasks, models or suites", cli::list_verb},

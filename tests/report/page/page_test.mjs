@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Browser } from "./browser.mjs";
+import { Browser } from "../../browser.mjs";
 
 const [program, results, folder] = process.argv.slice(2);
 rmSync(folder, { recursive: true, force: true });

@@ -52,7 +52,7 @@ class Page {
     if (m.method === "Page.loadEventFired" && this.loaded) this.loaded();
     if (m.method === "Runtime.exceptionThrown") this.errors.push(m.params.exceptionDetails.exception?.description ?? m.params.exceptionDetails.text);
     if (m.method === "Runtime.consoleAPICalled" && m.params.type === "error") this.errors.push(m.params.args.map((a) => a.value).join(" "));
-    if (m.method === "Log.entryAdded" && m.params.entry.level === "error") this.errors.push(m.params.entry.text);
+    if (m.method === "Log.entryAdded" && m.params.entry.level === "error") this.errors.push(m.params.entry.text + (m.params.entry.url ? " " + m.params.entry.url : ""));
     if (m.method === "Network.requestWillBeSent") this.requests.push(m.params.request.url);
   }
   async open(url) {
