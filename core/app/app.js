@@ -75,7 +75,7 @@
     return f;
   }
   function fill(f) {
-    const d = { ...choices.defaults, ...f };
+    const d = { encodings: ["sinusoidal", "learned(rows=1024, init=1)", "rope", "alibi"], ...choices.defaults, ...f };
     $("task").value = d.task;
     for (const n of plain) $(n).value = d[n] || "";
     for (const n of numbers) $(n).value = d[n];

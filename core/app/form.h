@@ -15,7 +15,7 @@ Json choices(const Catalog&);
 
 // The suite of a form: {name, task, options {NAME: VALUE}, encodings [EXPRESSION], train_len,
 // lengths [TEXT], steps, batch, width, layers, heads, dropout, lr, seeds, examples, maps}. What is
-// missing has its default. Error (usage) for what is no form; what the numbers and names are worth
+// missing has its default, but for the encodings. Error (usage) for what is no form; what the numbers and names are worth
 // is for `pesuite validate` to say.
 std::string suite_text(const Json& form);
 

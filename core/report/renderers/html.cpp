@@ -221,8 +221,8 @@ class HtmlPage {
         "(prefers-color-scheme:dark){{:root{{{}}}}}\n{}{}</style>\n"
         "</head>\n<body>\n<a class=\"skip\" href=\"#main\">to the report</a>\n{}"
         "<nav aria-label=\"sections\"><ol>\n{}</ol></nav>\n"
-        "<div class=\"bar\" role=\"group\" aria-label=\"encodings\" hidden>\n{}"
-        "<span class=\"all\"></span></div>\n<main "
+        "<section class=\"bar\" aria-label=\"encodings\" hidden>\n{}"
+        "<span class=\"all\"></span></section>\n<main "
         "id=\"main\">\n{}</main>\n<script>\n{}</script>\n</body>\n</html>\n",
         xml_text(title_), colours_.rules(false), colours_.rules(true), page_style, hiding(),
         symbols, index_, chips(), body_, page_script);
