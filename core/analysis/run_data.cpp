@@ -102,6 +102,11 @@ class Sorter {
       c.status = text(j, "status"), c.reason = text(j, "reason");
     else if (coords->contains("mix"))
       return true;  // of a task that is only trained on: its records stand for themselves
+    else if (text(*coords, "probe") == "predictions")
+      t.predictions.push_back(
+          {e, seed->get<std::uint64_t>(), static_cast<int>(integer(*coords, "eval_len")),
+           static_cast<int>(integer(*coords, "example")), number(j, "value"), text(*coords, "read"),
+           text(*coords, "wanted"), text(*coords, "found")});
     else if (coords->contains("probe"))
       c.probes[place_of(j, *coords)] = number_of(j);
     else if (text(j, "split") == "train" || text(j, "split") == "val")

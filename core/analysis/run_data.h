@@ -73,6 +73,14 @@ struct MapsFile {  // attention of one cell's example
   int length = 0;
 };
 
+struct Prediction {  // of one example
+  std::size_t encoding = 0;
+  std::uint64_t seed = 0;
+  int length = 0, example = 0;
+  double right = 0;                 // share of its targets
+  std::string read, wanted, found;  // tokens
+};
+
 struct TaskData {  // one (task, model, training length)
   std::string task, model, expression, version;
   std::map<std::size_t, std::string>
@@ -90,6 +98,7 @@ struct TaskData {  // one (task, model, training length)
   double weight = 0;           // in a score over tasks, as the suite says
   std::string training;        // "1200 steps of 64 sequences, ..." where the plan says so
   std::vector<MapsFile> maps;  // in the order of the plan
+  std::vector<Prediction> predictions;
 
   const CellData* cell(std::size_t encoding, std::uint64_t seed) const;
   bool has(const std::string& metric) const;  // anywhere in its evaluations

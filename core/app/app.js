@@ -26,7 +26,6 @@
       const dot = make("i");
       dot.style.background = colour(e);
       b.prepend(dot);
-      b.setAttribute("role", "listitem");
       b.addEventListener("click", () => { chosen = chosen.filter((x) => x !== e); showEncodings(); compareForms(); });
       return b;
     }));

@@ -178,7 +178,7 @@ void add_flags_of_eval(Arguments& a) {
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "probe", po::value<std::string>(),
       "instead of an evaluation: attention, zeroed, offset, position, bands, maps, "
-      "generated; several with commas")("offsets", po::value<std::string>(),
+      "generated, predictions; several with commas")("offsets", po::value<std::string>(),
                 "of probe offset: tokens to move by (default: the training length)")(
       "bands", po::value<int>()->default_value(4), "of probe bands: how many")(
       "example", po::value<int>()->default_value(0), "of probe maps: which example")(

@@ -43,6 +43,7 @@ const std::vector<Metric>& metrics() {
       {"mrr", "reciprocal rank", higher, number, shares_matter, "MRR",
        "Mean of one over the rank of the right candidate", column, !map, bounded},
       {"score", "", higher, number, shares_matter, "score", "", !column, !map, bounded},
+      {"prediction", "share", neither, share, 0, "right of one example", ""},
       {"untrained", "share", neither, share, 0, "untrained parameters", ""},
       {"context_use", "", higher, number, 0, "use of context", ""},
   };

@@ -10,8 +10,8 @@
 namespace pesuite {
 
 const std::vector<std::string>& probe_names() {
-  static const std::vector<std::string> names = {"attention", "zeroed", "offset",   "position",
-                                                 "bands",     "maps",   "generated"};
+  static const std::vector<std::string> names = {"attention", "zeroed", "offset",    "position",
+                                                 "bands",     "maps",   "generated", "predictions"};
   return names;
 }
 
@@ -49,7 +49,8 @@ double passes_of(const ProbeConfig& p) {
     case ProbeKind::offset: return 4.0 * static_cast<double>(p.offsets.size());
     case ProbeKind::bands: return 2.0 * p.bands;
     case ProbeKind::maps:
-    case ProbeKind::generated: return 1;
+    case ProbeKind::generated:
+    case ProbeKind::predictions: return 1;
   }
   return 1;
 }
@@ -167,6 +168,8 @@ std::vector<Observation> probe(Model& model, const Task& task, const EvalConfig&
   switch (p.kind) {
     case ProbeKind::attention:
       return probe_attention(model, task, c, length, seed, steps, progress);
+    case ProbeKind::predictions:
+      return probe_predictions(model, task, c, length, seed, steps, progress);
     case ProbeKind::position: return probe_position(model, task, c, length, seed, steps, progress);
     case ProbeKind::zeroed:
       changes.add("zeroed_cost", "zeroed_acc", Json::object(), {.without_encoding = true}, 0, false,

@@ -11,7 +11,7 @@
 
 namespace pesuite {
 
-enum class ProbeKind { attention, zeroed, offset, position, bands, maps, generated };
+enum class ProbeKind { attention, zeroed, offset, position, bands, maps, generated, predictions };
 const std::vector<std::string>& probe_names();
 ProbeKind parse_probe(const std::string& name);  // Error (usage)
 
@@ -42,6 +42,15 @@ std::vector<Observation> probe(Model&, const Task&, const EvalConfig&, const Pro
 Scorer generated(Model&, const Task&);
 // Why the answers of a task cannot be written token by token, as a sentence; "": they can.
 std::string refuses_generation(bool corpus, bool answers_in_tokens, bool has_positions);
+
+// -------------------------------------------------------------------------------- predictions
+
+// An observation an example, with what was read, wanted and found in its coordinates. Error (usage)
+// where refuses_predictions() says why not.
+std::vector<Observation> probe_predictions(Model&, const Task&, const EvalConfig&, int length,
+                                           std::uint64_t seed, std::int64_t steps,
+                                           const std::function<void(double)>& progress = {});
+std::string refuses_predictions(bool corpus);
 
 // ---------------------------------------------------------------------------------- attention
 

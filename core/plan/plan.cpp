@@ -376,7 +376,7 @@ class Planner {
                "'{}'",
                ec.most(fill_axis) > 0 ? fill_axis : shots_axis);
         key = "probes";
-        check_generation(*settings, task);
+        check_answers(*settings, task);
         add_probes(c, *settings, ec.lengths, {0, c.reach, ec, {}});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what(), error.code());
@@ -465,13 +465,14 @@ class Planner {
   int longest_trained(int first) const {
     return switch_lengths_.empty() ? first : std::max(first, *switch_lengths_.rbegin());
   }
-  static void check_generation(const EvalSettings& settings, const TaskFacts& task) {
-    const bool asked =
-        std::any_of(settings.probes.begin(), settings.probes.end(),
-                    [](const ProbeConfig& p) { return p.kind == ProbeKind::generated; });
-    const std::string why =
-        asked ? refuses_generation(task.document > 0, task.head == PES_LM, task.positions > 0) : "";
-    if (!why.empty()) fail(Exit::usage, "{} (name it as 'task' of this entry)", why);
+  static void check_answers(const EvalSettings& settings, const TaskFacts& task) {
+    for (const ProbeConfig& p : settings.probes) {
+      std::string why;
+      if (p.kind == ProbeKind::generated)
+        why = refuses_generation(task.document > 0, task.head == PES_LM, task.positions > 0);
+      if (p.kind == ProbeKind::predictions) why = refuses_predictions(task.document > 0);
+      if (!why.empty()) fail(Exit::usage, "{} (name it as 'task' of this entry)", why);
+    }
   }
   static void add_probes(PlannedCell& c, const EvalSettings& settings,
                          const std::vector<int>& lengths, CellEval e) {

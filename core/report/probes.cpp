@@ -198,4 +198,37 @@ TableFile probe_table(const RunData& run, const TaskData& t) {
   return out;
 }
 
+TableFile prediction_table(const RunData& run, const TaskData& t) {
+  TableFile out{file_name(run, t, "predictions"), {}, {}};
+  if (t.predictions.empty()) return out;
+  Table table{
+      "Predictions",
+      "Single examples, tokens by number: what the model reads up to its first answer, what "
+      "is wanted, what it finds where the right beginning is shown.",
+      {{"encoding", "seed", "length", "example", "read", "wanted", "found", "right (%)"}},
+      7};
+  out.csv = {{"encoding", "seed", "length", "example", "read", "wanted", "found", "right"}};
+  constexpr std::size_t most = 400;  // on a page; all stand in the CSV
+  for (const Prediction& p : t.predictions) {
+    const std::vector<std::string> row = {run.encodings[p.encoding],
+                                          std::to_string(p.seed),
+                                          std::to_string(p.length),
+                                          std::to_string(p.example),
+                                          p.read,
+                                          p.wanted,
+                                          p.found};
+    out.csv.push_back(row);
+    out.csv.back().push_back(csv_number(p.right));
+    if (table.rows.size() > most) continue;
+    std::vector<Text> shown(row.begin(), row.end());
+    shown[4] = code(p.read), shown[5] = code(p.wanted), shown[6] = code(p.found);
+    shown.push_back(percent_text(p.right));
+    table.rows.push_back(std::move(shown));
+  }
+  if (t.predictions.size() > most)
+    table.caption += fmt::format(" The first {} of {}.", most, t.predictions.size());
+  out.blocks.push_back(std::move(table));
+  return out;
+}
+
 }  // namespace pesuite

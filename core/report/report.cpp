@@ -234,10 +234,15 @@ void Page::pairs(std::size_t i) {
 void Page::probes(const TaskData& t) {
   TableFile probes = probe_table(run_, t);
   std::vector<Figure> maps = figures_of(FigureSection::probes, {run_, across_, &t});
-  if (probes.blocks.empty() && maps.empty()) return;
-  evidence("Probes");
-  tables(std::move(probes));
-  document_.figures(std::move(maps));
+  if (!probes.blocks.empty() || !maps.empty()) {
+    evidence("Probes");
+    tables(std::move(probes));
+    document_.figures(std::move(maps));
+  }
+  if (TableFile predictions = prediction_table(run_, t); !predictions.blocks.empty()) {
+    evidence("Predictions");
+    tables(std::move(predictions));
+  }
 }
 
 // Ranks need several tasks before they say anything.

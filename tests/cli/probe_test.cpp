@@ -110,6 +110,46 @@ TEST_F(Probes, LookAtACheckpoint) {
   refused({"--probe", "maps", "--heads", "x"}, "--heads: 'x' is no whole number");
 }
 
+TEST_F(Probes, AnswersAreWrittenAndKept) {
+  const fs::path s = suite({"rope", "alibi"}, 60, R"([[task]]
+task = "copy"
+train_len = 16
+[[eval]]
+task = "copy"
+lengths = [16, 24]
+examples = 6
+[[eval]]
+task = "copy"
+lengths = [16, 24]
+examples = 6
+probes = ["generated", "predictions"]
+)");
+  const Ended e = pesuite({"run", s});
+  ASSERT_EQ(e.code, 0) << e.err;
+  std::map<std::string, double> exact;  // by encoding, length and metric
+  int kept = 0;
+  for (const Json& j : records()) {
+    if (j["task"] != "copy" || !j["coords"].contains("eval_len")) continue;
+    const std::string at = fmt::format("{} {}", j["encoding"]["id"].get<std::string>(),
+                                       j["coords"]["eval_len"].dump());
+    if (j["metric"] == "em" && !j["coords"].contains("bucket")) exact[at + " em"] = j["value"];
+    if (j["metric"] == "generated_em") exact[at + " generated"] = j["value"];
+    if (j["metric"] != "prediction") continue;
+    ++kept;
+    EXPECT_FALSE(j["coords"]["read"].get<std::string>().empty());
+  }
+  EXPECT_EQ(kept, 2 * 2 * 6);
+  EXPECT_EQ(exact.size(), 8u);
+  for (const char* at : {"rope 16", "rope 24", "alibi 16", "alibi 24"})
+    EXPECT_EQ(exact.at(std::string(at) + " em"), exact.at(std::string(at) + " generated")) << at;
+  const std::string page = slurp(run_folder() / "report.html");
+  for (const char* text :
+       {"<h3>Predictions</h3>", "Written by the model", "<th scope=\"col\">wanted</th>"})
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+  EXPECT_NE(slurp(run_folder() / "tables/predictions_copy.csv").find("rope,1,16,0,"),
+            std::string::npos);
+}
+
 TEST_F(Probes, WhatCannotBeProbedIsRefusedAtPlanning) {
   const auto refusal = [&](const std::string& eval) {
     const Ended e = pesuite({"plan", suite({"rope"}, 10, "[[eval]]\nlengths = [16]\n" + eval)});
@@ -125,10 +165,11 @@ TEST_F(Probes, WhatCannotBeProbedIsRefusedAtPlanning) {
             "of the suite; choose shorter 'lengths' or smaller 'offsets'\n");
   EXPECT_EQ(refusal("probes = ['maps']\nlayers = [2]"),
             "s.toml:25:1: there is no layer 2: the model has 2 of them, 0 to 1\n");
-  EXPECT_EQ(refusal("probes = ['generated']"),
-            "s.toml:25:1: probe 'generated': the task is a corpus, which has no answers; it wants a "
-            "problem that is answered in tokens, such as passkey or niah (name it as 'task' of "
-            "this entry)\n");
+  EXPECT_EQ(
+      refusal("probes = ['generated']"),
+      "s.toml:25:1: probe 'generated': the task is a corpus, which has no answers; it wants a "
+      "problem that is answered in tokens, such as passkey or niah (name it as 'task' of "
+      "this entry)\n");
   EXPECT_EQ(refusal("bands = 2"),
             "s.toml:25:1: 'eval.1.bands' is a setting of 'probes', which this entry does not "
             "have\n");

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "model/safetensors.h"
 #include "tests/scratch.h"
 #include "tests/support.h"
@@ -475,6 +476,38 @@ TEST(GeneratedProbe, WantsAnswersInTokens) {
     Subject s("rope", "reference", task);
     EXPECT_THROW(generated(*s.model, s.task), Error) << task;
   }
+}
+
+TEST(PredictionsProbe, KeepsWhatIsReadWantedAndFound) {
+  Subject s("rope", "reference", "copy");
+  EvalConfig c = Subject::config();
+  c.examples = 12;
+  double accuracy = 0, right = 0;
+  std::int64_t count = 0;
+  for (const Observation& o : evaluate(*s.model, s.task, c, 24, 5, 1))
+    if (o.metric == "acc" && o.whole()) accuracy = o.value;
+  const auto found = probe(*s.model, s.task, c, {.kind = ProbeKind::predictions}, 24, 5, 1);
+  ASSERT_EQ(found.size(), 12u);
+  for (const Observation& o : found) {
+    right += o.value * static_cast<double>(o.count), count += o.count;
+    const Task::Request r = request_of(s.task, c, c.split, o.coords["example"], 24, 5);
+    const Batch b = batch_of(s.task, {&r, 1});
+    std::string read, wanted;
+    bool asked = false;
+    for (std::size_t t = 0; t < b.tokens.size(); ++t) {
+      if (!asked) read += (read.empty() ? "" : " ") + std::to_string(b.tokens[t]);
+      if (b.targets[t] < 0) continue;
+      asked = true;
+      wanted += (wanted.empty() ? "" : " ") + std::to_string(b.targets[t]);
+    }
+    EXPECT_EQ(o.coords["read"], read);
+    EXPECT_EQ(o.coords["wanted"], wanted);
+    EXPECT_EQ(split(o.coords["found"].get<std::string>(), ' ').size(),
+              static_cast<std::size_t>(o.count));
+  }
+  EXPECT_NEAR(right / static_cast<double>(count), accuracy, 1e-12);
+  Subject corpus("rope");
+  EXPECT_THROW(corpus.look({.kind = ProbeKind::predictions}), Error);
 }
 
 TEST(Probes, HaveNames) {
