@@ -175,10 +175,10 @@ void Page::task(std::size_t i) {
   text(trained_sentence(run_, t));
   if (!t.corpus && !t.problem) text("Nothing was evaluated.");
   std::vector<Figure> figures = figures_of(FigureSection::task, {run_, across_, &t});
-  if (!figures.empty()) {
-    document_.figure(std::move(figures.front()));
-    figures.erase(figures.begin());
-  }
+  const auto more = std::find_if(figures.begin() + (figures.empty() ? 0 : 1), figures.end(),
+                                 [](const Figure& f) { return f.beside.empty(); });
+  document_.figures({figures.begin(), more});  // the first, on both scales
+  figures.erase(figures.begin(), more);
   if (brief(Brevity::tables)) evidence("Values");
   document_.table(main_table(run_, t, contests_[i]));
   evidence("Setup");
