@@ -492,16 +492,16 @@ TEST(PredictionsProbe, KeepsWhatIsReadWantedAndFound) {
     right += o.value * static_cast<double>(o.count), count += o.count;
     const Task::Request r = request_of(s.task, c, c.split, o.coords["example"], 24, 5);
     const Batch b = batch_of(s.task, {&r, 1});
-    std::string read, wanted;
+    std::vector<std::string> read, wanted;
     bool asked = false;
     for (std::size_t t = 0; t < b.tokens.size(); ++t) {
-      if (!asked) read += (read.empty() ? "" : " ") + std::to_string(b.tokens[t]);
+      if (!asked) read.push_back(std::to_string(b.tokens[t]));
       if (b.targets[t] < 0) continue;
       asked = true;
-      wanted += (wanted.empty() ? "" : " ") + std::to_string(b.targets[t]);
+      wanted.push_back(std::to_string(b.targets[t]));
     }
-    EXPECT_EQ(o.coords["read"], read);
-    EXPECT_EQ(o.coords["wanted"], wanted);
+    EXPECT_EQ(o.coords["read"], join(read, " "));
+    EXPECT_EQ(o.coords["wanted"], join(wanted, " "));
     EXPECT_EQ(split(o.coords["found"].get<std::string>(), ' ').size(),
               static_cast<std::size_t>(o.count));
   }
