@@ -35,7 +35,7 @@ async function check(what, body) {
   }
 }
 const pause = (ms) => new Promise((r) => setTimeout(r, ms));
-async function until(what, condition, seconds = 120) {
+async function until(what, condition, seconds = 300) {
   for (const end = Date.now() + 1000 * seconds; Date.now() < end; await pause(100))
     if (await condition()) return;
   throw new Error(what + " did not come");
@@ -65,7 +65,7 @@ const click = (id) => page.run(`document.getElementById("${id}").click()`);
 const shownIs = (id) => page.run(`(() => { const e = document.getElementById("${id}"); return !e.hidden && e.getClientRects().length > 0; })()`);
 
 await check("the form says what a task is and what to expect", async () => {
-  await until("the form", () => page.run(`document.getElementById("task").options.length > 20`), 10);
+  await until("the form", () => page.run(`document.getElementById("task").options.length > 20`), 120);
   await set("task", "kback_copy");
   assert.match(await text("headline"), /symbol k positions back/);
   assert.match(await text("expect"), /positions that training never reached/);
@@ -86,13 +86,13 @@ await check("a bad form is a sentence", async () => {
   await set("expression", "rope(bse=3)");
   await click("add");
   await page.run(`document.getElementById("form").requestSubmit()`);
-  await until("the problem", async () => /there is no option 'bse'|has no option 'bse'|bse/.test(await text("problems")), 20);
+  await until("the problem", async () => /there is no option 'bse'|has no option 'bse'|bse/.test(await text("problems")), 120);
   await page.run(`document.querySelectorAll("#encodings button")[4].click()`);
   await set("option_k", "2");
 });
 for (const [id, value] of Object.entries({ steps: 40, batch: 8, width: 32, layers: 1, heads: 2, train_len: 16, examples: 64, seeds: "1, 2", lengths: "1x, 2x", lr: 0.003, name: "kback" })) await set(id, String(value));
 await check("what is copied is the suite that the command line takes", async () => {
-  const suite = await page.run(`(async () => { let got; Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: async (t) => { got = t; } } }); document.getElementById("copy").click(); for (let i = 0; i < 200 && !got; ++i) await new Promise((r) => setTimeout(r, 50)); return got; })()`);
+  const suite = await page.run(`(async () => { let got; Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: async (t) => { got = t; } } }); document.getElementById("copy").click(); for (let i = 0; i < 1200 && !got; ++i) await new Promise((r) => setTimeout(r, 50)); return got; })()`);
   const file = join(folder, "copied.toml");
   writeFileSync(file, suite);
   assert.match(execFileSync(program, ["plan", file], { encoding: "utf8" }), /8 cells|rope/);
@@ -100,7 +100,7 @@ await check("what is copied is the suite that the command line takes", async () 
 });
 await check("a run from its start to its report", async () => {
   await page.run(`document.getElementById("form").requestSubmit()`);
-  await until("the run", () => shownIs("now"), 20);
+  await until("the run", () => shownIs("now"), 120);
   await until("its end", async () => (await text("state")) === "done");
   assert.equal(await page.run(`document.querySelectorAll("#cells progress").length`), 8);
   assert.match(await text("cells"), /done in/);
@@ -111,7 +111,7 @@ await check("a run from its start to its report", async () => {
   await until("the report in its frame", async () => {
     const { targetInfos } = await browser.send("Target.getTargets");
     return targetInfos.some((t) => t.type === "iframe" && t.url.includes("report.html"));
-  }, 10);
+  }, 120);
   await pause(1000);
   writeFileSync(join(folder, "done.png"), await page.picture());
 });
@@ -127,21 +127,21 @@ await check("two browsers see the same, and a run can be cancelled", async () =>
   await set("steps", "100000");
   await set("name", "long");
   await page.run(`document.getElementById("form").requestSubmit()`);
-  await until("the run", async () => (await text("title")) === "long" && /running/.test(await text("state")), 30);
+  await until("the run", async () => (await text("title")) === "long" && /running/.test(await text("state")), 120);
   const other = await browser.page(1000, 800);
   await other.open(base + (await page.run("location.hash")));
-  await until("the same run", async () => /running/.test(await other.run(`document.getElementById("state").textContent`)), 20);
-  await until("curves", () => page.run(`document.querySelectorAll("#curves polyline").length > 0`), 60);
+  await until("the same run", async () => /running/.test(await other.run(`document.getElementById("state").textContent`)), 120);
+  await until("curves", () => page.run(`document.querySelectorAll("#curves polyline").length > 0`), 120);
   writeFileSync(join(folder, "running.png"), await page.picture());
   await other.run(`document.getElementById("cancel").click()`);
-  for (const p of [page, other]) await until("the end", async () => (await p.run(`document.getElementById("state").textContent`)) === "cancelled", 60);
+  for (const p of [page, other]) await until("the end", async () => (await p.run(`document.getElementById("state").textContent`)) === "cancelled", 120);
   assert.deepEqual(other.errors, []);
 });
 await check("a run goes on when the app starts again", async () => {
   const form = { name: "again", task: "kback_copy", encodings: ["rope"], steps: 3000, batch: 8, width: 32, layers: 1, heads: 2, train_len: 16, lengths: ["1x"], examples: 16, seeds: [1], maps: false };
   const { id } = JSON.parse((await raw("POST", "/api/jobs", json, JSON.stringify(form))).text);
   const state = async () => JSON.parse((await raw("GET", "/api/jobs")).text).find((j) => j.id === id);
-  await until("its start", async () => (await state()).state === "running", 20);
+  await until("its start", async () => (await state()).state === "running", 120);
   await pause(1500);
   await stop();
   await start();
@@ -150,18 +150,18 @@ await check("a run goes on when the app starts again", async () => {
 });
 await check("runs are compared, and pinned as baselines", async () => {
   await page.open(base);
-  await until("the runs", () => page.run(`document.querySelectorAll("#past tbody tr").length >= 2`), 20);
+  await until("the runs", () => page.run(`document.querySelectorAll("#past tbody tr").length >= 2`), 120);
   const pick = (side, name) => page.run(`[...document.querySelectorAll('#past input[name="${side}"]')].find((i) => i.value.includes("-${name}-")).click()`);
   await pick("a", "kback");
   await pick("b", "again");
   await click("compare");
-  await until("the comparison", () => page.run(`!!document.querySelector("#said a")`), 60);
+  await until("the comparison", () => page.run(`!!document.querySelector("#said a")`), 120);
   const r = await raw("GET", await page.run(`document.querySelector("#said a").getAttribute("href")`));
   assert.equal(r.status, 200);
   assert.match(r.text, /<section/);
   await set("pin_name", "pinned");
   await click("pin");
-  await until("the baseline", async () => existsSync(join(baselines, "pinned.json")), 30);
+  await until("the baseline", async () => existsSync(join(baselines, "pinned.json")), 120);
 });
 await check("nobody else is answered", async () => {
   const { host } = new URL(base);
