@@ -1,4 +1,4 @@
-// A Chromium driven over its DevTools protocol, through a pipe: messages end with a zero byte.
+// What tests of pages share. A Chromium driven over its DevTools protocol, through a pipe: messages end with a zero byte.
 import { spawn } from "node:child_process";
 
 export class Browser {
@@ -68,5 +68,18 @@ class Page {
   async picture(full = false) {
     const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: full });
     return Buffer.from(data, "base64");
+  }
+}
+
+// Checks of a test: each that fails says what and why, and the others go on.
+let good = 0;
+export const passed = () => good;
+export async function check(what, body) {
+  try {
+    await body();
+    ++good;
+  } catch (error) {
+    console.error(`${what}: ${error.stack}`);
+    process.exitCode = 1;
   }
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <set>
 
 #include "base/error.h"
@@ -192,12 +193,10 @@ bool Jobs::cancel(const std::string& id) {
 }
 
 std::string Jobs::said(const std::string& id, std::size_t from) const {
-  const fs::path file = folder_ / (id + ".log");
-  std::error_code error;
-  if (!fs::exists(file, error)) return "";
-  const std::string all = read_file(file);
-  const std::size_t end = all.rfind('\n');
-  return end == std::string::npos || from > end ? "" : all.substr(from, end + 1 - from);
+  std::ifstream log(folder_ / (id + ".log"), std::ios::binary);
+  log.seekg(static_cast<std::streamoff>(from));
+  const std::string more{std::istreambuf_iterator<char>(log), {}};
+  return more.substr(0, more.rfind('\n') + 1);  // nothing where no line has ended
 }
 
 void Jobs::work() {

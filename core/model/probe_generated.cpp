@@ -1,5 +1,6 @@
 // Answers that a model writes itself, token by token behind a cache, where an evaluation shows it
 // the right beginning of each.
+#include <algorithm>
 #include <cmath>
 #include <map>
 

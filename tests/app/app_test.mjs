@@ -5,7 +5,7 @@ import { spawn, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { join } from "node:path";
-import { Browser } from "../browser.mjs";
+import { Browser, check, passed } from "../browser.mjs";
 
 const [program, folder] = process.argv.slice(2);
 rmSync(folder, { recursive: true, force: true });
@@ -24,16 +24,6 @@ async function start(...more) {
 }
 const stop = (signal = "SIGINT") => new Promise((resolve) => { app.removeAllListeners("exit"); app.on("exit", resolve); app.kill(signal); });
 
-let checks = 0;
-async function check(what, body) {
-  try {
-    await body();
-    ++checks;
-  } catch (error) {
-    console.error(`${what}: ${error.stack}`);
-    process.exitCode = 1;
-  }
-}
 const pause = (ms) => new Promise((r) => setTimeout(r, ms));
 async function until(what, condition, seconds = 300) {
   for (const end = Date.now() + 1000 * seconds; Date.now() < end; await pause(100))
@@ -220,5 +210,5 @@ await check("no error in the console, no request elsewhere", () => {
 
 browser.close();
 await stop();
-console.log(`${checks} checks passed`);
+console.log(`${passed()} checks passed`);
 process.exit();

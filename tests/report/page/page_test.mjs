@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Browser } from "../../browser.mjs";
+import { Browser, check, passed } from "../../browser.mjs";
 
 const [program, results, folder] = process.argv.slice(2);
 rmSync(folder, { recursive: true, force: true });
@@ -31,16 +31,6 @@ function reported(name, names = {}) {
 }
 
 const browser = new Browser();
-let checks = 0;
-async function check(what, body) {
-  try {
-    await body();
-    ++checks;
-  } catch (error) {
-    console.error(`${what}: ${error.message}`);
-    process.exitCode = 1;
-  }
-}
 async function opened(url, width, height, features = []) {
   const page = await browser.page(width, height, features);
   await page.open(url);
@@ -198,5 +188,5 @@ await check("hostile names", async () => {
 });
 
 browser.close();
-console.log(`${checks} checks passed`);
+console.log(`${passed()} checks passed`);
 process.exit();
