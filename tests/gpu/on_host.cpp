@@ -16,6 +16,7 @@
 namespace pesuite::cuda {
 
 struct Queue::Staging {};
+struct Queue::Released {};
 Queue::Queue(int device) : device_(device) {}
 Queue::~Queue() = default;
 

@@ -56,9 +56,9 @@ void add_linear_cases(std::vector<StoredCase>& all, const std::string& name, std
 }
 
 // Heads of D features; `n` pairs of q turn and `fewer` of k.
-void add_head_cases(std::vector<StoredCase>& all, const std::string& size, std::int64_t D,
-                    std::int64_t n, std::int64_t fewer) {
-  const Shape x = {2, 5, 8 * D}, q = {2, 4, 5, D}, k = {2, 2, 5, D}, cos = {5, n}, few = {5, fewer};
+void add_head_cases(std::vector<StoredCase>& all, const std::string& size, std::int64_t T,
+                    std::int64_t D, std::int64_t n, std::int64_t fewer) {
+  const Shape x = {2, T, 8 * D}, q = {2, 4, T, D}, k = {2, 2, T, D}, cos = {T, n}, few = {T, fewer};
   for (const Pairs pairs : {Pairs::half, Pairs::interleaved}) {
     const std::string kind = size + (pairs == Pairs::half ? "half_" : "interleaved_");
     const auto turn = [pairs](View c, View s) { return Turn{c, s, pairs}; };
@@ -176,6 +176,17 @@ std::vector<StoredCase> stored_cases() {
                        }});
     }
   }
+  for (const std::int64_t width : {24, 37, 2056}) {  // several chunks of rows; too wide for chunks
+    const Shape y = {70, width}, row = {width}, stats = {70, 2};
+    for (const Norm kind : {Norm::layer, Norm::rms})
+      all.push_back(
+          {"norm_backward_of_70_rows_" + std::to_string(width) +
+               (kind == Norm::layer ? "_layer" : "_rms"),
+           {y, row},
+           {y, y, row, stats},
+           "ffbfff",
+           [=](B b, O o, V v) { b.norm_backward(o[0], o[1], {}, v[0], v[1], v[2], v[3], kind); }});
+  }
   for (const std::int64_t classes : {48, 21})  // by eights and by one; 90 rows: several blocks here
     all.push_back({"classify_" + std::to_string(classes),
                    {{90, 16}, {classes, 16}, {90}},
@@ -195,8 +206,9 @@ std::vector<StoredCase> stored_cases() {
                    1e-2});
   add_linear_cases(all, "as_it_lies_", 16, 24);
   add_linear_cases(all, "of_odd_rows_", 5, 7);
-  add_head_cases(all, "", 6, 3, 1);
-  add_head_cases(all, "in_eights_", 32, 16, 8);
+  add_head_cases(all, "", 5, 6, 3, 1);
+  add_head_cases(all, "in_eights_", 5, 32, 16, 8);
+  add_head_cases(all, "in_eights_of_16_tokens_", 16, 32, 16, 8);
   const Shape q = {2, 4, 33, 8}, y = {2, 33, 32};
   all.push_back({"attention_alone",
                  {q, q, q},

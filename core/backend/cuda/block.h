@@ -114,11 +114,12 @@ class Block {
     return memory_.data();
 #endif
   }
-  // Of tile_bytes, aligned to 16; its contents are undefined at first.
-  template <class T>
+  // Of `bytes`, tile_bytes at most, aligned to 16; its contents are undefined at first.
+  template <class T, int bytes = tile_bytes>
   PESUITE_HD T* tiles() {
+    static_assert(bytes <= tile_bytes);
 #ifdef __CUDA_ARCH__
-    __shared__ __align__(16) unsigned char shared[tile_bytes];
+    __shared__ __align__(16) unsigned char shared[bytes];
     return reinterpret_cast<T*>(shared);
 #else
     return reinterpret_cast<T*>(tiles_);

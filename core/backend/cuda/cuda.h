@@ -6,6 +6,7 @@
 // them. Tests build these files for the host as well (queue.h).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ constexpr Index blocks_of_a_rewriter = 8;
 struct AdamRow {  // of a parameter, in the table that the optimiser's kernels read
   float *value, *m, *v;
   const float* grad;
+  Bf16* rounded;  // null, or a copy of the value that is kept up to date
   Index count;
   Index first;  // of its blocks, which follow each other
   float weight_decay;
@@ -128,6 +130,8 @@ class CudaBackend final : public Backend {
  private:
   void hidden_layer(Out h, const TwoLayers&);  // [F, N]
   void product(const Product& p) { products_.run(queue_, p); }
+  // w [O, I] for products: where they are in bf16 and w is a parameter, the copy that adamw keeps.
+  Operand weights(View w);
   // y [width] = sums of the columns of x [rows, width].
   void sum_columns(Target y, View x, Index rows, Index width);
   // The one place that chooses between one kernel and composed attention. Sets route_.
@@ -149,6 +153,8 @@ class CudaBackend final : public Backend {
   std::string route_;
   std::vector<AdamRow> adam_rows_;
   std::optional<Scratch<AdamRow>> adam_table_;  // the same on the device
+  // Of the parameters that adamw has seen, those that products read: rounded once a step.
+  std::map<const void*, std::optional<Scratch<Bf16>>> rounded_;
 };
 
 }  // namespace pesuite::cuda

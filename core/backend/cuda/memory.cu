@@ -13,6 +13,7 @@ void* CudaBackend::allocate(std::size_t bytes) {
   return queue_.allocate(bytes);
 }
 void CudaBackend::release(void* memory) noexcept {
+  rounded_.clear();  // parameters may have stood there
   queue_.release(memory);
 }
 
@@ -21,6 +22,7 @@ void CudaBackend::upload(Out to, const double* from) {
   upload(to, rounded.data());
 }
 void CudaBackend::upload(Out to, const float* from) {
+  if (const auto at = rounded_.find(to.data); at != rounded_.end()) at->second.reset();
   const auto n = static_cast<std::size_t>(to.shape.count());
   if (to.storage == Storage::own) return queue_.upload(to.data, from, n * sizeof(float));
   std::vector<Bf16> rounded(n);

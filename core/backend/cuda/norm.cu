@@ -53,18 +53,20 @@ struct NormBackward {
   const float *x, *gain, *stats;
   Index W;
   bool layer;
-  PESUITE_HD void operator()(Block& block) const {
-    const Index n = block.index();
-    const float* const row = x + n * W;
-    const T* const d = dy + n * W;
+
+  PESUITE_HD void operator()(Block& block) const { row(block, block.index(), nullptr); }
+
+  // Of row n. Adds its part of the gradient of the gain to `of_gain` [W], unless that is null: a
+  // thread adds to what it alone adds to.
+  PESUITE_HD void row(Block& block, Index n, float* of_gain) const {
     const float mean = stats[2 * n], rstd = stats[2 * n + 1], width = static_cast<float>(W);
     const auto z = [&](Index i) {
-      Some<N> s = some<N>(row + i * N);
+      Some<N> s = some<N>(x + n * W + i * N);
       for (float& x : s.x) x = (x - mean) * rstd;
       return s;
     };
-    const auto g = [&](Index i) {
-      Some<N> s = some<N>(d + i * N);
+    const auto d = [&](Index i) { return some<N>(dy + n * W + i * N); };
+    const auto scaled = [&](Some<N> s, Index i) {
       if (gain != nullptr)
         for (int k = 0; k < N; ++k) s.x[k] *= gain[i * N + k];
       return s;
@@ -77,13 +79,38 @@ struct NormBackward {
     Some<N> ones;
     for (float& x : ones.x) x = 1;
     const float a =
-        layer ? block.sum(W / N, [&](Index i) { return sum_of(g(i), ones); }) / width : 0;
-    const float b = block.sum(W / N, [&](Index i) { return sum_of(g(i), z(i)); }) / width;
+        layer ? block.sum(W / N, [&](Index i) { return sum_of(scaled(d(i), i), ones); }) / width
+              : 0;
+    const float b =
+        block.sum(W / N, [&](Index i) { return sum_of(scaled(d(i), i), z(i)); }) / width;
     block.each(W / N, [&](Index i) {
-      Some<N> s = g(i);
-      const Some<N> at = z(i);
+      const Some<N> own = d(i), at = z(i);
+      if (of_gain != nullptr)
+        for (int k = 0; k < N; ++k) of_gain[i * N + k] += own.x[k] * at.x[k];
+      Some<N> s = scaled(own, i);
       for (int k = 0; k < N; ++k) s.x[k] = rstd * (s.x[k] - a - at.x[k] * b);
       put(dx, n * W + i * N, s);
+    });
+  }
+};
+// A block a chunk of rows, one after the other, with its part of the gradient of the gain: a row is
+// read once for both.
+template <class T, int N>
+struct NormBackwardRows {
+  static constexpr Index widest = 2048;
+  NormBackward<T, N> each_row;
+  Target part;  // [chunks, W]
+  Index rows, chunk;
+  PESUITE_HD void operator()(Block& block) const {
+    float* const sums = block.tiles<float, widest * sizeof(float)>();
+    const Index W = each_row.W, first = block.index() * chunk;
+    const Index end = first + chunk < rows ? first + chunk : rows;
+    block.each(W / N, [&](Index i) {
+      for (int k = 0; k < N; ++k) sums[i * N + k] = 0;
+    });
+    for (Index n = first; n < end; ++n) each_row.row(block, n, sums);
+    block.each(W / N, [&](Index i) {
+      for (int k = 0; k < N; ++k) part.put(block.index() * W + i * N + k, sums[i * N + k]);
     });
   }
 };
@@ -117,13 +144,19 @@ void CudaBackend::norm_backward(Out dx, Out dgain, Out dbias, View dy, View x, V
   const Index W = x.shape[-1], N = x.shape.count() / W;
   by_storage(dy.storage, [&]<class T>(T) {
     const T* const from = in<T>(dy);
+    const bool together = dx && dgain && W <= NormBackwardRows<T, 1>::widest;
     if (dx)
       by_eights(W, {dx.data, dy.data, x.data}, [&]<int Few>(Width<Few>) {
-        queue_.blocks(N, W / (3 * Few),
-                      NormBackward<T, Few>{target(dx), from, in(x), in(gain), in(stats), W,
-                                           kind == Norm::layer});
+        const NormBackward<T, Few> rows{target(dx),         from, in(x), in(gain), in(stats), W,
+                                        kind == Norm::layer};
+        if (!together) return queue_.blocks(N, W / (3 * Few), rows);
+        reduce_in_chunks(
+            queue_, target(dgain), W, N, N / 4, [&](Target part, Index chunk, Index chunks) {
+              queue_.blocks(chunks, W / Few, NormBackwardRows<T, Few>{rows, part, N, chunk});
+            });
       });
-    if (dgain) reduce(queue_, target(dgain), W, N, GainGradient<T>{from, in(x), in(stats), W});
+    if (dgain && !together)
+      reduce(queue_, target(dgain), W, N, GainGradient<T>{from, in(x), in(stats), W});
   });
   if (dbias) sum_columns(target(dbias), dy, N, W);
 }

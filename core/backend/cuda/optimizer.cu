@@ -68,7 +68,10 @@ struct AdamUpdate {
       const float square = beta2 * r.v[i] + (1 - beta2) * g * g;
       r.m[i] = mean;
       r.v[i] = square;
-      r.value[i] -= rate * mean / (std::sqrt(square) * root + eps) + decay * r.value[i];
+      const float value = r.value[i];
+      const float next = value - (rate * mean / (std::sqrt(square) * root + eps) + decay * value);
+      r.value[i] = next;
+      if (r.rounded != nullptr) r.rounded[i] = static_cast<Bf16>(next);
     });
   }
 };
@@ -81,8 +84,10 @@ void CudaBackend::adamw(Out norm, std::span<const Update> updates, const AdamW& 
   Index blocks = 0;
   for (const Update& u : updates) {
     const Index count = u.grad.shape.count();
-    rows.push_back({target(u.value).data, target(u.m).data, target(u.v).data, in(u.grad), count,
-                    blocks, static_cast<float>(u.weight_decay)});
+    const auto& copy = rounded_[u.value.data];
+    rows.push_back({target(u.value).data, target(u.m).data, target(u.v).data, in(u.grad),
+                    copy ? copy->data() : nullptr, count, blocks,
+                    static_cast<float>(u.weight_decay)});
     blocks += (count + chunk - 1) / chunk;
   }
   if (rows != adam_rows_) {  // in most steps they are those of the step before

@@ -169,11 +169,24 @@ void CudaBackend::two_layers_backward(const TwoLayerGradients& g, View dy, const
   if (g.x) matmul(g.x, m.w1, dh.view(), true, false);
 }
 
+Operand CudaBackend::weights(View w) {
+  const Index I = w.shape[1], O = w.shape[0];
+  const Operand as_it_is{in(w), I};
+  const auto at = rounded_.find(w.data);
+  if (settings_.precision != Precision::bf16 || I % 8 != 0 || at == rounded_.end()) return as_it_is;
+  std::optional<Scratch<Bf16>>& copy = at->second;
+  if (!copy) {
+    copy.emplace(queue_, O * I);
+    round_to_bf16(queue_, copy->data(), w.data, w.storage, 1, 0, O, I, I, I);
+  }
+  return {copy->data(), I, false, 0, Storage::bf16};
+}
+
 void CudaBackend::linear_forward(Out y, View x, View w, View bias, View residual) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
   Product p{N, O, I};
   p.a = operand(x, 0, I);
-  p.b = {in(w), I, true};
+  p.b = weights(w).exchanged();
   p.bias = in(bias);
   p.write(y, 0, O);
   if (residual) {
@@ -192,7 +205,7 @@ void CudaBackend::linear_backward(Out dx, Out dw, Out dbias, View dy, View x, Vi
   std::optional<Scratch<Bf16>> memory;
   if (dx && dw) g = products_.prepared(queue_, g, N, O, memory);
   if (dx) {
-    Product p{N, I, O, g, {in(w), I}};
+    Product p{N, I, O, g, weights(w)};
     p.write(dx, 0, I);
     product(p);
   }

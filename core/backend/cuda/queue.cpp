@@ -3,8 +3,10 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
+#include <unordered_map>
 
 #include "base/error.h"
 
@@ -46,7 +48,18 @@ struct Queue::Staging {
   }
 };
 
-Queue::Queue(int device) : device_(device) {
+// Small pieces of memory wait here for the next op that wants as much: one queue uses them all, one
+// after the other, and the system takes microseconds, as long as a small kernel.
+struct Queue::Released {
+  static constexpr std::size_t largest = std::size_t{4} << 20;
+  static std::size_t rounded(std::size_t bytes) {
+    return std::bit_ceil(std::max<std::size_t>(bytes, 256));
+  }
+  std::unordered_map<std::size_t, std::vector<void*>> free;  // by bytes
+  std::unordered_map<void*, std::size_t> bytes;              // of those in use
+};
+
+Queue::Queue(int device) : device_(device), released_(std::make_unique<Released>()) {
   check_call(cudaSetDevice(device), "choosing the device");
   check_call(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   // What is released stays with the program: its next step asks for the same again.
@@ -60,6 +73,7 @@ Queue::Queue(int device) : device_(device) {
 }
 
 Queue::~Queue() {
+  give_back();
   cudaStreamSynchronize(stream_);
   staging_.reset();
   cudaEventDestroy(reached_);
@@ -67,17 +81,47 @@ Queue::~Queue() {
 }
 
 void* Queue::allocate(std::size_t bytes) {
+  const bool small = bytes <= Released::largest;
+  if (small) {
+    bytes = Released::rounded(bytes);
+    std::vector<void*>& free = released_->free[bytes];
+    if (!free.empty()) {
+      void* const memory = free.back();
+      free.pop_back();
+      released_->bytes[memory] = bytes;
+      return memory;
+    }
+  }
   void* memory = nullptr;
-  const cudaError_t error = cudaMallocAsync(&memory, std::max<std::size_t>(bytes, 1), stream_);
+  cudaError_t error = cudaMallocAsync(&memory, bytes, stream_);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // it would be found after the next kernel
+    give_back();
+    error = cudaMallocAsync(&memory, bytes, stream_);
+  }
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
     throw std::bad_alloc();
   }
   check_call(error, "reserving memory");
+  if (small) released_->bytes[memory] = bytes;
   return memory;
 }
 void Queue::release(void* memory) noexcept {
-  if (memory != nullptr) cudaFreeAsync(memory, stream_);
+  if (memory == nullptr) return;
+  const auto at = released_->bytes.find(memory);
+  if (at == released_->bytes.end()) {
+    cudaFreeAsync(memory, stream_);
+    return;
+  }
+  released_->free[at->second].push_back(memory);
+  released_->bytes.erase(at);
+}
+void Queue::give_back() noexcept {
+  for (auto& [bytes, free] : released_->free) {
+    for (void* const memory : free) cudaFreeAsync(memory, stream_);
+    free.clear();
+  }
 }
 
 void Queue::upload(void* to, const void* from, std::size_t bytes) {

@@ -58,13 +58,16 @@ class Queue {
   CUstream_st* stream() const { return stream_; }
 
  private:
-  struct Staging;   // memory from which a device reads uploads
-  void launched();  // Error where the kernel before was not; on the host, counts
+  struct Staging;             // memory from which a device reads uploads
+  struct Released;            // memory that the next op may have
+  void give_back() noexcept;  // what is in released_
+  void launched();            // Error where the kernel before was not; on the host, counts
 
   int device_;
   CUstream_st* stream_ = nullptr;
   CUevent_st* reached_ = nullptr;  // where another queue was
   std::unique_ptr<Staging> staging_;
+  std::unique_ptr<Released> released_;
 };
 
 // Memory for the time of one op.

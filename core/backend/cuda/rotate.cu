@@ -140,19 +140,39 @@ struct HeadsBackward {
   }
 };
 
+// A unit a thread. Neighbouring threads take the units of one head of `tokens` tokens, then of the
+// next head: so a block reads and writes whole kilobytes on both sides.
+struct UnitPlace {
+  int part;
+  Index row, u;  // of q, k or v
+  Index packed;  // row of x, whose heads are rows
+};
+struct HeadUnits {
+  Index D, heads, H, G, T;  // D in units
+  Index tokens;             // divides T
+  PESUITE_HD UnitPlace place(Index i) const {
+    Index u, near, h, t;
+    const Index group = divide(divide(divide(i, D, u), tokens, near), heads, h);
+    const Index token = group * tokens + near, b = divide(token, T, t);
+    const int part = h < H ? 0 : h < H + G ? 1 : 2;
+    const Index own = h - (part == 0 ? 0 : part == 1 ? H : H + G);
+    return {part, (b * (part == 0 ? H : G) + own) * T + t, u, token * heads + h};
+  }
+};
+
 template <class X, class Part>
-struct HeadUnitsForward {  // a unit a thread
+struct HeadUnitsForward {
   TargetOf<Part> q, k, v;
   const X* x;
   TurnedUnit of_q, of_k, of_v;
-  HeadSizes units;  // its D counts units
+  HeadUnits units;
   PESUITE_HD void operator()(Index i) const {
-    const auto [part, row, u] = units.place(i);
+    const auto [part, row, u, packed] = units.place(i);
     const TargetOf<Part>& to = part == 0 ? q : part == 1 ? k : v;
     if (to.data == nullptr) return;
     const TurnedUnit& turn = part == 0 ? of_q : part == 1 ? of_k : of_v;
     const Index first = turn.first(u), second = turn.second(u), base = row * units.D * 16;
-    const X* const from = x + (i - u) * 16;
+    const X* const from = x + packed * units.D * 16;
     Some<8> a = some<8>(from + first), b = some<8>(from + second);
     turn(a, b, row, u);
     put(to, base + first, a);
@@ -164,9 +184,9 @@ struct HeadUnitsBackward {
   TargetOf<X> dx;
   const Part *dq, *dk, *dv;
   TurnedUnit of_q, of_k, of_v;
-  HeadSizes units;
+  HeadUnits units;
   PESUITE_HD void operator()(Index i) const {
-    const auto [part, row, u] = units.place(i);
+    const auto [part, row, u, packed] = units.place(i);
     const Part* const from = part == 0 ? dq : part == 1 ? dk : dv;
     const TurnedUnit& turn = part == 0 ? of_q : part == 1 ? of_k : of_v;
     const Index first = turn.first(u), second = turn.second(u), base = row * units.D * 16;
@@ -175,8 +195,8 @@ struct HeadUnitsBackward {
       a = some<8>(from + base + first), b = some<8>(from + base + second);
       turn(a, b, row, u);
     }
-    put(dx, (i - u) * 16 + first, a);
-    put(dx, (i - u) * 16 + second, b);
+    put(dx, packed * units.D * 16 + first, a);
+    put(dx, packed * units.D * 16 + second, b);
   }
 };
 
@@ -209,9 +229,9 @@ bool in_units(const Shape& heads, const TurnedFeature& q, const TurnedFeature& k
   for (const void* m : memory) can = can && starts_at_16_bytes(m);
   return can;
 }
-HeadSizes unit_sizes(HeadSizes s) {
-  s.D /= 16;
-  return s;
+HeadUnits head_units(const HeadSizes& s) {
+  const Index tokens = s.T % 8 == 0 ? 8 : s.T % 4 == 0 ? 4 : 1;
+  return {s.D / 16, s.H + 2 * s.G, s.H, s.G, s.T, tokens};
 }
 TurnedUnit unturned(const TurnedFeature& of) {
   TurnedUnit u{of};
@@ -257,7 +277,7 @@ void CudaBackend::heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, c
                                                                     {turn_q},
                                                                     {turn_k},
                                                                     unturned(turn_q),
-                                                                    unit_sizes(sizes)});
+                                                                    head_units(sizes)});
       else
         queue_.each(x.shape.count(),
                     HeadsForward<X, Part>{to_q, to_k, to_v, in<X>(x), turn_q, turn_k, sizes});
@@ -278,7 +298,7 @@ void CudaBackend::heads_backward(Out dx, View dq, View dk, View dv, const Turn& 
                                                                       {turn_q},
                                                                       {turn_k},
                                                                       unturned(turn_q),
-                                                                      unit_sizes(sizes)});
+                                                                      head_units(sizes)});
       else
         queue_.each(dx.shape.count(),
                     HeadsBackward<X, Part>{target<X>(dx), in<Part>(dq), in<Part>(dk), in<Part>(dv),

@@ -51,20 +51,21 @@ PESUITE_HD inline Summary both(const Summary& a, const Summary& b) {
 }
 
 // A block a row of logits z [V], read once, and once more where a gradient is wanted; N numbers a
-// thread. The gradient may lie where z does.
-template <class G, int N>
+// thread. The gradient may lie where z does. Rows of z and of the gradient are `pitch` apart, and
+// those of the gradient end in zeros.
+template <class T, int N>
 struct Classify {
   Target nats;
   std::int32_t* best;
-  const float* z;
-  G* gradient;  // null: none; rows of `pitch` numbers, which end in zeros
+  const T* z;
+  T* gradient;  // null: none
   Index pitch;
   const std::int32_t* targets;
   Index V;
   float weight;
   PESUITE_HD void operator()(Block& block) const {
     const Index n = block.index(), target = targets[n];
-    const float* const row = z + n * V;
+    const T* const row = z + n * pitch;
     const Summary all = block.combine(
         V / N, Summary{},
         [&](Index i) {
@@ -78,17 +79,17 @@ struct Classify {
         [](const Summary& a, const Summary& b) { return both(a, b); });
     block.each(1, [&](Index) {
       best[n] = all.place < V ? all.place : 0;  // none where all are NaN
-      nats.put(n, std::log(all.total) + (all.top - row[target]));
+      nats.put(n, std::log(all.total) + (all.top - static_cast<float>(row[target])));
     });
     if (gradient == nullptr) return;
-    G* const to = gradient + n * pitch;
+    T* const to = gradient + n * pitch;
     block.each(V / N, [&](Index i) {
       Some<N> x = some<N>(row + i * N);
       for (int k = 0; k < N; ++k)
         x.x[k] = weight * (std::exp(x.x[k] - all.top) / all.total - (i * N + k == target ? 1 : 0));
       store(to + i * N, x);
     });
-    block.each(pitch - V, [&](Index i) { to[V + i] = G(0.0f); });
+    block.each(pitch - V, [&](Index i) { to[V + i] = T(0.0f); });
   }
 };
 
@@ -107,38 +108,36 @@ void CudaBackend::softmax_backward(Out ds, View dy, View y) {
 void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
                            View bias, const std::int32_t* targets, double weight) {
   const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
-  const Index rows = std::clamp<Index>(settings_.block / V, 1, N);
-  const Scratch<float> logits(queue_, rows * V);
-  std::optional<Scratch<Bf16>> of_h, of_w, of_gradient;
-  // What two products would round is written rounded; what a bias sums is not.
+  // What two products would round is written rounded, and so are the logits of a training step, as
+  // mixed precision elsewhere has them; what a bias sums is not, nor what an evaluation reports.
   const bool rounded = settings_.precision == Precision::bf16 && dh && dw && !dbias;
+  const Storage storage = rounded ? Storage::bf16 : Storage::own;
   const Index pitch = rounded ? (V + 7) / 8 * 8 : V;
-  if (rounded) of_gradient.emplace(queue_, rows * pitch);
+  const Index numbers = settings_.block * (rounded ? 2 : 1);  // the same bytes
+  const Index rows = std::clamp<Index>(numbers / V, 1, N);
+  const Scratch<char> logits(queue_, rows * pitch * stored_bytes(storage));
+  std::optional<Scratch<Bf16>> of_h, of_w;
   const Operand hs = products_.prepared(queue_, {in(h), W}, N, W, of_h),
-                weights = products_.prepared(queue_, {in(w), W}, V, W, of_w);
+                all_w = products_.prepared(queue_, weights(w), V, W, of_w);
   for (Index start = 0; start < N; start += rows) {
     const Index n = std::min(rows, N - start);
-    Product z{n, V, W, hs.from_row(start), weights.exchanged(), logits.data(), V};
+    Product z{n, V, W, hs.from_row(start), all_w.exchanged(), logits.data(), pitch};
+    z.storage = storage;
     z.bias = in(bias);
     product(z);
     Target to = target(nats);
     to.data += start;
-    const auto classify = [&]<class G>(G* gradient) {
-      by_eights(V, {logits.data(), gradient}, [&]<int N>(Width<N>) {
+    by_storage(storage, [&]<class T>(T) {
+      auto* const all = reinterpret_cast<T*>(logits.data());
+      by_eights(V, {all}, [&]<int Few>(Width<Few>) {
         queue_.blocks(n, V / 4,
-                      Classify<G, N>{to, best + start, logits.data(), gradient, pitch,
-                                     targets + start, V, static_cast<float>(weight)});
+                      Classify<T, Few>{to, best + start, all, dh || dw || dbias ? all : nullptr,
+                                       pitch, targets + start, V, static_cast<float>(weight)});
       });
-    };
-    Operand gradient{logits.data(), V};
-    if (rounded) {
-      classify(of_gradient->data());
-      gradient = {of_gradient->data(), pitch, false, 0, Storage::bf16};
-    } else {
-      classify(dh || dw || dbias ? logits.data() : static_cast<float*>(nullptr));
-    }
+    });
+    const Operand gradient{logits.data(), pitch, false, 0, storage};
     if (dh) {
-      Product p{n, W, V, gradient, weights};
+      Product p{n, W, V, gradient, all_w};
       p.write({target(dh).data, dh.shape, dh.add}, start * W, W);
       product(p);
     }
@@ -148,7 +147,8 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
       product(p);
     }
     if (dbias)
-      sum_columns({target(dbias).data, dbias.add || start > 0}, {logits.data(), {n, V}}, n, V);
+      sum_columns({target(dbias).data, dbias.add || start > 0},
+                  {reinterpret_cast<float*>(logits.data()), {n, V}}, n, V);
   }
 }
 
