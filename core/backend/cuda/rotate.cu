@@ -67,27 +67,35 @@ struct TurnedFeature {
   }
 };
 
+PESUITE_HD inline void turn_pair(float& one, float& two, float cosine, float sine) {
+  const float x = one;
+  one = x * cosine - two * sine;
+  two = two * cosine + x * sine;
+}
 // Sixteen features of a row, in two eights: eight pairs, or features behind the pairs. The unit u
 // of a row begins at its features `first` and `second`.
 struct TurnedUnit {
-  TurnedFeature of;
-  PESUITE_HD bool turns(Index u) const { return 8 * u < of.sizes.n; }
-  PESUITE_HD Index first(Index u) const { return turns(u) && of.sizes.half ? 8 * u : 16 * u; }
+  const float *cos, *sin;
+  RotateSizes sizes;
+  float direction;
+  Index of_example, of_head, of_token;  // rows from a table's row to the next one's
+  PESUITE_HD bool turns(Index u) const { return 8 * u < sizes.n; }
+  PESUITE_HD Index first(Index u) const { return turns(u) && sizes.half ? 8 * u : 16 * u; }
   PESUITE_HD Index second(Index u) const {
-    return turns(u) && of.sizes.half ? of.sizes.n + 8 * u : 16 * u + 8;
+    return turns(u) && sizes.half ? sizes.n + 8 * u : 16 * u + 8;
   }
-  PESUITE_HD void operator()(Some<8>& a, Some<8>& b, Index row, Index u) const {
+  PESUITE_HD void operator()(Some<8>& a, Some<8>& b, Index example, Index head, Index token,
+                             Index u) const {
     if (!turns(u)) return;
-    Index at[1];
-    of.tables.at(row, at);
-    const Index t = at[0] * of.sizes.n + 8 * u;
-    const Some<8> c = some<8>(of.cos + t), s = some<8>(of.sin + t);
-    for (int k = 0; k < 8; ++k) {
-      float& one = of.sizes.half ? a.x[k] : k < 4 ? a.x[2 * k] : b.x[2 * k - 8];
-      float& two = of.sizes.half ? b.x[k] : k < 4 ? a.x[2 * k + 1] : b.x[2 * k - 7];
-      const float sine = of.direction * s.x[k], x = one;
-      one = x * c.x[k] - two * sine;
-      two = two * c.x[k] + x * sine;
+    const Index row = example * of_example + head * of_head + token * of_token;
+    const Some<8> c = some<8>(cos + row * sizes.n + 8 * u);
+    Some<8> s = some<8>(sin + row * sizes.n + 8 * u);
+    for (float& x : s.x) x *= direction;
+    if (sizes.half) {  // two loops: what is known of their indices keeps all in registers
+      for (int k = 0; k < 8; ++k) turn_pair(a.x[k], b.x[k], c.x[k], s.x[k]);
+    } else {
+      for (int k = 0; k < 4; ++k) turn_pair(a.x[2 * k], a.x[2 * k + 1], c.x[k], s.x[k]);
+      for (int k = 0; k < 4; ++k) turn_pair(b.x[2 * k], b.x[2 * k + 1], c.x[k + 4], s.x[k + 4]);
     }
   }
 };
@@ -144,19 +152,35 @@ struct HeadsBackward {
 // next head: so a block reads and writes whole kilobytes on both sides.
 struct UnitPlace {
   int part;
-  Index row, u;  // of q, k or v
-  Index packed;  // row of x, whose heads are rows
+  Index example, head, token, u;  // head among those of its part
+  Index row;                      // of q, k or v
+  Index packed;                   // row of x, whose heads are rows
 };
 struct HeadUnits {
-  Index D, heads, H, G, T;  // D in units
-  Index tokens;             // divides T
+  Index D, heads, H, G, T, tokens;  // D in units; tokens divides T
+  Divisor by_D, by_heads, by_T, by_tokens;
+  HeadUnits(const HeadSizes& s, Index tokens)
+      : D(s.D / 16),
+        heads(s.H + 2 * s.G),
+        H(s.H),
+        G(s.G),
+        T(s.T),
+        tokens(tokens),
+        by_D(D),
+        by_heads(heads),
+        by_T(T),
+        by_tokens(tokens) {}
   PESUITE_HD UnitPlace place(Index i) const {
-    Index u, near, h, t;
-    const Index group = divide(divide(divide(i, D, u), tokens, near), heads, h);
-    const Index token = group * tokens + near, b = divide(token, T, t);
-    const int part = h < H ? 0 : h < H + G ? 1 : 2;
-    const Index own = h - (part == 0 ? 0 : part == 1 ? H : H + G);
-    return {part, (b * (part == 0 ? H : G) + own) * T + t, u, token * heads + h};
+    UnitPlace p{};
+    Index near, h;
+    const Index group = by_heads.divide(by_tokens.divide(by_D.divide(i, p.u), near), h);
+    const Index token = group * tokens + near;
+    p.example = by_T.divide(token, p.token);
+    p.part = h < H ? 0 : h < H + G ? 1 : 2;
+    p.head = h - (p.part == 0 ? 0 : p.part == 1 ? H : H + G);
+    p.row = (p.example * (p.part == 0 ? H : G) + p.head) * T + p.token;
+    p.packed = token * heads + h;
+    return p;
   }
 };
 
@@ -164,39 +188,46 @@ template <class X, class Part>
 struct HeadUnitsForward {
   TargetOf<Part> q, k, v;
   const X* x;
-  TurnedUnit of_q, of_k, of_v;
+  TurnedUnit of_q, of_k;
   HeadUnits units;
   PESUITE_HD void operator()(Index i) const {
-    const auto [part, row, u, packed] = units.place(i);
-    const TargetOf<Part>& to = part == 0 ? q : part == 1 ? k : v;
+    const UnitPlace p = units.place(i);
+    if (p.part == 0) return move(q, of_q, p);
+    if (p.part == 1) return move(k, of_k, p);
+    move(v, {}, p);
+  }
+  PESUITE_HD void move(const TargetOf<Part>& to, const TurnedUnit& turn, const UnitPlace& p) const {
     if (to.data == nullptr) return;
-    const TurnedUnit& turn = part == 0 ? of_q : part == 1 ? of_k : of_v;
-    const Index first = turn.first(u), second = turn.second(u), base = row * units.D * 16;
-    const X* const from = x + packed * units.D * 16;
+    const Index first = turn.first(p.u), second = turn.second(p.u);
+    const X* const from = x + p.packed * units.D * 16;
     Some<8> a = some<8>(from + first), b = some<8>(from + second);
-    turn(a, b, row, u);
-    put(to, base + first, a);
-    put(to, base + second, b);
+    turn(a, b, p.example, p.head, p.token, p.u);
+    put(to, p.row * units.D * 16 + first, a);
+    put(to, p.row * units.D * 16 + second, b);
   }
 };
 template <class X, class Part>
 struct HeadUnitsBackward {
   TargetOf<X> dx;
   const Part *dq, *dk, *dv;
-  TurnedUnit of_q, of_k, of_v;
+  TurnedUnit of_q, of_k;
   HeadUnits units;
   PESUITE_HD void operator()(Index i) const {
-    const auto [part, row, u, packed] = units.place(i);
-    const Part* const from = part == 0 ? dq : part == 1 ? dk : dv;
-    const TurnedUnit& turn = part == 0 ? of_q : part == 1 ? of_k : of_v;
-    const Index first = turn.first(u), second = turn.second(u), base = row * units.D * 16;
+    const UnitPlace p = units.place(i);
+    if (p.part == 0) return move(dq, of_q, p);
+    if (p.part == 1) return move(dk, of_k, p);
+    move(dv, {}, p);
+  }
+  PESUITE_HD void move(const Part* from, const TurnedUnit& turn, const UnitPlace& p) const {
+    const Index first = turn.first(p.u), second = turn.second(p.u);
     Some<8> a{}, b{};
     if (from != nullptr) {
-      a = some<8>(from + base + first), b = some<8>(from + base + second);
-      turn(a, b, row, u);
+      from += p.row * units.D * 16;
+      a = some<8>(from + first), b = some<8>(from + second);
+      turn(a, b, p.example, p.head, p.token, p.u);
     }
-    put(dx, packed * units.D * 16 + first, a);
-    put(dx, packed * units.D * 16 + second, b);
+    put(dx, p.packed * units.D * 16 + first, a);
+    put(dx, p.packed * units.D * 16 + second, b);
   }
 };
 
@@ -221,22 +252,23 @@ HeadSizes head_sizes(const Shape& x, const Shape& q, const Shape& k) {
   return {x[1], q[3], q[1], k[1]};
 }
 // Whether heads are whole units for a device to read 16 bytes at a time.
-bool in_units(const Shape& heads, const TurnedFeature& q, const TurnedFeature& k,
+bool in_units(const Shape& heads, const TurnedUnit& q, const TurnedUnit& k,
               std::initializer_list<const void*> memory) {
   bool can = heads[3] % 16 == 0;
-  for (const TurnedFeature* t : {&q, &k})
+  for (const TurnedUnit* t : {&q, &k})
     can = can && t->sizes.n % 8 == 0 && starts_at_16_bytes(t->cos) && starts_at_16_bytes(t->sin);
   for (const void* m : memory) can = can && starts_at_16_bytes(m);
   return can;
 }
-HeadUnits head_units(const HeadSizes& s) {
-  const Index tokens = s.T % 8 == 0 ? 8 : s.T % 4 == 0 ? 4 : 1;
-  return {s.D / 16, s.H + 2 * s.G, s.H, s.G, s.T, tokens};
+TurnedUnit turned_unit(const Shape& heads, const Turn& turn, float direction) {
+  if (!turn) return {};
+  const Strides rows = broadcast_strides(without_last(turn.cos.shape), without_last(heads));
+  return {in(turn.cos), in(turn.sin), rotate_sizes(heads, turn.cos.shape, turn.pairs),
+          direction,    rows.s[0],    rows.s[1],
+          rows.s[2]};
 }
-TurnedUnit unturned(const TurnedFeature& of) {
-  TurnedUnit u{of};
-  u.of.sizes.n = 0;
-  return u;
+HeadUnits head_units(const HeadSizes& s) {
+  return HeadUnits(s, s.T % 8 == 0 ? 8 : s.T % 4 == 0 ? 4 : 1);
 }
 
 }  // namespace
@@ -267,20 +299,17 @@ void CudaBackend::heads_forward(Out q, Out k, Out v, View x, const Turn& of_q, c
   by_storage(x.storage, [&]<class X>(X) {
     by_storage(storage_of_heads(q, k, v), [&]<class Part>(Part) {
       const TargetOf<Part> to_q = target<Part>(q), to_k = target<Part>(k), to_v = target<Part>(v);
-      const TurnedFeature turn_q = turned(q.shape, of_q, 1), turn_k = turned(k.shape, of_k, 1);
+      const TurnedUnit unit_q = turned_unit(q.shape, of_q, 1),
+                       unit_k = turned_unit(k.shape, of_k, 1);
       const HeadSizes sizes = head_sizes(x.shape, q.shape, k.shape);
-      if (in_units(q.shape, turn_q, turn_k, {q.data, k.data, v.data, x.data}))
-        queue_.each(x.shape.count() / 16, HeadUnitsForward<X, Part>{to_q,
-                                                                    to_k,
-                                                                    to_v,
-                                                                    in<X>(x),
-                                                                    {turn_q},
-                                                                    {turn_k},
-                                                                    unturned(turn_q),
-                                                                    head_units(sizes)});
+      if (in_units(q.shape, unit_q, unit_k, {q.data, k.data, v.data, x.data}))
+        queue_.each(x.shape.count() / 16,
+                    HeadUnitsForward<X, Part>{to_q, to_k, to_v, in<X>(x), unit_q, unit_k,
+                                              head_units(sizes)});
       else
         queue_.each(x.shape.count(),
-                    HeadsForward<X, Part>{to_q, to_k, to_v, in<X>(x), turn_q, turn_k, sizes});
+                    HeadsForward<X, Part>{to_q, to_k, to_v, in<X>(x), turned(q.shape, of_q, 1),
+                                          turned(k.shape, of_k, 1), sizes});
     });
   });
 }
@@ -288,21 +317,18 @@ void CudaBackend::heads_backward(Out dx, View dq, View dk, View dv, const Turn& 
                                  const Turn& of_k) {
   by_storage(dx.storage, [&]<class X>(X) {
     by_storage(storage_of_heads(dq, dk, dv), [&]<class Part>(Part) {
-      const TurnedFeature turn_q = turned(dq.shape, of_q, -1), turn_k = turned(dk.shape, of_k, -1);
+      const Part *const q = in<Part>(dq), *const k = in<Part>(dk), *const v = in<Part>(dv);
+      const TurnedUnit unit_q = turned_unit(dq.shape, of_q, -1),
+                       unit_k = turned_unit(dk.shape, of_k, -1);
       const HeadSizes sizes = head_sizes(dx.shape, dq.shape, dk.shape);
-      if (in_units(dq.shape, turn_q, turn_k, {dq.data, dk.data, dv.data, dx.data}))
-        queue_.each(dx.shape.count() / 16, HeadUnitsBackward<X, Part>{target<X>(dx),
-                                                                      in<Part>(dq),
-                                                                      in<Part>(dk),
-                                                                      in<Part>(dv),
-                                                                      {turn_q},
-                                                                      {turn_k},
-                                                                      unturned(turn_q),
-                                                                      head_units(sizes)});
+      if (in_units(dq.shape, unit_q, unit_k, {dq.data, dk.data, dv.data, dx.data}))
+        queue_.each(
+            dx.shape.count() / 16,
+            HeadUnitsBackward<X, Part>{target<X>(dx), q, k, v, unit_q, unit_k, head_units(sizes)});
       else
         queue_.each(dx.shape.count(),
-                    HeadsBackward<X, Part>{target<X>(dx), in<Part>(dq), in<Part>(dk), in<Part>(dv),
-                                           turn_q, turn_k, sizes});
+                    HeadsBackward<X, Part>{target<X>(dx), q, k, v, turned(dq.shape, of_q, -1),
+                                           turned(dk.shape, of_k, -1), sizes});
     });
   });
 }

@@ -20,6 +20,30 @@ PESUITE_HD inline Index divide(Index i, Index by, Index& rest) {
   return i / by;
 }
 
+// A divisor that many numbers have: a product in place of a division, exact below 2^32.
+class Divisor {
+ public:
+  explicit Divisor(Index by)
+      : by_(by), inverse_(~std::uint64_t{0} / static_cast<std::uint64_t>(by) + 1) {}
+  PESUITE_HD Index divide(Index i, Index& rest) const {
+    if (i >> 32 != 0) return cuda::divide(i, by_, rest);
+    const auto n = static_cast<std::uint64_t>(i);
+#ifdef __CUDA_ARCH__
+    const std::uint64_t whole = __umul64hi(inverse_, n);
+#else
+    __extension__ using Wide = unsigned __int128;
+    const auto whole = static_cast<std::uint64_t>(static_cast<Wide>(inverse_) * n >> 64);
+#endif
+    const Index quotient = by_ == 1 ? i : static_cast<Index>(whole);  // 2^64 has no room
+    rest = i - quotient * by_;
+    return quotient;
+  }
+
+ private:
+  Index by_;
+  std::uint64_t inverse_;  // of by_, times 2^64, rounded up
+};
+
 // The entry of `count` that a number stands for: the nearest one.
 PESUITE_HD inline Index place_of(float index, Index count) {
   const Index i = std::llround(index);
