@@ -41,8 +41,9 @@ struct Result {
 Result bench_train(const Catalog&, const Settings&);
 // Forward passes over as many tokens as a training pass, or one longer sequence, at each length.
 Result bench_eval(const Catalog&, const Settings&);
-// A prompt of each length, with the logits of its last token, and 128 tokens written behind an empty
-// cache, one text and eight side by side; the speed at which memory is read, in turn with them.
+// A prompt of each length, with the logits of its last token, and 128 tokens written behind an
+// empty cache, one text and eight side by side; the speed at which memory is read, in turn with
+// them.
 Result bench_generate(const Catalog&, const Settings&);
 // One attention, 8 heads of 64, at each length: forward, and forward with backward. Slots: none,
 // rotary, distance, bias, rewrite.
@@ -51,7 +52,11 @@ std::vector<std::string> attention_slots();
 // Of a forward pass over one sequence: milliseconds in the encoding's hooks and in attention, and
 // the whole pass against that of encoding `none`.
 Result bench_overhead(const Catalog&, const Settings&);
-// Time by kernel of a training step, and what is spent outside of kernels.
+// Time by kernel of a training step, and what is spent outside of kernels. Beside it what each has
+// to do at least, and the time of that on a device.
 Result bench_profile(const Catalog&, const Settings&);
+// The least time of a training step on a device of that name, kernel by kernel, by what each has to
+// do and the published rates of the device. Computes nothing.
+Result bench_model(const Catalog&, const Settings&, const std::string& device);
 
 }  // namespace pesuite::bench

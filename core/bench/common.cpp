@@ -175,7 +175,47 @@ class Peak {
   void* memory_[3];
 };
 
+// Numbers read and written, as fast as memory goes.
+class Stream {
+ public:
+  explicit Stream(Backend& backend) : backend_(backend) {
+    for (void*& m : memory_) {
+      m = backend.allocate(static_cast<std::size_t>(line.count()) * backend.element_size());
+      backend.fill({m, line}, 0.5);
+    }
+  }
+  ~Stream() {
+    for (void* m : memory_) backend_.release(m);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  Subject subject() {
+    return {"stream",
+            [this] {
+              backend_.affine({memory_[1], line}, {memory_[0], line}, 2, 1);
+            },
+            2 * static_cast<double>(line.count()) * static_cast<double>(backend_.element_size()),
+            0,
+            {}};
+  }
+
+ private:
+  Backend& backend_;
+  const Shape line{std::int64_t{1} << (backend_.name() == "cuda" ? 27 : 24)};
+  void* memory_[2];
+};
+
 }  // namespace
+
+Rates measured_rates(Backend& backend, Plan plan) {
+  plan.elapsed = [&backend](const std::function<void()>& body) { return backend.elapsed(body); };
+  plan.repetitions = 3, plan.window = 0.05;
+  Peak peak(backend);
+  Stream stream(backend);
+  const Subject both[] = {peak.subject(), stream.subject()};
+  const std::vector<Timing> times = interleave(both, plan);
+  return {"this machine", times[1].rate(), times[0].rate(), 0};
+}
 
 // Times the subjects in turn with a large product, which comes first in what is returned.
 Result finish(std::vector<Subject> subjects, Backend& backend, Plan plan) {

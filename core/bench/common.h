@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/bench.h"
+#include "bench/work.h"
 #include "model/model.h"
 #include "model/optimizer.h"
 
@@ -26,6 +27,8 @@ Parameter normal_parameter(Backend&, const std::string& name, const Shape&, doub
                            bool grad);
 void free_parameter(Backend&, Parameter&);
 std::unique_ptr<Backend> open(const Settings&);
+// Of a large product, and of numbers that are read and written.
+Rates measured_rates(Backend&, Plan);
 // Times the subjects in turn with a large product, which comes first in what is returned.
 Result finish(std::vector<Subject>, Backend&, Plan);
 

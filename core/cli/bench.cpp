@@ -32,7 +32,8 @@ const std::vector<Kind>& bench_kinds() {
       {"generate", "prompts, and tokens behind a cache", {"512", "2048"}},
       {"attention", "one attention alone, forward and backward, by slot", {"1024", "4096"}},
       {"overhead", "what each encoding adds to a forward pass", {"4096"}},
-      {"profile", "time by kernel of a training step", {}}};
+      {"profile", "time by kernel of a training step", {}},
+      {"model", "the least time of a training step on a GPU that need not be there", {}}};
   return all;
 }
 
@@ -84,7 +85,8 @@ void add_flags_of_bench(Arguments& a) {
       "lengths", po::value<std::vector<std::string>>()->composing(), "tokens, e.g. 1024,4096")(
       "slots", po::value<std::vector<std::string>>()->composing(),
       "of attention: none, rotary, distance, bias, rewrite (default all)")(
-      "device", po::value<std::string>()->default_value("cpu"), "cpu, cuda, auto or reference")(
+      "device", po::value<std::string>()->default_value("cpu"),
+      "cpu, cuda, auto or reference; of model: a100, h100, h200, b200, l40s or rtx5090")(
       "dtype", po::value<std::string>(), "of products: fp32 or bf16 (default bf16 on cuda)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
@@ -101,7 +103,9 @@ bench::Settings settings_of(const Arguments& a, const Kind& kind, const Catalog&
   s.config = a.text("config");
   std::optional<Precision> asked;
   if (a.has("dtype")) asked = parse_precision(a.text("dtype"));
-  const Choice device = choose_backend(a.text("device"), asked);
+  const bool counted = kind.name == std::string_view("model");
+  const Choice device = counted ? Choice{"cpu", asked.value_or(Precision::bf16), ""}
+                                : choose_backend(a.text("device"), asked);
   s.backend = device.backend, s.precision = device.precision;
   if (!device.note.empty()) fmt::print(stderr, "note: {}\n", device.note);
   s.threads = a.threads() > 0 ? a.threads() : default_jobs(1);
@@ -129,12 +133,14 @@ bench::Settings settings_of(const Arguments& a, const Kind& kind, const Catalog&
   return s;
 }
 
-bench::Result measured(std::string_view name, const Catalog& catalog, const bench::Settings& s) {
+bench::Result measured(std::string_view name, const Catalog& catalog, const bench::Settings& s,
+                       const std::string& device) {
   return name == "train"       ? bench::bench_train(catalog, s)
          : name == "eval"      ? bench::bench_eval(catalog, s)
          : name == "generate"  ? bench::bench_generate(catalog, s)
          : name == "attention" ? bench::bench_attention(s)
          : name == "overhead"  ? bench::bench_overhead(catalog, s)
+         : name == "model"     ? bench::bench_model(catalog, s, device)
                                : bench::bench_profile(catalog, s);
 }
 
@@ -182,7 +188,8 @@ int bench_verb(const std::vector<std::string>& words) {
   add_flags_of_bench(a);
   add_flags_of_comparison(a);
   if (!a.parse(words)) return 0;
-  a.require("kind", "what to measure (train, eval, generate, attention, overhead or profile)");
+  a.require("kind",
+            "what to measure (train, eval, generate, attention, overhead, profile or model)");
   const Kind kind = kind_of(a.text("kind"));
   if (a.has("figures") && kind.name != std::string_view("overhead"))
     fail(Exit::usage, "--figures draws what each encoding adds; it goes with 'bench overhead'");
@@ -193,13 +200,17 @@ int bench_verb(const std::vector<std::string>& words) {
   s.plan.progress = [&](const std::string& what) {
     steps->at(fmt::format("bench {}: {}", kind.name, what));
   };
-  const bench::Result r = measured(kind.name, catalog, s);
+  const bench::Result r = measured(kind.name, catalog, s, a.text("device"));
   steps.reset();
   const std::string json = json_of(r, catalog, s);
   if (a.has("figures") && !r.slowdowns.empty()) draw_overheads(r.slowdowns, a.text("figures"));
   if (a.has("out")) write_file_atomic(a.text("out"), json);
   if (a.flag("json")) {
     fmt::print("{}", json);
+    return 0;
+  }
+  if (kind.name == std::string_view("model")) {  // nothing was measured
+    fmt::print("{}", r.table);
     return 0;
   }
   fmt::print("{}\n{}, {}, {}", r.table, s.backend, precision_name(s.precision),
