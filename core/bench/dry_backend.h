@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "backend/choice.h"
 #include "bench/timed_backend.h"
 
 namespace pesuite::bench {

@@ -34,6 +34,38 @@ class Bench : public ::testing::Test {
   const Scratch folder_;
 };
 
+// Products of a decoder are known from its sizes, so the model of a step is too.
+TEST_F(Bench, ModelsAStepOnADeviceThatIsNotThere) {
+  const Ended e = bench({"model", "--device", "h100", "--config",
+                         "A(width=64, layers=3, heads=4, ff_width=128, vocabulary=512, batch=4)",
+                         "--encoding", "none,alibi", "--json"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  const Json j = Json::parse(e.out);
+  EXPECT_EQ(j["context"]["peak_flops_per_second"], 989e12);
+  std::map<std::string, double> seconds;
+  for (const Json& b : j["benchmarks"])
+    if (b["run_type"] == "aggregate" && b["aggregate_name"] == "median")
+      seconds[b["run_name"]] = 1e-9 * b["real_time"].get<double>();
+  const std::string step = "model/h100/A(width=64, layers=3, heads=4, ff_width=128, "
+                           "vocabulary=512, batch=4)/none";
+  double sum = 0;
+  for (const auto& [name, value] : seconds)
+    if (name.starts_with(step + "/")) sum += value;
+  EXPECT_NEAR(sum, seconds.at(step), 1e-12);
+  EXPECT_NEAR(seconds.at(step + "/linear"), 12 * 4e-6, 1e-12);  // four a layer, bound by starts
+
+  const Ended large = bench({"model", "--device", "a100", "--dtype", "fp32", "--config",
+                             "C(width=1024, heads=16, layers=2, ff_width=4096, length=1024)"});
+  ASSERT_EQ(large.code, 0) << large.err;
+  // q, k, v and out, gate and up, down: 2 * 8192 tokens * 1024 * (4 * 1024 + 3 * 4096) a layer
+  EXPECT_NE(large.out.find(" 550 "), std::string::npos) << large.out;
+  EXPECT_NE(large.out.find("products"), std::string::npos) << large.out;
+
+  const Ended unknown = bench({"model", "--device", "h10"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("did you mean 'h100'"), std::string::npos) << unknown.err;
+}
+
 TEST_F(Bench, WritesTheFormatOfGoogleBenchmark) {
   const Ended e =
       bench({"train", "--config", "A", "--encoding", "none,rope(base=500, layout=half)", "--json"});
