@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -107,9 +108,15 @@ std::string read_file(const fs::path& path) {
   return out;
 }
 
+// Which machine writes, since numbers of processes are a machine's own.
+static const std::string& machine_tag() {
+  static const std::string tag = sha256(host_name()).substr(0, 8);
+  return tag;
+}
+
 AtomicFile::AtomicFile(const fs::path& path)
     : path_(with_parent(path)),
-      temporary_(fs::path(path) += fmt::format(".{}.tmp", ::getpid())),
+      temporary_(fs::path(path) += fmt::format(".{}@{}.tmp", ::getpid(), machine_tag())),
       descriptor_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) refuse("create", temporary_);
 }
@@ -158,10 +165,16 @@ void sweep_temporaries(const fs::path& folder) {
     const std::size_t dot = rest.rfind('.');
     if (dot == std::string_view::npos) continue;
     pid_t writer = 0;
-    const auto [end, wrong] =
-        std::from_chars(rest.data() + dot + 1, rest.data() + rest.size(), writer);
-    if (wrong != std::errc() || end != rest.data() + rest.size() || writer <= 0) continue;
-    if (::kill(writer, 0) != 0 && errno == ESRCH) fs::remove(item.path(), error);
+    const char* const last = rest.data() + rest.size();
+    const auto [end, wrong] = std::from_chars(rest.data() + dot + 1, last, writer);
+    if (wrong != std::errc() || writer <= 0 || (end != last && *end != '@')) continue;
+    const bool of_this_machine = end == last || std::string_view(end + 1, last) == machine_tag();
+    // what another machine writes takes no day
+    const bool gone = of_this_machine ? ::kill(writer, 0) != 0 && errno == ESRCH
+                                      : fs::file_time_type::clock::now() -
+                                                fs::last_write_time(item.path(), error) >
+                                            std::chrono::hours(24);
+    if (gone && !error) fs::remove(item.path(), error);
   }
 }
 
@@ -183,20 +196,38 @@ namespace {
 
 // Of the process, not of the descriptor as flock() has it: a child that a plugin has forked does
 // not keep it.
-bool lock_whole(int descriptor, int how) {
+bool lock_whole(int descriptor, int how, short type) {
   struct flock whole {};
-  whole.l_type = F_WRLCK;
+  whole.l_type = type;
   whole.l_whence = SEEK_SET;
-  return ::fcntl(descriptor, how, &whole) == 0;
+  if (::fcntl(descriptor, how, &whole) == 0) return true;
+  return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP;  // there are none here
 }
 
 }  // namespace
 
 bool FileLock::try_take() {
-  return lock_whole(descriptor_, F_SETLK);
+  return lock_whole(descriptor_, F_SETLK, F_WRLCK);
 }
 void FileLock::take() {
-  lock_whole(descriptor_, F_SETLKW);
+  lock_whole(descriptor_, F_SETLKW, F_WRLCK);
+}
+void FileLock::share() {
+  lock_whole(descriptor_, F_SETLKW, F_RDLCK);
+}
+bool FileLock::is_free() const {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(descriptor_, F_GETLK, &whole) != 0 || whole.l_type == F_UNLCK;
+}
+void FileLock::release() {
+  lock_whole(descriptor_, F_SETLK, F_UNLCK);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "localhost";
 }
 
 fs::path program_folder() {

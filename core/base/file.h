@@ -12,8 +12,8 @@ namespace pesuite {
 
 namespace fs = std::filesystem;
 
-// A file that is there and cannot be opened, as where a process has too many open: that says nothing
-// of what it holds, so it must not be taken for a damaged one.
+// A file that is there and cannot be opened, as where a process has too many open: that says
+// nothing of what it holds, so it must not be taken for a damaged one.
 struct Unopened : Error {
   using Error::Error;
 };
@@ -52,20 +52,28 @@ void sweep_temporaries(const fs::path& folder);
 // Appends and flushes to the disk. One call, one write: lines of two processes never mix.
 void append_file(const fs::path& path, std::string_view content);
 
-// A lock between processes, on a file that is created if missing. Held until destroyed, or until
-// the process ends, whatever other processes it has started.
+// A lock between processes, also of several machines where the file system has such; on one that
+// has none, nobody ever waits. On a file that is created if missing. Held until destroyed, or until
+// the process ends, whatever other processes it has started. One object a file and process: the end
+// of any of them ends the lock.
 class FileLock {
  public:
   explicit FileLock(const fs::path& path);  // Error (data) with the reason
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
-  bool try_take();  // false when another process has it
-  void take();      // waits; a signal with a handler ends the wait, without the lock
+  bool try_take();       // false when another process has it
+  void take();           // waits; a signal with a handler ends the wait, without the lock
+  void share();          // waits while one has taken it; several may share it
+  bool is_free() const;  // of other processes that took or share it
+  void release();
 
  private:
   int descriptor_;
 };
+
+// Of this machine, as others see it.
+std::string host_name();
 
 // Folder of the running program.
 fs::path program_folder();

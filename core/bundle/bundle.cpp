@@ -33,7 +33,7 @@ void add_folder(const fs::path& folder, const std::string& prefix, Sources& out)
   for (const auto& item : fs::recursive_directory_iterator(folder)) {
     if (item.is_directory() && !item.is_symlink()) continue;
     const std::string name = item.path().lexically_relative(folder).generic_string();
-    if (name == ".lock") continue;
+    if (name == ".lock" || name == ".runners") continue;
     if (item.is_symlink() || !item.is_regular_file() || !is_safe_path(name))
       fail(Exit::data, "{} is no plain file, which is all that a bundle can hold; remove it",
            item.path().string());
@@ -162,8 +162,8 @@ void move_store(const List& list, const fs::path& from, const fs::path& out) {
 
 BundleSummary write_bundle(const fs::path& run, const fs::path& file, const Store* weights,
                            const std::string& program) {
-  FileLock lock(run / ".lock");
-  if (!lock.try_take())
+  FileLock lock(run / ".lock"), runners(run / ".runners");
+  if (!lock.try_take() || !runners.is_free())
     fail(Exit::data, "{}: a run goes on in this folder; wait until it is over", run.string());
   Sources sources;
   add_folder(run, "run/", sources);

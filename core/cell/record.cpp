@@ -1,6 +1,9 @@
 #include "cell/record.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <fstream>
 #include <utility>
 
 #include "base/error.h"
@@ -145,10 +148,37 @@ RecordFile::RecordFile(fs::path path, std::vector<std::string>& notes) : path_(s
   const Records lines = read_lines(path_);
   notes.insert(notes.end(), lines.notes.begin(), lines.notes.end());
   known_ = checksums_of(lines.all);
+  note_place();
   if (!lines.notes.empty()) rewrite([](const auto&, const auto&) { return true; });
 }
 
+void RecordFile::note_place() {
+  struct stat file {};
+  const bool there = ::stat(path_.c_str(), &file) == 0;
+  inode_ = there ? file.st_ino : 0, size_ = there ? static_cast<std::uintmax_t>(file.st_size) : 0;
+}
+
+void RecordFile::catch_up() {
+  struct stat file {};
+  const bool there = ::stat(path_.c_str(), &file) == 0;
+  const std::uintmax_t inode = there ? file.st_ino : 0;
+  const auto size = there ? static_cast<std::uintmax_t>(file.st_size) : 0;
+  if (inode == inode_ && size == size_) return;
+  if (inode == inode_ && size > size_) {  // lines behind those that are known
+    std::ifstream in(path_, std::ios::binary);
+    in.seekg(static_cast<std::streamoff>(size_));
+    std::vector<Json> more;
+    for (std::string line; std::getline(in, line);)
+      if (Json j = Json::parse(line, nullptr, false); is_record(j)) more.push_back(std::move(j));
+    for (auto& [key, sum] : checksums_of(more)) known_[key] = std::move(sum);
+  } else {
+    known_ = there ? checksums_of(read_lines(path_).all) : std::map<std::string, std::string>();
+  }
+  note_place();
+}
+
 void RecordFile::add(const std::vector<Part>& parts) {
+  catch_up();
   std::map<std::string, std::string> replaced, sums;
   std::string lines;
   for (const Part& p : parts) {
@@ -167,10 +197,12 @@ void RecordFile::add(const std::vector<Part>& parts) {
   if (lines.empty()) return;
   append_file(path_, lines);
   known_.insert(sums.begin(), sums.end());
+  note_place();
   changed_ = true;
 }
 
 void RecordFile::forget(const std::string& cell, const std::string& part) {
+  catch_up();
   const auto first = known_.lower_bound(key_of(cell, part));
   if (first != known_.end() &&
       (part.empty() ? first->first.starts_with(cell + "/") : first->first == key_of(cell, part)))
@@ -178,7 +210,8 @@ void RecordFile::forget(const std::string& cell, const std::string& part) {
         [&](const auto& c, const auto& p) { return c != cell || (!part.empty() && p != part); });
 }
 
-std::vector<std::string> RecordFile::failed_cells() const {
+std::vector<std::string> RecordFile::failed_cells() {
+  catch_up();
   std::vector<std::string> out;
   for (const auto& [key, sum] : known_)
     if (const std::size_t at = key.rfind('/'); key.substr(at + 1) == failure_part)
@@ -204,6 +237,7 @@ void RecordFile::rewrite(
     }
   write_file_atomic(path_, text);
   known_ = checksums_of(read_lines(path_).all);
+  note_place();
   changed_ = true;
 }
 

@@ -34,7 +34,8 @@ std::string maps_name(const std::string& encoding, const std::string& task,
                       const std::string& model, std::uint64_t seed, int length,
                       const std::string& part);
 
-// The records of a run: an append-only file.
+// The records of a run: an append-only file. Several processes may write it, if each holds a lock
+// of their own meanwhile: what others have written since is read first.
 class RecordFile {
  public:
   // Opens `path`, which need not exist. A torn last line, left by a crash, and lines that are no
@@ -53,7 +54,7 @@ class RecordFile {
   }
   // Takes out what is recorded of a cell that is to run again, or one part of it.
   void forget(const std::string& cell, const std::string& part = "");
-  std::vector<std::string> failed_cells() const;
+  std::vector<std::string> failed_cells();
   // Takes out what is of no such cell, and all failures.
   void keep_results_of(const std::set<std::string>& cells);
   bool changed() const { return changed_; }  // since it was opened
@@ -63,8 +64,12 @@ class RecordFile {
   void rewrite(const std::function<bool(const std::string& cell, const std::string& part)>& keep,
                std::map<std::string, std::string> replaced = {});
 
+  void catch_up();  // with what others have written
+  void note_place();
+
   fs::path path_;
   std::map<std::string, std::string> known_;  // checksum of the lines of each cell and part
+  std::uintmax_t inode_ = 0, size_ = 0;       // of the file, as far as it is known
   bool changed_ = false;
 };
 

@@ -81,6 +81,10 @@ inline po::typed_value<double>* real_value(double otherwise) {
 // One function a verb: words behind the verb in, exit code out.
 int run_verb(const std::vector<std::string>&);
 int plan_verb(const std::vector<std::string>&);
+int status_verb(const std::vector<std::string>&);
+int merge_verb(const std::vector<std::string>&);
+int gc_verb(const std::vector<std::string>&);
+int slurm_verb(const std::vector<std::string>&);
 int validate_verb(const std::vector<std::string>&);
 int config_verb(const std::vector<std::string>&);
 int list_verb(const std::vector<std::string>&);

@@ -47,6 +47,8 @@ int test_verb(const std::vector<std::string>& words) {
 
 constexpr cli::Verb verbs[] = {
     {"run", "train and evaluate a suite, write records, tables and figures", cli::run_verb},
+    {"slurm", "batch scripts that run a suite under Slurm", cli::slurm_verb},
+    {"status", "what a run is doing just now, on all its machines", cli::status_verb},
     {"plan", "show what a suite will run, what it costs and what is done", cli::plan_verb},
     {"validate", "check a suite's file and say everything that is wrong with it",
      cli::validate_verb},
@@ -59,6 +61,8 @@ constexpr cli::Verb verbs[] = {
     {"reproduce", "compute a run again and compare every number", cli::reproduce_verb},
     {"data", "tokenizers: encode, decode, train, compare with public code", cli::data_verb},
     {"model", "checkpoints of Hugging Face's layout, in and out", cli::model_verb},
+    {"merge", "results of several machines made one", cli::merge_verb},
+    {"gc", "remove what of the store no run needs", cli::gc_verb},
     {"bundle", "pack a run into one file with digests", cli::bundle_verb},
     {"import", "unpack what bundle packed", cli::import_verb},
     {"export", "records and verdicts for other programs: csv, sqlite, junit and more",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <thread>
 
 #include "backend/group.h"
 #include "base/file.h"
@@ -14,6 +15,7 @@
 #include "cell/record.h"
 #include "cli/arguments.h"
 #include "cli/checkpoint.h"
+#include "cli/plan.h"
 #include "cli/sides.h"
 #include "cli/suite_flags.h"
 #include "report/comparison.h"
@@ -27,21 +29,6 @@
 namespace pesuite::cli {
 
 namespace {
-
-// Error (usage) where a model that was trained elsewhere would read another tokenizer's tokens.
-void check_tokens(const Suite& suite) {
-  for (const SuiteModel& m : suite.models)
-    for (const SuiteTask& t : suite.tasks)
-      if (const std::string shards = shards_of(to_text(t.expression));
-          !m.weights.empty() && !shards.empty())
-        NamedModel(m.weights).with_text(shards, true);
-}
-
-void add_choices(Arguments& a) {
-  add_suite_flags(a);
-  a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results")(
-      "jobs,j", po::value<int>()->default_value(0), "cells at a time; 0: one a core");
-}
 
 int stop_code(const RunResult& r) {
   return r.stopped_by != 0 ? exit_code_of(r.stopped_by) : 0;
@@ -97,45 +84,6 @@ int verify(const Suite& suite, const RunOptions& options) {
   return 0;
 }
 
-// Tables or JSON of what a suite will run; first what tunes it, where that is not done.
-// For another machine.
-void assume_rate(Plan& plan, const std::string& text) {
-  double rate = 0;
-  if (!parse_count(text, rate) || !(rate > 0))
-    fail(Exit::usage, "--rate: '{}' is no number of FLOP/s such as 4e14", text);
-  for (auto* cells : {&plan.cells, &plan.trunks})
-    for (PlannedCell& c : *cells) c.seconds *= plan.rate / rate;
-  plan.rate = rate;
-}
-
-void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json,
-                const std::string& rate = "") {
-  const Store store(options.out / "store");
-  const int jobs = jobs_of(options, suite.threads);
-  std::vector<Suite> attempts;
-  std::vector<Chosen> chosen;
-  if (is_tuned(suite) &&
-      !load_chosen(suite, options.out, open_catalog(plugin_search_path(options.plugin_path)),
-                   chosen))
-    attempts = rate_suites(suite);
-  if (!chosen.empty()) use(suite, chosen);
-  Plan plan = make_plan(suite, options.plugin_path, store, problems);
-  check_tokens(suite);
-  if (!rate.empty()) assume_rate(plan, rate);
-  if (!attempts.empty())
-    plan.notes.push_back(fmt::format(
-        "these cells will have what tuning chooses first: {} and {} more for each "
-        "encoding, with seeds of their own",
-        counted(attempts.size(), "learning rate"), counted(most_knobs(suite), "attempt")));
-  for (const Suite& s : json ? std::vector<Suite>() : attempts)
-    fmt::print("{}\n\n{}\n", s.name, plan_table(make_plan(s, options.plugin_path, store), s, jobs));
-  if (json)
-    fmt::print("{}\n", to_json(plan, suite).dump(1));
-  else
-    fmt::print("{}", plan_table(plan, suite, jobs));
-  for (const std::string& p : plan.problems) fmt::print(stderr, "note: {}\n", printable(p));
-}
-
 // Error with every problem of the file.
 void print_soundness(const fs::path& file, const Arguments& a) {
   Problems problems;
@@ -160,6 +108,12 @@ void add_flags_of_run(Arguments& a) {
       "launch", po::value<std::string>(),
       "starts each cell as several processes that share its steps, e.g. 'mpirun -n 4'; needs MPI "
       "(Debian: openmpi-bin and libopenmpi-dev before the build, which ./pesuite installs for it)")(
+      "dp", po::value<int>(),
+      "processes that share the steps of each cell: --launch with mpirun and this many")(
+      "shard", po::value<std::string>()->default_value("1/1"),
+      "I/N: part I of N of the cells, each with what it waits for; others run the other parts")(
+      "stage", po::value<int>(),
+      "only cells of this stage: 0 waits for nothing, 1 for what 0 trains, ...")(
       "sandbox", po::bool_switch(),
       "for libraries that nobody vouches for: the run reaches no network and writes nothing "
       "outside --out; a cell that writes outside its own folder, opens a socket or starts a "
@@ -181,6 +135,17 @@ void add_flags_of_run(Arguments& a) {
   a.positional("suite");
 }
 
+// Words that start a cell as several processes.
+std::vector<std::string> launcher_of(int processes) {
+  if (processes == 1) return {};
+  std::vector<std::string> words = {"mpirun"};
+  if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  if (processes > static_cast<int>(std::thread::hardware_concurrency()))
+    words.emplace_back("--oversubscribe");
+  words.insert(words.end(), {"-n", std::to_string(processes)});
+  return words;
+}
+
 RunOptions options_of(const Arguments& a, const std::vector<std::string>& words) {
   RunOptions options;
   options.command = {"pesuite", "run"};
@@ -193,6 +158,12 @@ RunOptions options_of(const Arguments& a, const std::vector<std::string>& words)
   options.progress = parse_progress(a.text("progress"));
   options.plugin_path = a.plugin_path();
   options.launch = po::split_unix(a.text("launch"));
+  if (a.has("dp")) {
+    if (!options.launch.empty()) fail(Exit::usage, "--dp starts mpirun itself: not with --launch");
+    options.launch = launcher_of(a.count("dp", 1));
+  }
+  options.shard = parse_shard("--shard", a.text("shard"));
+  if (a.has("stage")) options.stage = a.count("stage");
   options.sandbox = a.flag("sandbox");
   if (options.sandbox && !options.launch.empty())
     fail(Exit::usage, "--sandbox: not with --launch, whose processes speak over sockets");
@@ -211,6 +182,7 @@ RunOptions options_of(const Arguments& a, const std::vector<std::string>& words)
 
 // Tables and figures, where records are new or there are no tables yet; first what they say.
 void report_on(const RunResult& r, bool quiet) {
+  if (!r.last) return;
   if (!r.ran && !r.recorded && report_exists(r.folder)) return;
   if (r.done + r.diverged + r.skipped == 0) return;
   const ReportResult report = write_report(r.folder);
@@ -225,17 +197,30 @@ void print_nothing_to_do(const RunResult& r, const std::string& suite) {
              (report_exists(r.folder) ? r.folder / "report.md" : r.folder).string());
 }
 
+std::vector<std::string> by_others(const RunResult& r) {
+  std::vector<std::string> out;
+  if (r.skipped > 0) out.push_back(fmt::format("{} before", r.skipped));
+  if (r.elsewhere > 0) out.push_back(fmt::format("{} by other processes", r.elsewhere));
+  return out;
+}
+
 void print_result(const RunResult& r) {
   const bool complete = r.left == 0;
   fmt::print(stderr, "\n{} done{}{}{}{} in {}\n", r.done + r.skipped,
              r.diverged > 0 ? fmt::format(", {} diverged", r.diverged) : "",
              r.failed > 0 ? fmt::format(", {} failed", r.failed) : "",
              complete ? "" : fmt::format(", {} left", r.left),
-             r.skipped > 0 ? fmt::format(" ({} before)", r.skipped) : "", r.folder.string());
+             r.skipped > 0 || r.elsewhere > 0 ? fmt::format(" ({})", join(by_others(r), ", ")) : "",
+             r.folder.string());
   for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
   if (r.failed > 0) fmt::print(stderr, "'--rerun failed' tries failed cells again\n");
   if (!complete) fmt::print(stderr, "the same command goes on where this one stopped\n");
-  if (report_exists(r.folder))
+  if (!r.last)
+    fmt::print(stderr,
+               "other processes are still at this run; the last one writes its report, and "
+               "'pesuite status {}' says what they do\n",
+               r.folder.filename().string());
+  else if (report_exists(r.folder))
     fmt::print(stderr, "report: {}\n  page: {}\n", (r.folder / "report.md").string(),
                (r.folder / "report.html").string());
 }
@@ -261,7 +246,6 @@ void write_beside(const fs::path& folder, const Suite& suite, const Plan& plan,
                     bibliography(plan, open_catalog(plugin_search_path(options.plugin_path))));
   const Json tuning = chosen.empty() ? suite.tuning : to_json(suite, chosen);
   if (!tuning.is_null()) write_file_atomic(folder / "tuning.json", tuning.dump(1) + "\n");
-  seal_run(folder);
 }
 
 // Shows what a run gave, checks what was asked for, and gives the exit code.
@@ -307,7 +291,7 @@ int run_verb(const std::vector<std::string>& words) {
   Problems problems;
   Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   if (a.flag("dry-run")) {
-    print_plan(suite, options, problems, false);
+    print_plan(suite, options, problems, false, "");
     return 0;
   }
   check_gate(a);
@@ -319,28 +303,8 @@ int run_verb(const std::vector<std::string>& words) {
   check_tokens(suite);
   const RunResult r = run_suite(suite, plan, options);
   write_beside(r.folder, suite, plan, options, chosen);
+  if (r.last) seal_run(r.folder);
   return conclude(r, suite, options, a);
-}
-
-int plan_verb(const std::vector<std::string>& words) {
-  Arguments a("plan SUITE [flags]",
-              "Shows the cells of a suite with parameters, FLOPs, estimated time and memory, and "
-              "what is done. Runs nothing.");
-  add_choices(a);
-  a.flags()("json", po::bool_switch(), "the plan as JSON")(
-      "rate", po::value<std::string>(),
-      "FLOP/s of a cell on another machine, e.g. 4e14 for an H100 at 40 % (default: measured "
-      "here)");
-  a.positional("suite");
-  if (!a.parse(words)) return 0;
-  a.require("suite", "the suite");
-  Problems problems;
-  Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
-  RunOptions options;
-  options.out = a.text("out"), options.jobs = a.count("jobs");
-  options.plugin_path = a.plugin_path();
-  print_plan(suite, options, problems, a.flag("json"), a.text("rate"));
-  return 0;
 }
 
 int validate_verb(const std::vector<std::string>& words) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backend/group.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "encoding/composition.h"

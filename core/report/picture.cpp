@@ -54,8 +54,8 @@ Rgb on_dark(const Rgb& c) {
 }
 
 // Of the dark page, as page.css has them.
-constexpr Rgb paper = {22, 24, 29};
-constexpr int ink = 232;
+constexpr Rgb dark_paper = {22, 24, 29};
+constexpr int dark_ink = 232;
 
 // What stands between two marks, from `at` on; moves it behind the second.
 std::string_view between(std::string_view text, std::string_view from, std::string_view to) {
@@ -228,14 +228,16 @@ std::string PageColours::rules(bool dark) const {
   std::string out;
   for (const auto& [g, used] : greys_) {
     Rgb shown{g, g, g};
-    for (std::size_t k = 0; dark && k < 3; ++k) shown[k] = ink - g * (ink - paper[k]) / 255;
+    for (std::size_t k = 0; dark && k < 3; ++k)
+      shown[k] = dark_ink - g * (dark_ink - dark_paper[k]) / 255;
     out += fmt::format("--g{}:{};", g, hex(shown));
   }
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const Rgb c = *parse_colour(series_[i].style.colour);
     const Rgb f = *parse_colour(faint(series_[i].style.colour));
     Rgb dim{};
-    for (std::size_t k = 0; k < 3; ++k) dim[k] = paper[k] + (on_dark(c)[k] - paper[k]) * 3 / 5;
+    for (std::size_t k = 0; k < 3; ++k)
+      dim[k] = dark_paper[k] + (on_dark(c)[k] - dark_paper[k]) * 3 / 5;
     out += fmt::format("--e{}:{};--f{}:{};", i, hex(dark ? on_dark(c) : c), i, hex(dark ? dim : f));
   }
   return out;

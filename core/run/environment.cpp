@@ -108,21 +108,26 @@ Json environment(const Catalog& catalog) {
           {"plugins", plugins}};
 }
 
-EnvironmentFile::EnvironmentFile(fs::path file, Json start) : file_(std::move(file)) {
+static Json starts_in(const fs::path& file) {
   Json starts = Json::array();
-  if (fs::exists(file_)) {
-    Json old = Json::parse(read_file(file_), nullptr, false);
-    if (old.is_object() && old.contains("starts") && old["starts"].is_array()) {
-      starts = old["starts"];
-    } else if (old.is_object()) {  // pesuite.env/1 knew of one start alone
-      old.erase("schema");
-      starts.push_back(std::move(old));
-    }
+  if (!fs::exists(file)) return starts;
+  Json old = Json::parse(read_file(file), nullptr, false);
+  if (old.is_object() && old.contains("starts") && old["starts"].is_array()) {
+    starts = old["starts"];
+  } else if (old.is_object()) {  // pesuite.env/1 knew of one start alone
+    old.erase("schema");
+    starts.push_back(std::move(old));
   }
-  start["cells"] = Json::array();
-  starts.push_back(std::move(start));
-  all_ = {{"schema", "pesuite.env/2"}, {"starts", std::move(starts)}};
-  write();
+  return starts;
+}
+
+EnvironmentFile::EnvironmentFile(fs::path file, Json start)
+    : file_(std::move(file)), own_(std::move(start)) {
+  own_["cells"] = Json::array();
+  Json starts = starts_in(file_);
+  place_ = starts.size();
+  starts.push_back(own_);
+  write(starts);
 }
 
 void EnvironmentFile::add_cell(const std::string& cell, const Json& computed_by) {
@@ -132,12 +137,15 @@ void EnvironmentFile::add_cell(const std::string& cell, const Json& computed_by)
     groups.push_back(Json::parse(text));
     groups.back()["count"] = cells.size();
   }
-  all_["starts"].back()["cells"] = std::move(groups);
-  write();
+  own_["cells"] = std::move(groups);
+  Json starts = starts_in(file_);  // others only add to them
+  if (starts.size() <= place_) place_ = starts.size(), starts.push_back(nullptr);
+  starts[place_] = own_;
+  write(starts);
 }
 
-void EnvironmentFile::write() const {
-  write_file_atomic(file_, all_.dump(1) + "\n");
+void EnvironmentFile::write(const Json& starts) const {
+  write_file_atomic(file_, Json{{"schema", "pesuite.env/2"}, {"starts", starts}}.dump(1) + "\n");
 }
 
 }  // namespace pesuite

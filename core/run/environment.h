@@ -13,7 +13,8 @@ namespace pesuite {
 
 Json environment(const Catalog&);
 
-// env.json of a run: an entry for each start, and in it what computed the cells.
+// env.json of a run: an entry for each start, and in it what computed the cells. Several processes
+// may write it, if each holds a lock of their own meanwhile.
 class EnvironmentFile {
  public:
   // Adds an entry to those of earlier starts. `start` has what environment() says and how the run
@@ -23,9 +24,10 @@ class EnvironmentFile {
   void add_cell(const std::string& cell, const Json& computed_by);
 
  private:
-  void write() const;
+  void write(const Json& starts) const;
   fs::path file_;
-  Json all_;
+  Json own_;                                            // entry
+  std::size_t place_ = 0;                               // of it among all
   std::map<std::string, std::set<std::string>> cells_;  // by what computed them
 };
 

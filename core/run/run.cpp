@@ -26,9 +26,12 @@
 #include "cell/record.h"
 #include "model/safetensors.h"
 #include "plan/trainings.h"
+#include "run/cell_log.h"
+#include "run/context.h"
 #include "run/environment.h"
 #include "run/process.h"
 #include "run/run_records.h"
+#include "run/shared_run.h"
 #include "run/worker.h"
 
 namespace pesuite {
@@ -73,18 +76,13 @@ class Runner {
         options_(options),
         store_(options.out / "store"),
         folder_(run_folder(suite, options.out)),
+        shared_(folder_, store_),
         cells_(plan.cells),
         jobs_(jobs_of(options, suite.threads)) {}
 
   RunResult run() {
     cells_.insert(cells_.end(), plan_.trunks.begin(), plan_.trunks.end());
     result_.folder = folder_;
-    FileLock lock(folder_ / ".lock");
-    if (!lock.try_take())
-      fail(Exit::usage,
-           "{}: another run of this suite goes on in this folder; wait for it, or give this one "
-           "--out",
-           folder_.string());
     if (launched())
       if (const std::string why = why_not_determined(
               suite_.determinism, {plan_.cells[0].config.backend, suite_.threads, 2});
@@ -92,6 +90,7 @@ class Runner {
         fail(Exit::usage, "'defaults.determinism' is '{}', but {}", suite_.determinism, why);
     std::vector<std::string> notes = plan_.notes;
     notes.insert(notes.end(), plan_.problems.begin(), plan_.problems.end());
+    std::optional<SharedRun::Alone> alone(std::in_place, shared_);
     for (const char* inner : {"", "tables", "figures", "attention"})
       sweep_temporaries(folder_ / inner);
     const std::vector<std::string> damaged = damaged_files(folder_);
@@ -106,16 +105,16 @@ class Runner {
     sweep_finished_cells();
     double work = 0;
     for (const std::size_t i : queue_) work += cells_[i].seconds;
-    Progress progress(options_.progress, cells_.size(),
-                      cells_.size() - queue_.size() - result_.failed, work);
+    Progress progress(options_.progress, wanted_count(),
+                      wanted_count() - queue_.size() - result_.failed, work);
     for (const std::string& n : notes) progress.say("note: " + n);
     records.copy(cells_);  // what earlier runs left
     // a new suite may be made of cells that others have trained
     if (!queue_.empty() || records.changed() || !damaged.empty() ||
         !fs::exists(folder_ / "plan.json"))
       write_context();
+    alone.reset();
     if (!queue_.empty()) {
-      result_.ran = true;
       asked_by = 0;
       asked_times = 0;
       const SignalGuard guard(on_signal, {SIGINT, SIGTERM, SIGUSR1});
@@ -124,7 +123,9 @@ class Runner {
     }
     result_.left = queue_.size();
     result_.recorded = records.changed();
-    seal_run(folder_);
+    const SharedRun::Alone leaving(shared_);
+    result_.last = shared_.leave();
+    if (result_.last) seal_run(folder_);
     return result_;
   }
 
@@ -165,9 +166,16 @@ class Runner {
     }
   }
 
+  std::size_t wanted_count() const {
+    return static_cast<std::size_t>(std::count(wanted_.begin(), wanted_.end(), true));
+  }
+
   // What is to run, first what most has to wait for.
   void choose(RunRecords& records) {
-    for (PlannedCell& c : cells_) {
+    wanted_ = chosen(cells_, options_.shard, options_.stage);
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      PlannedCell& c = cells_[i];
+      if (!wanted_[i] || shared_.is_elsewhere(c)) continue;
       const bool again = wants_again(c);
       if (!again && (options_.resume || c.state != PlannedCell::State::begun)) continue;
       start_over(c);
@@ -176,6 +184,7 @@ class Runner {
     refresh_all(cells_, store_);
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       const PlannedCell& c = cells_[i];
+      if (!wanted_[i]) continue;
       switch (c.state) {
         case PlannedCell::State::done:
           store_.keep_status(c.id, "done");
@@ -196,16 +205,7 @@ class Runner {
         case PlannedCell::State::planned: queue_.push_back(i); break;
       }
     }
-    std::vector<double> urgency;  // its time and that of the longest chain behind it
-    for (const PlannedCell& c : cells_) urgency.push_back(c.seconds);
-    for (std::size_t pass = 0; pass < cells_.size(); ++pass)
-      for (const PlannedCell& c : cells_)
-        if (c.after >= 0) {
-          double& before = urgency[static_cast<std::size_t>(c.after)];
-          const PlannedCell& b = cells_[static_cast<std::size_t>(c.after)];
-          before =
-              std::max(before, b.seconds + urgency[static_cast<std::size_t>(&c - cells_.data())]);
-        }
+    const std::vector<double> urgency = urgencies(cells_);
     std::stable_sort(queue_.begin(), queue_.end(),
                      [&](std::size_t a, std::size_t b) { return urgency[a] > urgency[b]; });
   }
@@ -226,28 +226,11 @@ class Runner {
     c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
   }
 
-  // The plan that stands beside the records is that of the whole suite, whatever part of it runs.
-  Plan whole_plan() const {
-    if (suite_.only.empty()) return plan_;
-    Suite whole = suite_;
-    whole.only.clear();
-    try {
-      return make_plan(whole, options_.plugin_path, store_);
-    } catch (const Error&) {
-      return plan_;  // what is left out cannot run, and need not
-    }
-  }
+  Plan whole_plan() const { return plan_of_all(suite_, plan_, options_, store_); }
 
   void write_context() {
-    const Catalog catalog = open_catalog(plugin_search_path(options_.plugin_path));
-    write_file_atomic(
-        folder_ / "suite.resolved.toml",
-        fmt::format(
-            "# What this run was asked for, whole: no other file is needed.\n# From {}{}{}\n",
-            suite_.file.string(), suite_.asked.empty() ? "" : " with ", suite_.asked) +
-            to_toml(suite_.resolved));
-    write_file_atomic(folder_ / "plan.json", to_json(whole_plan(), suite_).dump(1) + "\n");
-    Json start = environment(catalog);
+    write_run_context(suite_, whole_plan(), folder_, store_);
+    Json start = environment(open_catalog(plugin_search_path(options_.plugin_path)));
     start["command"] = options_.command;
     start["jobs"] = jobs_;
     if (launched()) start["launch"] = join(options_.launch, " ");
@@ -259,6 +242,7 @@ class Runner {
     while (!running_.empty() || (!stopping && !queue_.empty())) {
       if (!stopping) start_what_is_ready(records, progress);
       wait_for_news(progress);
+      for (const Process& p : running_) renew(p);
       if (asked_times > 0 && !stopping) {
         stopping = true;
         result_.stopped_by = asked_by;
@@ -273,16 +257,22 @@ class Runner {
   }
 
   void start_what_is_ready(RunRecords& records, Progress& progress) {
+    bool others = false;  // are at something of ours
     for (auto at = queue_.begin();
          at != queue_.end() && running_.size() < static_cast<std::size_t>(jobs_);) {
-      if (is_ready(cells_[*at], cells_, store_)) {
-        start(*at, progress);
-        at = queue_.erase(at);
-      } else {
+      PlannedCell& c = cells_[*at];
+      if (!is_ready(c, cells_, store_)) {
+        others = others || is_awaited_elsewhere(c);
         ++at;
+      } else if (!shared_.claim(c)) {
+        others = true;
+        ++at;
+      } else {
+        if (!take_over(c, records, progress)) start(*at, progress);
+        at = queue_.erase(at);
       }
     }
-    if (!running_.empty()) return;
+    if (!running_.empty() || others) return;
     // nobody is left who could train what these wait for
     for (const std::size_t i : std::exchange(queue_, {})) {
       const PlannedCell& c = cells_[i];
@@ -292,13 +282,44 @@ class Runner {
       p.reason = fmt::format("needs the training of {}, which {}", before.label(),
                              before.state == PlannedCell::State::done
                                  ? "is gone; '--rerun all' trains it again"
-                                 : "failed");
+                             : options_.stage >= 0 ? "is not there; an earlier stage trains it"
+                                                   : "failed");
       fail_cell(c, p, records, progress);
       progress.say(fmt::format("{}: {}", c.label(), p.reason));
     }
   }
+  bool is_awaited_elsewhere(const PlannedCell& c) {
+    for (std::ptrdiff_t i = c.after; i >= 0; i = cells_[static_cast<std::size_t>(i)].after)
+      if (shared_.is_elsewhere(cells_[static_cast<std::size_t>(i)])) return true;
+    return false;
+  }
+
+  // Whether another process has ended the cell since it was chosen.
+  bool take_over(PlannedCell& c, RunRecords& records, Progress& progress) {
+    refresh(c, store_);
+    const bool failed = c.state == PlannedCell::State::failed && options_.rerun.empty();
+    if (c.state != PlannedCell::State::done && c.state != PlannedCell::State::diverged && !failed)
+      return false;
+    shared_.release(c);
+    progress.started(c.id, c.label(), c.seconds);
+    if (failed) {
+      ++result_.failed;
+      result_.failures.push_back(fmt::format("{}: {}", c.label(), c.reason));
+      progress.finished(c.id, "failed", c.reason + "; in another process");
+      return true;
+    }
+    if (!c.is_trunk) {
+      ++(c.state == PlannedCell::State::diverged ? result_.diverged : result_.done);
+      ++result_.elsewhere;
+    }
+    const SharedRun::Alone alone(shared_);
+    records.copy({c});
+    progress.finished(c.id, std::string(state_name(c.state)), "by another process");
+    return true;
+  }
 
   void start(std::size_t index, Progress& progress) {
+    result_.ran = true;
     const PlannedCell& c = cells_[index];
     const fs::path file = store_.cell(c.id) / "work.json";
     const WorkerOrder order = order_for(c);
@@ -362,6 +383,7 @@ class Runner {
                {"processes", opened.value("processes", 1)},
                {"determinism", opened.value("determinism", "")}};
     if (const std::string group = opened.value("group", ""); !group.empty()) by["group"] = group;
+    const SharedRun::Alone alone(shared_);
     environment_->add_cell(c.id, by);
   }
 
@@ -397,6 +419,16 @@ class Runner {
               j.at("loss"),  j.at("tokens_per_s"), j.at("share")};
       progress.update(cells_[p.cell].id, p.at);
     }
+  }
+
+  void renew(const Process& p) {
+    const double spent =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
+    Holder h;
+    h.phase = p.at.phase, h.step = p.at.step, h.steps = p.at.steps, h.share = p.at.share;
+    const double share = p.at.share;
+    h.seconds_left = share > 0 ? spent * (1 - share) / share : cells_[p.cell].seconds;
+    shared_.renew(cells_[p.cell], h);
   }
 
   // mpirun and srun pass SIGUSR1 on; SIGTERM they answer themselves and leave no time.
@@ -507,14 +539,22 @@ class Runner {
   void settle(Process& p, int status, RunRecords& records, Progress& progress, bool& stopping) {
     PlannedCell& c = cells_[p.cell];
     if (!ended(p, status, stopping)) {
+      shared_.release(c);
       progress.finished(c.id, "stopped", "");
       queue_.push_back(p.cell);
       return;
     }
+    settle_ended(p, records, progress, stopping);
+    shared_.release(c);
+  }
+  void settle_ended(Process& p, RunRecords& records, Progress& progress, bool& stopping) {
+    PlannedCell& c = cells_[p.cell];
+    const SharedRun::Alone alone(shared_);
     if (p.kind.empty()) {
       if (!c.is_trunk)
         c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
       records.copy({c});
+      log_cell(folder_, c);
       progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
                         headline(c));
       return;
@@ -543,8 +583,12 @@ class Runner {
   }
 
   void fail_cell(const PlannedCell& c, const Process& p, RunRecords& records, Progress& progress) {
+    const SharedRun::Alone alone(shared_);
     // a trunk is no cell of the suite: those that wait for it say what failed
     if (!c.is_trunk) records.add_failure(c, p.kind, p.reason);
+    PlannedCell failed = c;
+    failed.state = PlannedCell::State::failed;
+    log_cell(folder_, failed, fmt::format("{}: {}", p.kind, p.reason));
     ++result_.failed;
     result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
     progress.finished(c.id, p.kind, p.reason);
@@ -559,7 +603,9 @@ class Runner {
   const RunOptions& options_;
   Store store_;
   fs::path folder_;
+  SharedRun shared_;
   std::vector<PlannedCell> cells_;  // and behind them the trunks
+  std::vector<bool> wanted_;        // of them, here
   int jobs_;
   std::deque<std::size_t> queue_;
   std::vector<Process> running_;

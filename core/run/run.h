@@ -1,11 +1,12 @@
 // Running a plan: a process for each cell, several at a time; what is done is skipped, what was cut
-// off goes on, what crashes is a record.
+// off goes on, what crashes is a record. Others may run the same plan into the same folder, here or
+// on other machines: each cell is computed by one of them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
+#include "plan/selection.h"
 #include "run/progress.h"
 
 namespace pesuite {
@@ -20,6 +21,8 @@ struct RunOptions {
   // Words before the program in the command of a cell, e.g. mpirun -n 2, which starts it as several
   // processes; then one cell at a time unless `jobs` says more.
   std::vector<std::string> launch;
+  Shard shard;           // of the cells
+  int stage = -1;        // of the plan alone, see stages_of(); -1: all
   bool sandbox = false;  // this process is in one, and each worker is to watch its own
   ProgressMode progress = ProgressMode::automatic;
   std::vector<std::string> plugin_path;
@@ -29,6 +32,8 @@ struct RunOptions {
 struct RunResult {
   fs::path folder;  // of the run
   std::size_t done = 0, diverged = 0, failed = 0, skipped = 0, left = 0;
+  std::size_t elsewhere = 0;          // of those done, by other processes meanwhile
+  bool last = true;                   // no other process is at this run any more
   bool ran = false;                   // at least one cell was started
   bool recorded = false;              // the records are not as they were
   int stopped_by = 0;                 // signal that ended the run early

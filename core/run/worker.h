@@ -10,9 +10,9 @@ struct WorkerOrder {
   fs::path store;
   std::vector<std::string> plugin_path;
   bool divergence_fails = false;
-  int ordinal = 0;    // of the workers that a run has started
+  int ordinal = 0;     // of the workers that a run has started
   int patience = 120;  // seconds it has to stop once it is asked, before it ends itself
-  std::string nonce;  // that stands in each message, so that nobody else is taken for the worker
+  std::string nonce;   // that stands in each message, so that nobody else is taken for the worker
   bool sandbox = false;
 };
 Json to_json(const WorkerOrder&);

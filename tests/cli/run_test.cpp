@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/file.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -123,9 +124,6 @@ TEST_F(Run, InterruptWritesACheckpointAndGoesOn) {
   const fs::path s = suite({"sleeps"}, 80);
   Command c(folder_, {"run", s.string()});
   await_checkpoint(c);
-  const Ended second = pesuite({"run", s});
-  EXPECT_EQ(second.code, 2);
-  EXPECT_NE(second.err.find("another run of this suite goes on"), std::string::npos) << second.err;
   c.signal(SIGINT);
   const Ended e = c.wait();
   EXPECT_EQ(e.code, 130) << e.err;
@@ -138,6 +136,61 @@ TEST_F(Run, InterruptWritesACheckpointAndGoesOn) {
   terminated.signal(SIGTERM);
   EXPECT_EQ(terminated.wait().code, 143);
   EXPECT_EQ(pesuite({"run", s}).code, 0);
+}
+
+// Three processes of one suite over one folder, one of them killed: each cell is computed by one of
+// them, and the records are those of a run by one process alone.
+TEST_F(Run, SeveralProcessesShareARun) {
+  const fs::path s = suite({"rope", "learned", "alibi", "none", "t5"}, 60);
+  ASSERT_EQ(pesuite({"run", s, "--out", "alone", "--jobs", "2"}).code, 0);
+  std::vector<std::unique_ptr<Command>> all;
+  for (int i = 0; i < 3; ++i)
+    all.push_back(std::make_unique<Command>(
+        folder_, std::vector<std::string>{"run", s.string(), "--out", "shared", "--jobs", "1"}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  all[0]->signal(SIGKILL);
+  all[0]->wait();
+  std::string said;
+  for (int i = 1; i < 3; ++i) {
+    const Ended e = all[static_cast<std::size_t>(i)]->wait();
+    EXPECT_EQ(e.code, 0) << e.err;
+    said += e.err;
+  }
+  EXPECT_NE(said.find("by other processes"), std::string::npos) << said;
+  EXPECT_NE(said.find("report: "), std::string::npos) << said;  // the last one wrote it
+  EXPECT_EQ(numbers(records("shared")), numbers(records("alone")));
+  const Ended status = pesuite({"status", "--out", "shared"});
+  EXPECT_NE(status.out.find("5 done, 0 running, 0 left"), std::string::npos) << status.out;
+  EXPECT_NE(pesuite({"run", s, "--out", "shared"}).err.find("nothing to do"), std::string::npos);
+}
+
+// Parts of a run one after the other, as on machines of their own.
+TEST_F(Run, ShardsMakeTheWhole) {
+  const fs::path s = suite({"rope", "learned", "alibi"}, 20);
+  ASSERT_EQ(pesuite({"run", s, "--out", "alone"}).code, 0);
+  for (const char* shard : {"2/2", "1/2"}) {
+    const Ended e = pesuite({"run", s, "--out", "parts", "--shard", shard, "--stage", "0"});
+    EXPECT_EQ(e.code, 0) << e.err;
+    EXPECT_NE(e.err.find(shard[0] == '2' ? "1 done in" : "2 done in"), std::string::npos) << e.err;
+  }
+  EXPECT_EQ(numbers(records("parts")), numbers(records("alone")));
+  for (const char* wrong : {"0/2", "3/2", "1", "a/b", "1/0"})
+    EXPECT_EQ(pesuite({"run", s, "--shard", wrong}).code, 2) << wrong;
+}
+
+TEST_F(Run, StatusSaysWhoDoesWhat) {
+  const fs::path s = suite({"sleeps"}, 80);
+  Command c(folder_, {"run", s.string()});
+  await_checkpoint(c);
+  const Ended status = pesuite({"status", "--json"});
+  const Json j = Json::parse(status.out);
+  ASSERT_EQ(j["cells_running"].size(), 1u) << status.out;
+  EXPECT_EQ(j["cells_running"][0]["host"], host_name());
+  EXPECT_GT(j["cells_running"][0]["pid"], 0);
+  EXPECT_EQ(j["running"], 1);
+  c.signal(SIGINT);
+  c.wait();
+  EXPECT_NE(pesuite({"status"}).out.find("nobody is at it"), std::string::npos);
 }
 
 TEST_F(Run, MisbehavingPluginsAreRecordsAndTheOthersFinish) {

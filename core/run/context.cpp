@@ -1,0 +1,36 @@
+#include "run/context.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "plan/trainings.h"
+#include "run/cell_log.h"
+
+namespace pesuite {
+
+Plan plan_of_all(const Suite& suite, const Plan& plan, const RunOptions& options,
+                 const Store& store) {
+  if (suite.only.empty()) return plan;
+  Suite whole = suite;
+  whole.only.clear();
+  try {
+    return make_plan(whole, options.plugin_path, store);
+  } catch (const Error&) {
+    return plan;  // what is left out cannot run, and need not
+  }
+}
+
+void write_run_context(const Suite& suite, const Plan& whole, const fs::path& run,
+                       const Store& store) {
+  write_file_atomic(
+      run / "suite.resolved.toml",
+      fmt::format("# What this run was asked for, whole: no other file is needed.\n# From {}{}{}\n",
+                  suite.file.string(), suite.asked.empty() ? "" : " with ", suite.asked) +
+          to_toml(suite.resolved));
+  write_file_atomic(run / "plan.json", to_json(whole, suite).dump(1) + "\n");
+  std::vector<PlannedCell> all = whole.cells;
+  all.insert(all.end(), whole.trunks.begin(), whole.trunks.end());
+  refresh_all(all, store);
+  write_cell_log(run, all);
+}
+
+}  // namespace pesuite
