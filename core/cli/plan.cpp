@@ -94,15 +94,19 @@ PlanCommand command_of(const Arguments& a, const Suite& suite, const RunOptions&
   const std::string out = fs::absolute(options.out).lexically_normal().string();
   c.suite = suite.name, c.threads = suite.threads;
   c.run = {program, "run", fs::absolute(suite.file).lexically_normal().string(), "--out", out};
+  c.portable = {"pesuite", "run", a.text("suite")};
   for (const char* flag : {"profile", "seeds", "device", "limit"})
     if (a.has(flag)) {
       const std::string value =
           flag == std::string_view("limit") ? std::to_string(a.count(flag)) : a.text(flag);
-      c.run.insert(c.run.end(), {std::string("--") + flag, value});
+      for (auto* words : {&c.run, &c.portable})
+        words->insert(words->end(), {std::string("--") + flag, value});
     }
   for (const char* flag : {"set", "only"})
     for (const std::string& value : a.texts(flag))
-      c.run.insert(c.run.end(), {std::string("--") + flag, value});
+      for (auto* words : {&c.run, &c.portable})
+        words->insert(words->end(), {std::string("--") + flag, value});
+  c.portable.insert(c.portable.end(), {"--out", "results"});
   if (!options.plugin_path.empty()) {
     std::vector<std::string> whole;
     for (const std::string& p : options.plugin_path) whole.push_back(fs::absolute(p).string());
@@ -175,6 +179,9 @@ int slurm_verb(const std::vector<std::string>& words) {
       "partition", po::value<std::string>(), "as sbatch has it")(
       "account", po::value<std::string>(), "as sbatch has it")("gres", po::value<std::string>(),
                                                                "as sbatch has it, e.g. gpu:1")(
+      "mem", po::value<std::string>(),
+      "memory of a task, as sbatch has it, or auto: half as much again as the plan estimates "
+      "(default: none is asked for, as where Slurm does not manage it)")(
       "time", po::value<std::string>(),
       "limit of a task, as sbatch has it (default: three times the plan's estimate, 10 minutes at "
       "least)")("sbatch", po::value<std::vector<std::string>>()->composing(),
@@ -189,7 +196,7 @@ int slurm_verb(const std::vector<std::string>& words) {
   const Plan plan = plan_to_deal(suite, options, problems, a.text("rate"));
   SlurmOptions o;
   o.partition = a.text("partition"), o.gres = a.text("gres"), o.time = a.text("time");
-  o.account = a.text("account"), o.extra = a.texts("sbatch");
+  o.account = a.text("account"), o.memory = a.text("mem"), o.extra = a.texts("sbatch");
   o.cells_per_task = a.count("cells-per-task", 1), o.largest_array = a.count("max-array", 1);
   const fs::path folder =
       fs::absolute(a.has("to") ? fs::path(a.text("to")) : options.out / "slurm" / suite.name)

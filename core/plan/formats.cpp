@@ -40,12 +40,12 @@ std::string as_make(const PlanCommand& c, int parts) {
   std::string targets;
   for (int i = 1; i <= parts; ++i) targets += fmt::format(" part-{}", i);
   std::string out = fmt::format(
-      "# The suite {} in {} parts: make -k -j N. Nothing is done twice.\n"
+      "# The suite {} in {} parts: make -j N. Nothing is done twice.\n"
       ".PHONY: report{}\n"
       "report:{}\n\t{}\n",
       c.suite, parts, targets, targets, for_make(shell_line(c.report)));
   for (int i = 1; i <= parts; ++i)
-    out += fmt::format("part-{}:\n\t{}\n", i,
+    out += fmt::format("part-{}:\n\t-{}\n", i,  // a cell that fails is a record
                        for_make(shell_line(part(c, fmt::format("{}/{}", i, parts)))));
   return out;
 }
@@ -59,8 +59,8 @@ std::string for_snakemake(const std::string& line) {
 }
 std::string as_snakemake(const PlanCommand& c, int parts) {
   const std::string line =
-      boost::replace_all_copy(for_snakemake(shell_line(part(c, "@PART@"))), "@PART@",
-                              fmt::format("{{wildcards.part}}/{}", parts));
+      boost::replace_all_copy(for_snakemake(shell_line(part(c, "@PART@")) + " || [ $? = 3 ]"),
+                              "@PART@", fmt::format("{{wildcards.part}}/{}", parts));
   return fmt::format(
       "# The suite {0} in {1} parts: snakemake --cores N --keep-going\n"
       "localrules: report\n\n"
@@ -87,8 +87,11 @@ std::string dns_name(const std::string& name) {
   return out.empty() ? "suite" : out;
 }
 std::string as_kubernetes(const PlanCommand& c, int parts) {
+  PlanCommand there = c;
+  there.run = c.portable, there.report[0] = "pesuite";
+  there.report.back() = c.portable.back();
   const std::string line =
-      boost::replace_all_copy(shell_line(part(c, "@PART@")), "@PART@",
+      boost::replace_all_copy(shell_line(part(there, "@PART@")), "@PART@",
                               fmt::format("$((JOB_COMPLETION_INDEX + 1))/{}", parts));
   return fmt::format(
       "# The suite {0} in {1} parts: kubectl apply -f FILE. `pesuite` is the image of the\n"
@@ -121,7 +124,7 @@ std::string as_kubernetes(const PlanCommand& c, int parts) {
       "      volumes:\n"
       "        - name: results\n"
       "          persistentVolumeClaim: {{claimName: results}}\n",
-      c.suite, parts, shell_line(c.report), dns_name(c.suite), python_text("exec " + line),
+      c.suite, parts, shell_line(there.report), dns_name(c.suite), python_text("exec " + line),
       c.threads);
 }
 
@@ -187,9 +190,12 @@ std::string stage_script(const std::vector<PlannedCell>& all, const PlanCommand&
   // an estimate is no promise
   const std::string time = o.time.empty() ? slurm_time(std::max(600.0, 3 * load.seconds)) : o.time;
   std::string out = directives(fmt::format("{}-stage{}", c.suite, stage), o, time);
-  out += fmt::format("#SBATCH --array=1-{}\n#SBATCH --cpus-per-task={}\n#SBATCH --mem={}M\n",
-                     load.tasks, c.threads,
-                     static_cast<std::int64_t>(1024 + 1.5 * load.memory / 1048576));
+  out += fmt::format("#SBATCH --array=1-{}\n#SBATCH --cpus-per-task={}\n", load.tasks, c.threads);
+  if (o.memory == "auto")
+    out += fmt::format("#SBATCH --mem={}M\n",
+                       static_cast<std::int64_t>(1024 + 1.5 * load.memory / 1048576));
+  else if (!o.memory.empty())
+    out += fmt::format("#SBATCH --mem={}\n", o.memory);
   if (!o.gres.empty()) out += fmt::format("#SBATCH --gres={}\n", o.gres);
   out += fmt::format(
       "#SBATCH --requeue\n#SBATCH --signal=B:USR1@120\n#SBATCH --open-mode=append\n"

@@ -12,6 +12,9 @@ namespace pesuite {
 
 struct PlanCommand {
   std::vector<std::string> run;     // "pesuite", "run", suite and flags, without a part
+  // The same in a container, where the program is in the path and --out, which stands last, is
+  // relative.
+  std::vector<std::string> portable;
   std::vector<std::string> report;  // what writes the report when all parts are over
   std::string suite;                // its name
   int threads = 1;                  // of a cell
@@ -29,6 +32,7 @@ std::string plan_as(const std::string& format, const PlanCommand&, int parts);
 
 struct SlurmOptions {
   std::string partition, gres, time, account;  // "": Slurm's own, and of time the plan's estimate
+  std::string memory;                          // the same; "auto": the plan's estimate
   int cells_per_task = 1;
   int largest_array = 1000;        // Slurm's MaxArraySize less one
   std::vector<std::string> extra;  // further words of sbatch

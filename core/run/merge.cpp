@@ -8,6 +8,7 @@
 #include "base/seal.h"
 #include "base/text.h"
 #include "cell/lease.h"
+#include "model/metrics.h"
 #include "model/safetensors.h"
 
 namespace pesuite {
@@ -38,9 +39,16 @@ std::string said(const Json& j, const std::string& key) {
   return j.contains(key) ? j[key].dump() : "nothing";
 }
 
+// Lines of a result but for what it cost.
+std::vector<Json> numbers_of(const fs::path& file) {
+  std::vector<Json> all = read_observations(file);
+  std::erase_if(all, [](const Json& j) { return is_cost(j.value("metric", std::string())); });
+  return all;
+}
+
 // The first difference of two results in words; "" where there is none.
 std::string difference(const fs::path& a, const fs::path& b) {
-  const std::vector<Json> one = read_observations(a), two = read_observations(b);
+  const std::vector<Json> one = numbers_of(a), two = numbers_of(b);
   if (one.size() != two.size())
     return fmt::format("{} here, {} there", counted(one.size(), "line"), two.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
@@ -119,6 +127,17 @@ std::uintmax_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
+// Whether a run of the same suite is there, whatever its time: runs are named TIME-SUITE-DIGEST,
+// and 'pesuite run' brings its records up to what the store has.
+bool has_run_of(const fs::path& results, const fs::path& run) {
+  const std::string name = run.filename().string();
+  const std::string ending = name.substr(std::min(name.find('-'), name.size()));
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator(results / "runs", error))
+    if (item.path().filename().string().ends_with(ending)) return true;
+  return false;
+}
+
 }  // namespace
 
 MergeResult merge_results(const fs::path& from, const fs::path& to) {
@@ -132,7 +151,7 @@ MergeResult merge_results(const fs::path& from, const fs::path& to) {
             [&](const fs::path& node) { merge_node(node, to / node.lexically_relative(from), r); });
   for (const auto& run : fs::directory_iterator(from / "runs", error)) {
     const fs::path own = to / "runs" / run.path().filename();
-    if (!run.is_directory() || fs::exists(own)) continue;
+    if (!run.is_directory() || has_run_of(to, run.path())) continue;
     fs::create_directories(own.parent_path());
     fs::copy(run.path(), own, fs::copy_options::recursive | fs::copy_options::skip_symlinks);
     ++r.runs;
