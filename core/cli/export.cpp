@@ -10,13 +10,14 @@
 #include "cli/find_run.h"
 #include "exports/curves.h"
 #include "exports/exports.h"
+#include "exports/mlflow.h"
 
 namespace pesuite::cli {
 
 namespace {
 
-const std::vector<std::string> formats = {"csv", "sqlite",  "junit", "bmf",
-                                          "gab", "comment", "curves"};
+const std::vector<std::string> formats = {"csv",     "sqlite", "junit",       "bmf",   "gab",
+                                          "comment", "curves", "tensorboard", "wandb", "mlflow"};
 
 std::vector<ExportedRun> read_runs(const Arguments& a) {
   std::vector<ExportedRun> out;
@@ -65,6 +66,33 @@ int export_curves(const Arguments& a, const std::vector<ExportedRun>& runs) {
   return 0;
 }
 
+// Of tensorboard, wandb and mlflow. The exit code: 5 where something was not sent.
+int send_sessions(const Arguments& a, const std::string& to) {
+  if (to == "mlflow" && a.has("from") && !a.texts("run").empty())
+    fail(Exit::usage, "--from: a file that was written --offline has its runs; name none");
+  const std::vector<Session> sessions =
+      to == "mlflow" && a.has("from") ? read_spool(a.text("from")) : sessions_of(read_runs(a));
+  if (to != "mlflow" || a.flag("offline"))
+    a.require("output", to == "mlflow" ? "the file: --output FILE" : "the folder: --output FOLDER");
+  if (to == "tensorboard") write_tensorboard(sessions, a.text("output"));
+  if (to == "wandb") write_wandb(sessions, a.text("output"));
+  if (to == "mlflow" && a.flag("offline")) write_file_atomic(a.text("output"), spool_of(sessions));
+  if (to != "mlflow" || a.flag("offline")) {
+    fmt::print(stderr, "wrote {} to {}\n", counted(sessions.size(), "session"), a.text("output"));
+    return 0;
+  }
+  a.require("url", "the server: --url http://HOST:5000");
+  MlflowOptions o;
+  o.url = a.text("url"), o.experiment = a.text("experiment");
+  const MlflowSent sent = send_to_mlflow(sessions, o, curl_http(a.get<double>("timeout")));
+  fmt::print(stderr, "sent {} with {} in {}; {} there before\n", counted(sent.sessions, "session"),
+             counted(sent.metrics, "metric"), counted(sent.requests, "request"), sent.before);
+  for (const std::string& f : sent.failures) fmt::print(stderr, "not sent: {}\n", printable(f));
+  if (!sent.failures.empty())
+    fmt::print(stderr, "the same command sends what is missing; --offline writes it into a file\n");
+  return sent.failures.empty() ? 0 : static_cast<int>(Exit::data);
+}
+
 std::string direction_of(const Arguments& a) {
   const std::string d = a.text("direction");
   if (d != "lower" && d != "higher")
@@ -74,7 +102,13 @@ std::string direction_of(const Arguments& a) {
 
 void add_flags_of_export(Arguments& a) {
   a.flags()("to", po::value<std::string>(), join(formats, ", ").c_str())(
-      "output,o", po::value<std::string>(), "file to write (default: stdout)")(
+      "output,o", po::value<std::string>(),
+      "file to write (default: stdout); of tensorboard and wandb a folder")(
+      "url", po::value<std::string>(), "mlflow: the server, e.g. http://localhost:5000")(
+      "experiment", po::value<std::string>()->default_value("pesuite"), "mlflow: its name")(
+      "timeout", real_value(30), "mlflow: seconds of a request")(
+      "offline", po::bool_switch(), "mlflow: into --output, for --from")(
+      "from", po::value<std::string>(), "mlflow: sends what was written --offline")(
       "out", po::value<std::string>()->default_value("results"), "folder of the results")(
       "verdicts", po::value<std::string>(),
       "junit, comment: JSON that 'pesuite compare --json' or a gate wrote")(
@@ -95,7 +129,8 @@ int export_verb(const std::vector<std::string>& words) {
               "Writes records of runs for other programs: csv and sqlite (every field), junit "
               "(cells and verdicts), bmf (Bencher\nmetric format), gab (github-action-benchmark), "
               "comment (Markdown of verdicts for a pull request), curves (losses by\nstep, to "
-              "which a later run can be held).");
+              "which a later run can be held), tensorboard (event files), wandb (a script that "
+              "sends them), mlflow (to a\nserver).");
   add_flags_of_export(a);
   if (!a.parse(words)) return 0;
   a.require("to", "the format: " + join(formats, ", "));
@@ -110,7 +145,8 @@ int export_verb(const std::vector<std::string>& words) {
     write(a, comment_markdown(*verdicts));
     return 0;
   }
-  if (!verdicts || to != "junit") a.require("run", "a run");
+  if ((!verdicts || to != "junit") && !a.has("from")) a.require("run", "a run");
+  if (to == "tensorboard" || to == "wandb" || to == "mlflow") return send_sessions(a, to);
   if (to == "sqlite") a.require("output", "the file of the database: --output FILE");
   const std::vector<ExportedRun> runs = read_runs(a);
   if (to == "curves") return export_curves(a, runs);
