@@ -307,6 +307,18 @@ std::string cell_id(const CellConfig& c) {
   return sha256(cell_identity(c)).substr(0, 16);
 }
 
+IdsBySeed::IdsBySeed(const CellConfig& c) {
+  static const std::string mark = "the seed stands here";
+  Json j = to_json(c);
+  j["seed"] = mark;
+  const std::string text = canonical(j), quoted = Json(mark).dump();
+  const std::size_t at = text.find(quoted);
+  before_ = text.substr(0, at), behind_ = text.substr(at + quoted.size());
+}
+std::string IdsBySeed::id(std::uint64_t seed) const {
+  return sha256(before_ + std::to_string(seed) + behind_).substr(0, 16);
+}
+
 std::string series_id(const CellConfig& c) {
   Json j = to_json(c);
   j.erase("seed");

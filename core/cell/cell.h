@@ -97,7 +97,16 @@ std::string cell_identity(
     const CellConfig&);                    // the text that is hashed, and that checkpoints carry
 std::string cell_id(const CellConfig&);    // 16 hexadecimal digits
 std::string series_id(const CellConfig&);  // the same without seed and builds
-std::string part_id(const CellEval&);      // of one evaluation, 8 digits
+// Ids of cells that are one another's but for the seed, without making their texts anew.
+class IdsBySeed {
+ public:
+  explicit IdsBySeed(const CellConfig&);
+  std::string id(std::uint64_t seed) const;  // cell_id() of it with that seed
+
+ private:
+  std::string before_, behind_;  // the seed, in the text that is hashed
+};
+std::string part_id(const CellEval&);  // of one evaluation, 8 digits
 
 // What a cell trains, which those that differ in evaluation alone share: itself without
 // `evaluation` and `asked`. And the training that it branches off from at its last switch; not for

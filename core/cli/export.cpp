@@ -83,7 +83,7 @@ int send_sessions(const Arguments& a, const std::string& to) {
   }
   a.require("url", "the server: --url http://HOST:5000");
   MlflowOptions o;
-  o.url = a.text("url"), o.experiment = a.text("experiment");
+  o.url = a.text("url"), o.collection = a.text("experiment");
   const MlflowSent sent = send_to_mlflow(sessions, o, curl_http(a.get<double>("timeout")));
   fmt::print(stderr, "sent {} with {} in {}; {} there before\n", counted(sent.sessions, "session"),
              counted(sent.metrics, "metric"), counted(sent.requests, "request"), sent.before);

@@ -164,12 +164,9 @@ int plan_verb(const std::vector<std::string>& words) {
   return 0;
 }
 
-int slurm_verb(const std::vector<std::string>& words) {
-  Arguments a("slurm SUITE [flags]",
-              "Writes batch scripts that run a suite under Slurm: an array for each stage of the "
-              "plan, one behind the other,\nthen the report. A task that Slurm warns or pre-empts "
-              "writes a checkpoint and is queued again. The folder of the\nresults has to be one "
-              "that all nodes see.");
+namespace {
+
+void add_flags_of_slurm(Arguments& a) {
   add_choices(a);
   a.flags()("to", po::value<std::string>(), "folder of the scripts (default OUT/slurm/SUITE)")(
       "submit", po::bool_switch(), "hand them to Slurm")(
@@ -188,20 +185,37 @@ int slurm_verb(const std::vector<std::string>& words) {
                 "a further flag of sbatch, e.g. '--constraint=avx512'; may be repeated")(
       "rate", po::value<std::string>(), "FLOP/s of a cell there, for the limits");
   a.positional("suite");
+}
+
+SlurmOptions slurm_options(const Arguments& a, const RunOptions& options, const Suite& suite) {
+  SlurmOptions o;
+  o.partition = a.text("partition"), o.gres = a.text("gres"), o.time = a.text("time");
+  o.account = a.text("account"), o.memory = a.text("mem"), o.extra = a.texts("sbatch");
+  o.cells_per_task = a.count("cells-per-task", 1), o.largest_array = a.count("max-array", 1);
+  o.folder = fs::absolute(a.has("to") ? fs::path(a.text("to")) : options.out / "slurm" / suite.name)
+                 .lexically_normal()
+                 .string();
+  o.working_directory = fs::current_path().string();
+  return o;
+}
+
+}  // namespace
+
+int slurm_verb(const std::vector<std::string>& words) {
+  Arguments a("slurm SUITE [flags]",
+              "Writes batch scripts that run a suite under Slurm: an array for each stage of the "
+              "plan, one behind the other,\nthen the report. A task that Slurm warns or pre-empts "
+              "writes a checkpoint and is queued again. The folder of the\nresults has to be one "
+              "that all nodes see.");
+  add_flags_of_slurm(a);
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
   Problems problems;
   Suite suite = load_suite(find_suite(a.text("suite")), suite_choices(a), problems);
   const RunOptions options = options_of_plan(a);
   const Plan plan = plan_to_deal(suite, options, problems, a.text("rate"));
-  SlurmOptions o;
-  o.partition = a.text("partition"), o.gres = a.text("gres"), o.time = a.text("time");
-  o.account = a.text("account"), o.memory = a.text("mem"), o.extra = a.texts("sbatch");
-  o.cells_per_task = a.count("cells-per-task", 1), o.largest_array = a.count("max-array", 1);
-  const fs::path folder =
-      fs::absolute(a.has("to") ? fs::path(a.text("to")) : options.out / "slurm" / suite.name)
-          .lexically_normal();
-  o.folder = folder.string(), o.working_directory = fs::current_path().string();
+  const SlurmOptions o = slurm_options(a, options, suite);
+  const fs::path folder = o.folder;
   for (const auto& [name, text] : slurm_scripts(plan, command_of(a, suite, options), o)) {
     write_file_atomic(folder / name, text);
     fmt::print(stderr, "wrote {}\n", (folder / name).string());

@@ -62,18 +62,18 @@ class Client {
     }
   }
   // Of the experiment, made where it is not there.
-  std::string experiment() {
+  std::string collection() {
     try {
-      return post("experiments/create", {{"name", options_.experiment}}).at("experiment_id");
+      return post("experiments/create", {{"name", options_.collection}}).at("experiment_id");
     } catch (const Unsent& e) {
       if (e.why.find("RESOURCE_ALREADY_EXISTS") == std::string::npos) throw;
     }
     const Json found =
         post("experiments/search", {{"max_results", 1},
                                     {"view_type", "ACTIVE_ONLY"},
-                                    {"filter", fmt::format("name = '{}'", options_.experiment)}});
+                                    {"filter", fmt::format("name = '{}'", options_.collection)}});
     if (!found.contains("experiments") || found["experiments"].empty())
-      throw Unsent{fmt::format("experiment '{}' is there, but deleted", options_.experiment)};
+      throw Unsent{fmt::format("experiment '{}' is there, but deleted", options_.collection)};
     return found["experiments"][0].at("experiment_id");
   }
 
@@ -97,9 +97,9 @@ class Client {
   MlflowSent& sent_;
 };
 
-bool has_run(Client& client, const std::string& experiment, const Session& s) {
+bool has_run(Client& client, const std::string& collection, const Session& s) {
   const Json found =
-      client.post("runs/search", {{"experiment_ids", {experiment}},
+      client.post("runs/search", {{"experiment_ids", {collection}},
                                   {"max_results", 1},
                                   {"filter", fmt::format("tags.`pesuite.cell` = '{}' and "
                                                          "attributes.status = 'FINISHED'",
@@ -115,7 +115,7 @@ Json metric_json(const SessionPoint& p, double time) {
           {"step", p.length > 0 ? p.length : p.step}};
 }
 
-void send_session(Client& client, const std::string& experiment, const Session& s,
+void send_session(Client& client, const std::string& collection, const Session& s,
                   MlflowSent& sent) {
   Json tags = Json::array();
   for (const auto& [key, value] : std::map<std::string, std::string>{{"mlflow.runName", s.name},
@@ -123,7 +123,7 @@ void send_session(Client& client, const std::string& experiment, const Session& 
                                                                      {"pesuite.series", s.series},
                                                                      {"pesuite.run", s.run}})
     tags.push_back({{"key", key}, {"value", value}});
-  const Json made = client.post("runs/create", {{"experiment_id", experiment},
+  const Json made = client.post("runs/create", {{"experiment_id", collection},
                                                 {"run_name", s.name},
                                                 {"start_time", milliseconds(s.begin)},
                                                 {"tags", tags}});
@@ -161,13 +161,13 @@ MlflowSent send_to_mlflow(const std::vector<Session>& sessions, const MlflowOpti
   MlflowSent sent;
   Client client(o, http, sent);
   try {
-    const std::string experiment = client.experiment();
+    const std::string collection = client.collection();
     for (const Session& s : sessions) {
       try {
-        if (has_run(client, experiment, s))
+        if (has_run(client, collection, s))
           ++sent.before;
         else
-          send_session(client, experiment, s, sent);
+          send_session(client, collection, s, sent);
       } catch (const Unsent& e) {
         sent.failures.push_back(fmt::format("{}: {}", s.name, e.why));
       } catch (const Json::exception&) {

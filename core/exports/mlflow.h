@@ -21,10 +21,10 @@ using Http = std::function<HttpAnswer(const std::string&, const std::string&, co
 Http curl_http(double seconds);
 
 struct MlflowOptions {
-  std::string url;  // "http://host:5000"
-  std::string experiment = "pesuite";
-  int tries = 4;     // of a request that was not answered, or by 429 or 5xx
-  double pause = 1;  // seconds before the second; each further one twice as long
+  std::string url;                     // "http://host:5000"
+  std::string collection = "pesuite";  // its experiment
+  int tries = 4;                       // of a request that was not answered, or by 429 or 5xx
+  double pause = 1;                    // seconds before the second; each further one twice as long
 };
 struct MlflowSent {
   std::size_t sessions = 0, metrics = 0, requests = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <unordered_map>
 
 #include "backend/choice.h"
 #include "base/text.h"
@@ -70,41 +71,62 @@ class Planner {
             "{}: early_stop lets encodings train for different numbers of steps", t.id));
     const std::vector<SuiteModel> models = described_models(suite_, problems_);
     problems_.throw_if_any();
-    std::map<std::string, Ids> planned;  // by the cell's id
+    const std::size_t most =
+        suite_.tasks.size() * models.size() * suite_.encodings.size() * suite_.seeds.size();
+    plan.cells.reserve(suite_.only.empty() ? most : 0);
+    std::unordered_map<std::string, Ids> planned;  // by the cell's id
     for (const SuiteTask& t : suite_.tasks)
       for (const SuiteModel& m : models)
-        for (const SuiteEncoding& e : suite_.encodings)
-          for (const std::uint64_t seed : seeds_of(m, plan)) {
-            PlannedCell c;
-            c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
-            if (!wanted(c.coordinates())) continue;
-            SuiteEncoding used = e;
-            if (!m.weights.empty() && e.expression == own_encoding) used.expression = m.encoding;
-            if (const Tuned* tuned = suite_.tuned_for(e.id, trained_task(t).id, m.id);
-                tuned != nullptr)
-              used.expression = tuned->expression;
-            if (!fill(c, used, t, m, plan)) continue;
-            const auto [twin, is_new] = planned.emplace(c.id, Ids{e.id, t.id, m.id});
-            if (is_new)
-              plan.cells.push_back(std::move(c));
-            else
-              refuse_twin(twin->second, e, t, m);
-          }
+        for (const SuiteEncoding& e : suite_.encodings) add_seeds(plan, planned, e, t, m);
     problems_.throw_if_any();
     if (plan.cells.empty()) fail(Exit::usage, "no cell is left: the filters exclude all of them");
     plan.rate = measured_rate();
     share_trainings(plan);
-    std::vector<PlannedCell> all = plan.cells;
-    all.insert(all.end(), plan.trunks.begin(), plan.trunks.end());
+    const auto cells = static_cast<std::ptrdiff_t>(plan.cells.size());
+    std::vector<PlannedCell> all = std::move(plan.cells);
+    std::move(plan.trunks.begin(), plan.trunks.end(), std::back_inserter(all));
     refresh_all(all, store);
     for (PlannedCell& c : all) estimate_cost(c, plan.rate, suite_.recompute);
-    const auto trunks = all.begin() + static_cast<std::ptrdiff_t>(plan.cells.size());
-    plan.cells.assign(all.begin(), trunks);
-    plan.trunks.assign(trunks, all.end());
+    const auto trunks = std::make_move_iterator(all.begin() + cells);
+    plan.cells.assign(std::make_move_iterator(all.begin()), trunks);
+    plan.trunks.assign(trunks, std::make_move_iterator(all.end()));
     return plan;
   }
 
  private:
+  struct Ids {  // in the suite
+    std::string encoding, task, model;
+  };
+
+  // The cells of one encoding, task and model, which differ in the seed alone.
+  void add_seeds(Plan& plan, std::unordered_map<std::string, Ids>& planned, const SuiteEncoding& e,
+                 const SuiteTask& t, const SuiteModel& m) {
+    SuiteEncoding used = e;
+    if (!m.weights.empty() && e.expression == own_encoding) used.expression = m.encoding;
+    if (const Tuned* tuned = suite_.tuned_for(e.id, trained_task(t).id, m.id); tuned != nullptr)
+      used.expression = tuned->expression;
+    PlannedCell first;
+    std::optional<IdsBySeed> ids, trainings;
+    for (const std::uint64_t seed : seeds_of(m, plan)) {
+      PlannedCell c = first;
+      c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
+      if (!wanted(c.coordinates())) continue;
+      if (!ids) {
+        if (!fill(c, used, t, m, plan)) return;
+        first = c;
+        ids.emplace(c.config), trainings.emplace(training_of(c.config));
+      } else {
+        c.config.seed = seed;
+        c.id = ids->id(seed), c.training = trainings->id(seed);
+      }
+      const auto [twin, is_new] = planned.emplace(c.id, Ids{e.id, t.id, m.id});
+      if (is_new)
+        plan.cells.push_back(std::move(c));
+      else
+        refuse_twin(twin->second, e, t, m);
+    }
+  }
+
   // A trained model has no other starts: further seeds would give the same numbers again, which no
   // test could tell from certainty.
   std::vector<std::uint64_t> seeds_of(const SuiteModel& m, Plan& plan) {
@@ -133,9 +155,6 @@ class Planner {
            std::all_of(s.only.begin(), s.only.end(), matches);
   }
 
-  struct Ids {  // in the suite
-    std::string encoding, task, model;
-  };
   void refuse_twin(const Ids& first, const SuiteEncoding& e, const SuiteTask& t,
                    const SuiteModel& m) {
     const auto refuse = [&](const char* kind, const std::string& where, const std::string& one,

@@ -46,6 +46,11 @@ void refresh(PlannedCell& c, const Store& store) {
   c.state = PlannedCell::State::planned;
   c.step = 0;
   c.reason.clear();
+  c.missing_evals = c.evals.size();
+  std::error_code error;
+  if (!c.is_trunk && !fs::exists(store.cell(c.id), error) &&
+      !fs::exists(store.cell(c.training), error))
+    return;  // nobody has begun it
   c.missing_evals = 0;
   const Json status = store.read_status(c.id);
   const std::string state = status.is_null() ? "" : status["state"].get<std::string>();

@@ -125,13 +125,14 @@ PlannedCell trunk_for(const PlannedCell& child) {
 
 void share_trainings(Plan& plan) {
   std::map<std::string, std::size_t> trainers;  // by training
-  std::vector<PlannedCell*> cells;
-  for (PlannedCell& c : plan.cells) cells.push_back(&c);
+  std::vector<const PlannedCell*> cells;
+  for (const PlannedCell& c : plan.cells) cells.push_back(&c);
   for (const bool swapped : {false, true})  // best by one that has nothing else to wait for
     for (std::size_t i = 0; i < cells.size(); ++i)
       if ((cells[i]->config.evaluation.empty() && cells[i]->config.asked.empty()) != swapped)
         trainers.emplace(cells[i]->training, i);
-  std::vector<PlannedCell> all = plan.cells;
+  const auto own = static_cast<std::ptrdiff_t>(plan.cells.size());
+  std::vector<PlannedCell> all = std::move(plan.cells);
   for (std::size_t i = 0; i < all.size(); ++i) {  // grows by trunks, which may have trunks too
     const std::size_t trainer = trainers.at(all[i].training);
     all[i].trains = trainer == i;
@@ -144,7 +145,7 @@ void share_trainings(Plan& plan) {
     if (parent.is_trunk) parent.until = std::max(parent.until, first_step(all[i].config));
     all[i].after = static_cast<std::ptrdiff_t>(it->second);
   }
-  const auto trunks = all.begin() + static_cast<std::ptrdiff_t>(plan.cells.size());
+  const auto trunks = all.begin() + own;
   plan.trunks.assign(std::make_move_iterator(trunks), std::make_move_iterator(all.end()));
   all.erase(trunks, all.end());
   plan.cells = std::move(all);
