@@ -146,6 +146,21 @@ std::vector<std::string> launcher_of(int processes) {
   return words;
 }
 
+// "cuda:0,1": which devices cells are dealt to.
+std::vector<int> devices_of(const std::string& text) {
+  std::vector<int> out;
+  if (text.find(':') == std::string::npos) return out;
+  for (const std::string& part : split(text.substr(text.find(':') + 1), ',')) {
+    double n = 0;
+    if (!parse_count(part, n) || n < 0 || n > 1023 || n != std::floor(n) ||
+        std::find(out.begin(), out.end(), static_cast<int>(n)) != out.end())
+      fail(Exit::usage, "--device '{}': wants numbers of devices behind ':', each once; cuda:0,1",
+           text);
+    out.push_back(static_cast<int>(n));
+  }
+  return out;
+}
+
 RunOptions options_of(const Arguments& a, const std::vector<std::string>& words) {
   RunOptions options;
   options.command = {"pesuite", "run"};
@@ -162,6 +177,7 @@ RunOptions options_of(const Arguments& a, const std::vector<std::string>& words)
     if (!options.launch.empty()) fail(Exit::usage, "--dp starts mpirun itself: not with --launch");
     options.launch = launcher_of(a.count("dp", 1));
   }
+  options.devices = devices_of(a.text("device"));
   options.shard = parse_shard("--shard", a.text("shard"));
   if (a.has("stage")) options.stage = a.count("stage");
   options.sandbox = a.flag("sandbox");

@@ -21,7 +21,8 @@ void add_suite_flags(Arguments& a) {
       "only", po::value<std::vector<std::string>>()->composing(),
       "cells that match, e.g. 'encoding=rope* & seed=42'")(
       "device", po::value<std::string>(),
-      "instead of the suite's backend: cpu, cuda, reference, or auto: cuda where a device answers")(
+      "instead of the suite's backend: cpu, cuda, reference, or auto: cuda where a device answers; "
+      "'run' deals cells to several: cuda:0,1")(
       "limit", po::value<int>(),
       "at most so many examples, or documents, of each evaluation, for a quick look; records say "
       "so");
@@ -35,7 +36,7 @@ SuiteChoices suite_choices(const Arguments& a) {
   c.only = a.texts("only");
   if (a.has("limit")) c.limit = a.count("limit", 1);
   if (a.has("device")) {
-    c.device = a.text("device");
+    c.device = a.text("device").substr(0, a.text("device").find(':'));
     if (std::find(device_words.begin(), device_words.end(), c.device) == device_words.end())
       fail(Exit::usage, "--device: there is no device '{}'{}; known are {}", c.device,
            did_you_mean(c.device, device_words), join(device_words, ", "));

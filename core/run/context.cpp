@@ -33,4 +33,24 @@ void write_run_context(const Suite& suite, const Plan& whole, const fs::path& ru
   write_cell_log(run, all);
 }
 
+std::vector<std::string> tidy_run(const fs::path& run, std::vector<std::string>& notes) {
+  for (const char* inner : {"", "tables", "figures", "attention"}) sweep_temporaries(run / inner);
+  std::vector<std::string> damaged = damaged_files(run);
+  for (const std::string& name : damaged)
+    notes.push_back(
+        fmt::format("{} is not what the run wrote, and is written anew", (run / name).string()));
+  unseal_run(run);
+  return damaged;
+}
+
+void sweep_finished_cells(const std::vector<PlannedCell>& cells, const Store& store) {
+  for (const PlannedCell& c : cells) {
+    if (!fs::exists(store.cell(c.id))) continue;
+    FileLock lock(store.cell(c.id) / ".lock");
+    if (!lock.try_take()) continue;
+    for (const fs::path& folder : {store.cell(c.id), store.checkpoints(c.id)})
+      sweep_temporaries(folder);
+  }
+}
+
 }  // namespace pesuite

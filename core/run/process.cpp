@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cell/determinism.h"
 
 namespace pesuite {
@@ -70,6 +72,24 @@ WorkerProcess start_worker(const WorkerCommand& command) {
   ::setpgid(pid, pid);  // whoever is first
   ::close(ends[1]);
   return {pid, ends[0]};
+}
+
+static constexpr const char* visible_devices = "CUDA_VISIBLE_DEVICES";
+
+GivenDevice::GivenDevice(const std::vector<int>& devices, int place) {
+  if (place < 0) return;
+  if (const char* const seen = std::getenv(visible_devices)) before_ = seen;
+  const auto at = static_cast<std::size_t>(devices[static_cast<std::size_t>(place)]);
+  const std::vector<std::string> all = before_ ? split(*before_, ',') : std::vector<std::string>();
+  ::setenv(visible_devices, at < all.size() ? all[at].c_str() : std::to_string(at).c_str(), 1);
+  set_ = true;
+}
+GivenDevice::~GivenDevice() {
+  if (!set_) return;
+  if (before_)
+    ::setenv(visible_devices, before_->c_str(), 1);
+  else
+    ::unsetenv(visible_devices);
 }
 
 void end_group(pid_t leader) {

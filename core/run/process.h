@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,19 @@ struct WorkerProcess {
   int output = -1;  // reads what it writes to stdout; does not block
 };
 WorkerProcess start_worker(const WorkerCommand&);
+// While it lives, workers that are started see one device alone: that at `place` of `devices`, of
+// those that this process sees, CUDA_VISIBLE_DEVICES counted in. Place -1: as this process.
+class GivenDevice {
+ public:
+  GivenDevice(const std::vector<int>& devices, int place);
+  ~GivenDevice();
+  GivenDevice(const GivenDevice&) = delete;
+  GivenDevice& operator=(const GivenDevice&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+  bool set_ = false;
+};
 // At once, with all that it has started and that may hold its files.
 void end_group(pid_t leader);
 

@@ -48,6 +48,7 @@ void on_signal(int signal) {
 struct Process {
   std::size_t cell = 0;  // index into the plan
   pid_t pid = -1;
+  int device = -1;    // of those dealt out, by its place
   int output = -1;    // the worker's NDJSON
   std::string nonce;  // of its messages
   std::string buffer;
@@ -91,29 +92,33 @@ class Runner {
     std::vector<std::string> notes = plan_.notes;
     notes.insert(notes.end(), plan_.problems.begin(), plan_.problems.end());
     std::optional<SharedRun::Alone> alone(std::in_place, shared_);
-    for (const char* inner : {"", "tables", "figures", "attention"})
-      sweep_temporaries(folder_ / inner);
-    const std::vector<std::string> damaged = damaged_files(folder_);
-    for (const std::string& name : damaged)
-      notes.push_back(fmt::format("{} is not what the run wrote, and is written anew",
-                                  (folder_ / name).string()));
-    unseal_run(folder_);
+    // what stands there is somebody's who is at work
+    const bool joins = shared_.has_others() && fs::exists(folder_ / "plan.json");
+    const std::vector<std::string> damaged =
+        joins ? std::vector<std::string>() : tidy_run(folder_, notes);
+    joined_ = shared_.has_others();
     RunRecords records(suite_, store_, folder_, notes);
+    alone.reset();  // a look at all cells takes a while
     choose(records);
+    alone.emplace(shared_);
     if (!damaged.empty()) repair(damaged, records);
-    forget_old_failures(records);
-    sweep_finished_cells();
+    if (!joins) {
+      forget_old_failures(records);
+      sweep_finished_cells(cells_, store_);
+    }
     double work = 0;
     for (const std::size_t i : queue_) work += cells_[i].seconds;
     Progress progress(options_.progress, wanted_count(),
                       wanted_count() - queue_.size() - result_.failed, work);
     for (const std::string& n : notes) progress.say("note: " + n);
-    records.copy(cells_);  // what earlier runs left
+    if (!joins) records.copy(cells_);  // what earlier runs left
     // a new suite may be made of cells that others have trained
-    if (!queue_.empty() || records.changed() || !damaged.empty() ||
-        !fs::exists(folder_ / "plan.json"))
-      write_context();
+    const bool writes = !joins && (!queue_.empty() || records.changed() || !damaged.empty() ||
+                                   !fs::exists(folder_ / "plan.json"));
+    if (writes)
+      write_run_context(suite_, plan_of_all(suite_, plan_, options_, store_), folder_, store_);
     alone.reset();
+    if (writes || !queue_.empty()) note_environment();
     if (!queue_.empty()) {
       asked_by = 0;
       asked_times = 0;
@@ -122,9 +127,13 @@ class Runner {
       loop(records, progress);
     }
     result_.left = queue_.size();
-    result_.recorded = records.changed();
     const SharedRun::Alone leaving(shared_);
     result_.last = shared_.leave();
+    if (result_.last && joined_) {  // some may have been killed before they wrote it down
+      refresh_all(cells_, store_);
+      records.copy(cells_);
+    }
+    result_.recorded = records.changed();
     if (result_.last) seal_run(folder_);
     return result_;
   }
@@ -132,7 +141,8 @@ class Runner {
  private:
   std::set<std::string> planned_ids() const {
     std::set<std::string> ids;
-    for (const PlannedCell& c : whole_plan().cells) ids.insert(c.id);
+    for (const PlannedCell& c : plan_of_all(suite_, plan_, options_, store_).cells)
+      ids.insert(c.id);
     return ids;
   }
 
@@ -155,17 +165,6 @@ class Runner {
       if (!planned.contains(cell)) records.forget_failure(cell);
   }
 
-  // Workers sweep where they work.
-  void sweep_finished_cells() const {
-    for (const PlannedCell& c : cells_) {
-      if (!fs::exists(store_.cell(c.id))) continue;
-      FileLock lock(store_.cell(c.id) / ".lock");
-      if (!lock.try_take()) continue;
-      for (const fs::path& folder : {store_.cell(c.id), store_.checkpoints(c.id)})
-        sweep_temporaries(folder);
-    }
-  }
-
   std::size_t wanted_count() const {
     return static_cast<std::size_t>(std::count(wanted_.begin(), wanted_.end(), true));
   }
@@ -179,7 +178,9 @@ class Runner {
       const bool again = wants_again(c);
       if (!again && (options_.resume || c.state != PlannedCell::State::begun)) continue;
       start_over(c);
-      if (again) records.forget(c);
+      if (!again) continue;
+      const SharedRun::Alone alone(shared_);
+      records.forget(c);
     }
     refresh_all(cells_, store_);
     for (std::size_t i = 0; i < cells_.size(); ++i) {
@@ -226,14 +227,13 @@ class Runner {
     c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
   }
 
-  Plan whole_plan() const { return plan_of_all(suite_, plan_, options_, store_); }
-
-  void write_context() {
-    write_run_context(suite_, whole_plan(), folder_, store_);
+  // An entry in env.json; before the first cell, since it takes a while.
+  void note_environment() {
     Json start = environment(open_catalog(plugin_search_path(options_.plugin_path)));
     start["command"] = options_.command;
     start["jobs"] = jobs_;
     if (launched()) start["launch"] = join(options_.launch, " ");
+    const SharedRun::Alone alone(shared_);
     environment_.emplace(folder_ / "env.json", std::move(start));
   }
 
@@ -265,7 +265,7 @@ class Runner {
         others = others || is_awaited_elsewhere(c);
         ++at;
       } else if (!shared_.claim(c)) {
-        others = true;
+        others = joined_ = true;
         ++at;
       } else {
         if (!take_over(c, records, progress)) start(*at, progress);
@@ -336,14 +336,26 @@ class Runner {
     const CellLimits limits = limits_of(suite_, c, plan_.rate);
     command.memory_limit = limits.bytes, command.threads = suite_.threads;
     command.fixed_instructions = suite_.determinism == "strict";
-    const WorkerProcess worker = start_worker(command);
     Process p;
+    p.device = free_device();
+    const GivenDevice given(options_.devices, p.device);
+    const WorkerProcess worker = start_worker(command);
     p.cell = index;
     p.start = std::chrono::steady_clock::now();
     p.pid = worker.pid, p.output = worker.output;
     p.nonce = order.nonce, p.time_limit = limits.seconds;
     progress.started(c.id, c.label(), c.seconds);
     running_.push_back(std::move(p));
+  }
+
+  // The one with the fewest cells; -1: they are not dealt out.
+  int free_device() const {
+    std::vector<int> cells(options_.devices.size(), 0);
+    for (const Process& p : running_)
+      if (p.device >= 0) ++cells[static_cast<std::size_t>(p.device)];
+    return cells.empty()
+               ? -1
+               : static_cast<int>(std::min_element(cells.begin(), cells.end()) - cells.begin());
   }
 
   WorkerOrder order_for(const PlannedCell& c) {
@@ -606,6 +618,7 @@ class Runner {
   SharedRun shared_;
   std::vector<PlannedCell> cells_;  // and behind them the trunks
   std::vector<bool> wanted_;        // of them, here
+  bool joined_ = false;             // others were at the run when it began, or have come since
   int jobs_;
   std::deque<std::size_t> queue_;
   std::vector<Process> running_;

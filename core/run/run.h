@@ -21,8 +21,11 @@ struct RunOptions {
   // Words before the program in the command of a cell, e.g. mpirun -n 2, which starts it as several
   // processes; then one cell at a time unless `jobs` says more.
   std::vector<std::string> launch;
-  Shard shard;           // of the cells
-  int stage = -1;        // of the plan alone, see stages_of(); -1: all
+  Shard shard;     // of the cells
+  int stage = -1;  // of the plan alone, see stages_of(); -1: all
+  // Of this machine's GPUs as CUDA numbers them; cells are dealt out, where `jobs` is more several
+  // share one. Empty: the first one.
+  std::vector<int> devices;
   bool sandbox = false;  // this process is in one, and each worker is to watch its own
   ProgressMode progress = ProgressMode::automatic;
   std::vector<std::string> plugin_path;
@@ -43,7 +46,10 @@ struct RunResult {
 // Cells that can run at once on this machine.
 int default_jobs(int threads);
 inline int jobs_of(const RunOptions& o, int threads) {
-  return o.jobs > 0 ? o.jobs : o.launch.empty() ? default_jobs(threads) : 1;
+  return o.jobs > 0           ? o.jobs
+         : !o.devices.empty() ? static_cast<int>(o.devices.size())
+         : o.launch.empty()   ? default_jobs(threads)
+                              : 1;
 }
 
 RunResult run_suite(const Suite&, const Plan&, const RunOptions&);

@@ -42,6 +42,8 @@ class SharedRun {
   void release(const PlannedCell&);
   // Whether another process has it now.
   bool is_elsewhere(const PlannedCell&);
+  // Whether other processes are at the run.
+  bool has_others() const { return !runners_.is_free(); }
   // Leaves the run. True where no other process is at it.
   bool leave();
 

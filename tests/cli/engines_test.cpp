@@ -113,6 +113,32 @@ TEST_F(Engines, StoresOfTwoMachinesAreMerged) {
   EXPECT_EQ(pesuite({"merge", "nothing", "--out", "one"}).code, 5);
 }
 
+// What each worker would see as its device: a launcher notes it. No device is needed for that.
+TEST_F(Engines, CellsAreDealtToDevices) {
+  const fs::path s = suite({"rope", "alibi", "none", "t5"}, 30);
+  write("note.sh", "#!/bin/sh\necho \"$CUDA_VISIBLE_DEVICES\" >>seen\nexec \"$@\"\n");
+  fs::permissions(folder_ / "note.sh", fs::perms::owner_all);
+  const auto seen = [&](const std::string& out, std::vector<std::string> environment) {
+    fs::remove(folder_ / "seen");
+    const Ended e =
+        pesuite({"run", s, "--device", "auto:1,3", "--launch", "./note.sh", "--out", out},
+                std::move(environment));
+    EXPECT_EQ(e.code, 0) << e.err;
+    std::map<std::string, int> count;
+    std::ifstream in(folder_ / "seen");
+    for (std::string line; std::getline(in, line);) ++count[line];
+    return count;
+  };
+  const auto plain = seen("plain", {});
+  EXPECT_EQ(plain.size(), 2u);
+  EXPECT_GE(plain.at("1"), 1);
+  EXPECT_GE(plain.at("3"), 1);
+  const auto named = seen("named", {"CUDA_VISIBLE_DEVICES=GPU-a,GPU-b,GPU-c,GPU-d"});
+  EXPECT_TRUE(named.contains("GPU-b") && named.contains("GPU-d") && named.size() == 2);
+  for (const char* wrong : {"cuda:", "cuda:x", "cuda:0,0", "cuda:-1", "cpu:1.5"})
+    EXPECT_EQ(pesuite({"run", s, "--device", wrong}).code, 2) << wrong;
+}
+
 TEST_F(Engines, WhatNoRunNeedsIsFoundAndRemoved) {
   ASSERT_EQ(pesuite({"run", suite({"rope"}, 10)}).code, 0);
   const fs::path first = run_folder();
