@@ -313,7 +313,8 @@ class Runner {
       ++result_.elsewhere;
     }
     const SharedRun::Alone alone(shared_);
-    records.copy({c});
+    records.copy({c});  // who computed it may have been killed before it did
+    log_cell(folder_, c);
     progress.finished(c.id, std::string(state_name(c.state)), "by another process");
     return true;
   }
@@ -446,10 +447,7 @@ class Runner {
   // mpirun and srun pass SIGUSR1 on; SIGTERM they answer themselves and leave no time.
   void ask_to_stop(const Process& p) const { ::kill(p.pid, launched() ? SIGUSR1 : SIGTERM); }
   bool launched() const { return !options_.launch.empty(); }
-  void kill(Process& p) {
-    p.killed = true;
-    end_group(p.pid);
-  }
+  void kill(Process& p) { p.killed = true, end_group(p.pid); }
 
   void enforce_time_limits() {
     for (Process& p : running_) {
@@ -568,7 +566,7 @@ class Runner {
       records.copy({c});
       log_cell(folder_, c);
       progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
-                        headline(c));
+                        c.state == PlannedCell::State::diverged ? "kept as a result" : "");
       return;
     }
     const bool transient = p.kind == "oom" || p.kind == "timeout" || p.kind == "crash";
@@ -604,10 +602,6 @@ class Runner {
     ++result_.failed;
     result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
     progress.finished(c.id, p.kind, p.reason);
-  }
-
-  static std::string headline(const PlannedCell& c) {
-    return c.state == PlannedCell::State::diverged ? "kept as a result" : "";
   }
 
   const Suite& suite_;
