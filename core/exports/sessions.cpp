@@ -49,7 +49,10 @@ Session begin_session(const std::string& run, const Json& r) {
 }
 
 void note(Session& s, const Json& r) {
-  if (const std::string status = r.value("status", "ok"); status != "ok") s.status = status;
+  // others are of one result alone, such as of a length that an encoding cannot do
+  if (const std::string status = r.value("status", "ok");
+      status == "diverged" || r.value("part", "") == "failure")
+    s.status = status;
   if (const double at = seconds_of(r.value("ts", "")); at > 0) {
     s.begin = s.begin > 0 ? std::min(s.begin, at) : at;
     s.end = std::max(s.end, at);

@@ -43,6 +43,7 @@ std::vector<Session> sessions() {
   }
   run.records.push_back(record("00000000000000bb", "rope -> none", "train", "acc", 4, 0));
   run.records.back()["value"] = nullptr;  // a number that is none
+  run.records.back()["status"] = "nan";   // of this result alone
   return sessions_of({run});
 }
 
@@ -50,6 +51,7 @@ TEST(Sessions, BranchesHaveTheCurveOfTheirTrunk) {
   const std::vector<Session> all = sessions();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].name, "rope·toylag·micro·s7");
+  EXPECT_EQ(all[1].status, "ok");
   EXPECT_EQ(all[0].begin, 1795687200.0);
   std::vector<std::int64_t> steps;
   for (const SessionPoint& p : all[1].points) steps.push_back(p.step);
