@@ -1,11 +1,9 @@
 // status: what a run is doing just now, wherever its processes are.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "base/error.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/find_run.h"
 #include "run/cell_log.h"
 
 namespace pesuite::cli {
@@ -76,20 +74,6 @@ void print(const RunStanding& s, const std::string& run) {
     fmt::print("\nnobody is at it; about {} of work are left\n", format_seconds(s.work_left));
 }
 
-// As find_run(), but of a run that may have no records yet.
-fs::path run_with_cells(const std::string& name, const fs::path& out) {
-  if (!name.empty() && fs::is_directory(name)) return name;
-  fs::path latest;
-  std::error_code error;
-  for (const auto& item : fs::directory_iterator(out / "runs", error))
-    if (item.path().filename().string().find(name) != std::string::npos &&
-        has_cell_log(item.path()))
-      latest = std::max(latest, item.path());
-  if (latest.empty())
-    fail(Exit::usage, "there is no run '{}' below {}", name, (out / "runs").string());
-  return latest;
-}
-
 }  // namespace
 
 int status_verb(const std::vector<std::string>& words) {
@@ -101,7 +85,7 @@ int status_verb(const std::vector<std::string>& words) {
       "json", po::bool_switch(), "the same as JSON");
   a.positional("run");
   if (!a.parse(words)) return 0;
-  const fs::path run = run_with_cells(a.text("run"), a.text("out"));
+  const fs::path run = find_run(a.text("run"), a.text("out"), cell_log_name);
   const std::string name = fs::weakly_canonical(run).filename().string();
   const RunStanding s = read_standing(run, Store(fs::path(a.text("out")) / "store"));
   if (a.flag("json"))

@@ -13,15 +13,16 @@ namespace pesuite {
 namespace {
 
 fs::path file_in(const fs::path& run) {
-  return run / "cells.tsv";
+  return run / cell_log_name;
 }
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
   return text;
 }
-std::string ended_line(const PlannedCell& c, const std::string& reason) {
-  return fmt::format("ended\t{}\t{}\t{}\t{}\n", c.id, state_name(c.state), utc_timestamp(),
+std::string ended_line(const std::string& cell, PlannedCell::State state,
+                       const std::string& reason) {
+  return fmt::format("ended\t{}\t{}\t{}\t{}\n", cell, state_name(state), utc_timestamp(),
                      one_line(reason));
 }
 bool is_over(PlannedCell::State s) {
@@ -68,16 +69,13 @@ void write_cell_log(const fs::path& run, const std::vector<PlannedCell>& cells) 
     text += fmt::format("cell\t{}\t{}\t{}\t{:.6g}\n", c.id, one_line(c.label()),
                         c.is_trunk ? "trunk" : "cell", c.seconds);
   for (const PlannedCell& c : cells)
-    if (is_over(c.state)) text += ended_line(c, c.reason);
+    if (is_over(c.state)) text += ended_line(c.id, c.state, c.reason);
   write_file_atomic(file_in(run), text);
 }
 
-void log_cell(const fs::path& run, const PlannedCell& c, const std::string& reason) {
-  append_file(file_in(run), ended_line(c, reason));
-}
-
-bool has_cell_log(const fs::path& run) {
-  return fs::exists(file_in(run));
+void log_cell(const fs::path& run, const std::string& cell, PlannedCell::State state,
+              const std::string& reason) {
+  append_file(file_in(run), ended_line(cell, state, reason));
 }
 
 RunStanding read_standing(const fs::path& run, const Store& store) {

@@ -12,11 +12,12 @@
 
 namespace pesuite {
 
+inline constexpr const char* cell_log_name = "cells.tsv";
+
 // Both while nobody else writes to the run.
 void write_cell_log(const fs::path& run, const std::vector<PlannedCell>&);  // anew, as they are now
-void log_cell(const fs::path& run, const PlannedCell&, const std::string& reason = "");
-
-bool has_cell_log(const fs::path& run);
+void log_cell(const fs::path& run, const std::string& cell, PlannedCell::State,
+              const std::string& reason = "");
 
 struct CellStanding {
   std::string id, label, state, since, reason;  // of one that ended: when and, if it failed, why

@@ -53,4 +53,14 @@ void sweep_finished_cells(const std::vector<PlannedCell>& cells, const Store& st
   }
 }
 
+void start_over(const PlannedCell& c, const Store& store) {
+  std::error_code ignored;
+  if (c.state == PlannedCell::State::failed) {
+    fs::remove(store.status(c.id), ignored);
+    return;
+  }
+  fs::remove_all(store.cell(c.id), ignored);
+  if (c.trains) fs::remove_all(store.cell(c.training), ignored);
+}
+
 }  // namespace pesuite

@@ -18,4 +18,8 @@ std::vector<std::string> tidy_run(const fs::path& run, std::vector<std::string>&
 // What was left in folders of cells where nobody works now: workers sweep their own.
 void sweep_finished_cells(const std::vector<PlannedCell>&, const Store&);
 
+// Takes away what there is of a cell; of one that failed that it did, since its checkpoint is still
+// good.
+void start_over(const PlannedCell&, const Store&);
+
 }  // namespace pesuite

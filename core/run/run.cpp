@@ -177,7 +177,8 @@ class Runner {
       if (!wanted_[i] || shared_.is_elsewhere(c)) continue;
       const bool again = wants_again(c);
       if (!again && (options_.resume || c.state != PlannedCell::State::begun)) continue;
-      start_over(c);
+      start_over(c, store_);
+      c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
       if (!again) continue;
       const SharedRun::Alone alone(shared_);
       records.forget(c);
@@ -216,17 +217,6 @@ class Runner {
     return options_.rerun == "all" ||
            (!c.is_trunk && Filter(options_.rerun).matches(c.coordinates()));
   }
-  void start_over(PlannedCell& c) {
-    std::error_code ignored;
-    if (c.state == PlannedCell::State::failed) {
-      fs::remove(store_.status(c.id), ignored);  // its checkpoint is still good
-    } else {
-      fs::remove_all(store_.cell(c.id), ignored);
-      if (c.trains) fs::remove_all(store_.cell(c.training), ignored);
-    }
-    c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
-  }
-
   // An entry in env.json; before the first cell, since it takes a while.
   void note_environment() {
     Json start = environment(open_catalog(plugin_search_path(options_.plugin_path)));
@@ -276,7 +266,12 @@ class Runner {
     // nobody is left who could train what these wait for
     for (const std::size_t i : std::exchange(queue_, {})) {
       const PlannedCell& c = cells_[i];
-      const PlannedCell& before = cells_[static_cast<std::size_t>(c.after)];
+      PlannedCell& before = cells_[static_cast<std::size_t>(c.after)];
+      refresh(before, store_);
+      if (is_ready(c, cells_, store_)) {  // another process has ended it since we looked
+        queue_.push_back(i);
+        continue;
+      }
       Process p;
       p.kind = "error";
       p.reason = fmt::format("needs the training of {}, which {}", before.label(),
@@ -297,24 +292,26 @@ class Runner {
   // Whether another process has ended the cell since it was chosen.
   bool take_over(PlannedCell& c, RunRecords& records, Progress& progress) {
     refresh(c, store_);
-    const bool failed = c.state == PlannedCell::State::failed && options_.rerun.empty();
-    if (c.state != PlannedCell::State::done && c.state != PlannedCell::State::diverged && !failed)
-      return false;
+    const bool diverged = c.state == PlannedCell::State::diverged;
+    const bool failed = (c.state == PlannedCell::State::failed && options_.rerun.empty()) ||
+                        (diverged && suite_.divergence_fails);
+    if (c.state != PlannedCell::State::done && !diverged && !failed) return false;
     shared_.release(c);
     progress.started(c.id, c.label(), c.seconds);
     if (failed) {
+      const std::string why = diverged ? divergence_failed : c.reason;
       ++result_.failed;
-      result_.failures.push_back(fmt::format("{}: {}", c.label(), c.reason));
-      progress.finished(c.id, "failed", c.reason + "; in another process");
+      result_.failures.push_back(fmt::format("{}: {}", c.label(), why));
+      progress.finished(c.id, "failed", why + "; in another process");
       return true;
     }
     if (!c.is_trunk) {
-      ++(c.state == PlannedCell::State::diverged ? result_.diverged : result_.done);
+      ++(diverged ? result_.diverged : result_.done);
       ++result_.elsewhere;
     }
     const SharedRun::Alone alone(shared_);
     records.copy({c});  // who computed it may have been killed before it did
-    log_cell(folder_, c);
+    log_cell(folder_, c.id, c.state);
     progress.finished(c.id, std::string(state_name(c.state)), "by another process");
     return true;
   }
@@ -564,7 +561,7 @@ class Runner {
       if (!c.is_trunk)
         c.state == PlannedCell::State::diverged ? ++result_.diverged : ++result_.done;
       records.copy({c});
-      log_cell(folder_, c);
+      log_cell(folder_, c.id, c.state);
       progress.finished(c.id, c.state == PlannedCell::State::diverged ? "diverged" : "done",
                         c.state == PlannedCell::State::diverged ? "kept as a result" : "");
       return;
@@ -596,9 +593,7 @@ class Runner {
     const SharedRun::Alone alone(shared_);
     // a trunk is no cell of the suite: those that wait for it say what failed
     if (!c.is_trunk) records.add_failure(c, p.kind, p.reason);
-    PlannedCell failed = c;
-    failed.state = PlannedCell::State::failed;
-    log_cell(folder_, failed, fmt::format("{}: {}", p.kind, p.reason));
+    log_cell(folder_, c.id, PlannedCell::State::failed, fmt::format("{}: {}", p.kind, p.reason));
     ++result_.failed;
     result_.failures.push_back(fmt::format("{}: {}: {}", c.label(), p.kind, p.reason));
     progress.finished(c.id, p.kind, p.reason);
