@@ -14,17 +14,25 @@
   const say = (id, text) => { $(id).textContent = text; };
 
   // --- the form
-  // As reports have it: of the last encoding that an expression names.
-  const colour = (expression) => {
-    const name = expression.split("=>").pop().trim().split(/[( =+]/)[0];
-    return (choices.encodings.find((e) => e.name === name) || { colour: "var(--soft)" }).colour;
-  };
+  // As reports have it: the place of the last encoding that an expression names; where two share one, the later
+  // takes the next that is free.
+  function styles(expressions) {
+    const taken = new Set(), all = choices.palette;
+    return new Map(expressions.map((e) => {
+      const name = e.split("=>").pop().trim().split(/[( =+]/)[0];
+      let place = (choices.encodings.find((known) => known.name === name) || { place: all.length - 1 }).place;
+      while (taken.has(place) && taken.size < all.length) place = (place + 1) % all.length;
+      taken.add(place);
+      return [e, all[place]];
+    }));
+  }
   const task = () => choices.tasks.find((t) => t.name === $("task").value);
   function showEncodings() {
+    const style = styles(chosen);
     $("encodings").replaceChildren(...chosen.map((e) => {
       const b = make("button", e, { type: "button", title: "leave " + e + " out" });
       const dot = make("i");
-      dot.style.background = colour(e);
+      dot.style.background = style.get(e).colour;
       b.prepend(dot);
       b.addEventListener("click", () => { chosen = chosen.filter((x) => x !== e); showEncodings(); compareForms(); });
       return b;
@@ -90,10 +98,13 @@
 
   // --- a run while it goes on
   const cells = new Map(), curves = new Map();
+  const encodingOf = (label) => label.split("·")[0].trim();
+  const stylesOfRun = () => styles([...new Set([...((shown && shown.form && shown.form.encodings) || []), ...[...cells.values()].map((c) => encodingOf(c.label))])]);
   function showCells() {
+    const style = stylesOfRun();
     $("cells").replaceChildren(...[...cells.values()].flatMap((c) => {
       const name = make("span", " " + c.label), dot = make("i");
-      dot.style.background = colour(c.label.split("·")[0]);
+      dot.style.background = style.get(encodingOf(c.label)).colour;
       name.prepend(dot);
       const bar = make("progress", undefined, { max: 1, value: c.share });
       bar.setAttribute("aria-label", c.label);
@@ -104,6 +115,7 @@
     const svg = $("curves"), all = [...curves.entries()].filter(([, points]) => points.length > 1);
     svg.toggleAttribute("hidden", !all.length);
     if (!all.length) return;
+    const style = stylesOfRun();
     const flat = all.flatMap(([, p]) => p), [w, h, left, low] = [630, 225, 44, 5];
     const x1 = Math.max(...flat.map((p) => p[0])), [y0, y1] = [Math.min(...flat.map((p) => p[1])), Math.max(...flat.map((p) => p[1]))];
     const x = (s) => left + (s / x1) * (w - left), y = (v) => h - ((v - y0) / (y1 - y0 || 1)) * (h - low - 8);
@@ -119,7 +131,9 @@
       part("text", { x: w, y: h + 16, "text-anchor": "end" }, `${x1} steps`), part("text", { x: left, y: h + 16 }, "loss (nats) while training"),
       ...all.map(([cell, p]) => {
         const line = part("polyline", { points: p.map(([s, v]) => `${x(s).toFixed(1)},${y(v).toFixed(1)}`).join(" "), fill: "none", "stroke-width": 2 });
-        line.style.stroke = colour(cells.get(cell).label.split("·")[0]);
+        const { colour, dash } = style.get(encodingOf(cells.get(cell).label));
+        line.style.stroke = colour;
+        if (dash !== "1") line.style.strokeDasharray = dash.replace(/[()]/g, "");
         line.append(part("title", {}, cells.get(cell).label));
         return line;
       }));

@@ -124,10 +124,22 @@ class Form {
   const Json& j_;
 };
 
+// Of an encoding that stands alone, in every report.
+std::size_t place_of(const std::string& name) {
+  RunData alone;
+  alone.encodings = alone.expressions = {name};
+  const SeriesStyle style = styles_of(alone)[0];
+  std::size_t i = 0;
+  while (i + 1 < palette_size && series_style(i) != style) ++i;
+  return i;
+}
+
 }  // namespace
 
 Json choices(const Catalog& catalog) {
-  Json out = {{"tasks", Json::array()}, {"encodings", Json::array()}};
+  Json out = {{"tasks", Json::array()}, {"encodings", Json::array()}, {"palette", Json::array()}};
+  for (std::size_t i = 0; i < palette_size; ++i)
+    out["palette"].push_back({{"colour", series_style(i).colour}, {"dash", series_style(i).dash}});
   const fs::path pages = task_pages();
   for (const std::string& name : catalog.task_names()) {
     Json card = catalog.task_card(name);
@@ -138,9 +150,7 @@ Json choices(const Catalog& catalog) {
   for (const std::string& name : catalog.encoding_names()) {
     Json card = catalog.encoding_card(name);
     card.erase("library"), card.erase("bibtex");
-    RunData alone;  // its colour in every report
-    alone.encodings = alone.expressions = {name};
-    card["colour"] = styles_of(alone)[0].colour;
+    card["place"] = place_of(name);
     out["encodings"].push_back(std::move(card));
   }
   out["defaults"] = {

@@ -13,6 +13,7 @@
 #include "app/jobs.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/page.h"
 #include "base/text.h"
 
 namespace pesuite::app {
@@ -27,7 +28,6 @@ constexpr const char* page =
     ;
 constexpr const char* style =
 #include "app_style.inc"
-#include "page_style.inc"
     ;
 constexpr const char* script =
 #include "app_script.inc"
@@ -178,11 +178,11 @@ class App {
 
   // ------------------------------------------------------------------------------ pages
   void pages() {
-    const auto text = [this](const char* path, const char* what, const char* type) {
+    const auto text = [this](const char* path, const std::string& what, const char* type) {
       server_.Get(path, [what, type](const Request&, Response& r) { r.set_content(what, type); });
     };
     text("/", page, "text/html; charset=utf-8");
-    text("/app.css", style, "text/css; charset=utf-8");
+    text("/app.css", std::string(style) + page_style(), "text/css; charset=utf-8");
     text("/app.js", script, "text/javascript; charset=utf-8");
     server_.Get("/api/choices", [this](const Request&, Response& r) {
       r.set_content(choices_, "application/json; charset=utf-8");

@@ -18,6 +18,9 @@ constexpr const char* ink = "#1f2a37";
 constexpr const char* grey = "#8a94a3";
 constexpr const char* seed_ink = "#9db4d0";
 constexpr const char* level_ink = "#0b5cad";
+constexpr const char* paper = "#ffffff";
+constexpr const char* grid_ink = "#e3e7ec";
+constexpr const char* course_ink = "#5b6b7f";
 
 struct Range {
   double low = 0, high = 1;
@@ -96,7 +99,7 @@ std::string axes(const HistorySeries& h, const Frame& f) {
   const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
   const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9);
   for (const double v : ticks) {
-    out += line(f.x0, f.to_y(v), f.x0 + f.wide, f.to_y(v), "#e3e7ec", 1);
+    out += line(f.x0, f.to_y(v), f.x0 + f.wide, f.to_y(v), grid_ink, 1);
     out += words(f.x0 - 8, f.to_y(v) + 4, fmt::format("{:.{}f}", v, digits), "end");
   }
   const std::size_t n = h.points.size(), every = std::max<std::size_t>(1, (n + 6) / 7);
@@ -171,8 +174,8 @@ std::string chart_of(const HistorySeries& h, const Trend& t) {
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" role=\"img\">\n"
-      "<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
-      width, height, xml_text(h.what.name()));
+      "<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"{3}\"/>\n",
+      width, height, xml_text(h.what.name()), paper);
   out += axes(h, f) + marks(h, t, f) + dots(h, t, f);
   for (const Level& l : t.levels)
     out += line(f.x(static_cast<double>(l.begin)), f.to_y(l.value),
@@ -182,6 +185,23 @@ std::string chart_of(const HistorySeries& h, const Trend& t) {
   out += words(16, f.y0 + f.high / 2, unit, "middle", ink,
                fmt::format(" transform=\"rotate(-90 16 {:.1f})\"", f.y0 + f.high / 2).c_str());
   return out + "</svg>\n";
+}
+
+std::string chart_rules() {
+  std::string out;
+  for (const auto& [colour, of_page] : {std::pair{paper, "--paper"},
+                                        {ink, "--ink"},
+                                        {grey, "--soft"},
+                                        {grid_ink, "--line"},
+                                        {course_ink, "--soft"},
+                                        {level_ink, "--link"},
+                                        {seed_ink, "--seed"},
+                                        {worse, "--bad"},
+                                        {better, "--good"}})
+    out += fmt::format(
+        "svg [fill=\"{0}\"]{{fill:var({1})}}\nsvg [stroke=\"{0}\"]{{stroke:var({1})}}\n", colour,
+        of_page);
+  return out;
 }
 
 std::string sparkline_of(const HistorySeries& h, const Trend& t) {
@@ -195,7 +215,7 @@ std::string sparkline_of(const HistorySeries& h, const Trend& t) {
   std::string out = fmt::format(
       "<svg viewBox=\"0 0 90 22\" width=\"90\" height=\"22\" aria-hidden=\"true\"><polyline "
       "points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1\"/>",
-      path, "#5b6b7f");
+      path, course_ink);
   for (const Change& c : t.changes)
     out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.4\" fill=\"{}\"/>",
                        f.x(static_cast<double>(c.after)), f.to_y(c.to),

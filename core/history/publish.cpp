@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/file.h"
+#include "base/page.h"
 #include "base/text.h"
 #include "history/chart.h"
 
@@ -13,44 +15,39 @@ namespace pesuite {
 
 namespace {
 
-constexpr const char* style = R"(:root { color-scheme: light; }
-body { font: 15px/1.5 Helvetica, Arial, sans-serif; color: #1f2a37; margin: 0 auto; max-width: 72rem; padding: 1rem 1.5rem 4rem; }
-h1 { font-size: 1.5rem; margin: .6rem 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; } h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-nav a { margin-right: 1.2rem; } a { color: #0b5cad; text-decoration: none; } a:hover { text-decoration: underline; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; margin: .4rem 0 1rem; }
-th, td { padding: .25rem .7rem; text-align: left; border-bottom: 1px solid #e3e7ec; vertical-align: middle; white-space: nowrap; }
-th { font-weight: 600; background: #f5f7f9; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.cell { text-align: right; font-variant-numeric: tabular-nums; } td.cell svg { vertical-align: middle; margin-left: .4rem; }
-td.cell a { color: inherit; } td.worse { background: #fbe3e1; } td.better { background: #e0f2e5; } td.failing { background: #f6d5d2; font-weight: 600; }
-.bad { color: #b3261e; font-weight: 600; } .good { color: #1b7a3d; font-weight: 600; } .quiet { color: #6b7684; }
-td.subject { white-space: normal; min-width: 16rem; } svg { max-width: 100%; height: auto; } td svg { height: 22px; }
-@media print { nav { display: none; } }
+constexpr const char* style =
+    R"(:root { --bad: #b3261e; --good: #1b7a3d; --seed: #9db4d0; --worse: #fbe3e1; --better: #e0f2e5; --failing: #f6d5d2; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --bad: #ff9a90; --good: #7fd79b; --seed: #4f678a; --worse: #46211e; --better: #1d3a27; --failing: #5a2521; }
+}
+td.cell a { color: inherit; text-decoration: none; } td.cell a:hover { text-decoration: underline; }
+td.cell svg { vertical-align: middle; margin-left: .4rem; height: 22px; }
+td.worse { background: var(--worse); } td.better { background: var(--better); } td.failing { background: var(--failing); font-weight: 600; }
+.bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); font-weight: 600; }
+td.subject { white-space: normal; min-width: 16rem; } td:not(.subject) { white-space: nowrap; }
+th { white-space: nowrap; } th, td { padding-right: .9rem; padding-left: .3rem; }
 )";
 
-std::string page(const std::string& title, const std::string& up, const std::string& body) {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<title>{0}</title>\n<style>\n{3}</style>\n</head>\n"
-      "<body>\n<nav><a href=\"{1}index.html\">All series</a><a href=\"{1}regressions.html\">"
-      "Regressions</a></nav>\n<h1>{0}</h1>\n{2}</body>\n</html>\n",
-      xml_text(title), up, body, style);
-}
-
-std::string row(const std::vector<std::string>& cells, const char* tag = "td") {
+std::string row(const std::vector<std::string>& cells) {
   std::string out = "<tr>";
   for (const std::string& c : cells)  // what begins with "<td" has attributes of its own
-    out += c.starts_with("<td") ? c : fmt::format("<{0}>{1}</{0}>", tag, c);
+    out += c.starts_with("<td") ? c : "<td>" + c + "</td>";
   return out + "</tr>\n";
 }
 std::string number_cell(const std::string& text) {
-  return "<td class=\"number\">" + text + "</td>";
+  return "<td class=\"n\">" + text + "</td>";
 }
-std::string table(const std::vector<std::string>& heading, const std::string& rows) {
-  return "<div class=\"wide\"><table>\n" + row(heading, "th") + rows + "</table></div>\n";
+// Columns from `text_columns` on are numbers, `numbers` of them.
+std::string table(const std::vector<std::string>& heading, std::size_t text_columns,
+                  std::size_t numbers, const std::string& rows) {
+  std::string head;
+  for (std::size_t c = 0; c < heading.size(); ++c)
+    head += fmt::format("<th scope=\"col\"{}>{}</th>",
+                        c >= text_columns && c < text_columns + numbers ? " class=\"n\"" : "",
+                        heading[c]);
+  return "<div class=\"table\" tabindex=\"0\"><table>\n<thead><tr>" + head +
+         "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n";
 }
-
 class Publisher {
  public:
   Publisher(const std::vector<HistorySeries>& all, const std::vector<Trend>& trends,
@@ -58,8 +55,9 @@ class Publisher {
       : all_(all), trends_(trends), folder_(folder), compare_url_(std::move(compare_url)) {}
 
   Site write() {
-    write_file_atomic(folder_ / "index.html", page("Results over commits", "", grid()));
-    write_file_atomic(folder_ / "regressions.html", page("Regressions", "", regressions()));
+    const std::string all = grid(), found = regressions();
+    write_file_atomic(folder_ / "index.html", page("Results over commits", "", all));
+    write_file_atomic(folder_ / "regressions.html", page("Regressions", "", found));
     for (std::size_t i = 0; i < all_.size(); ++i)
       write_file_atomic(folder_ / "series" / (all_[i].what.id + ".html"), series_page(i));
     site_.pages = all_.size() + 2;
@@ -67,6 +65,24 @@ class Publisher {
   }
 
  private:
+  // What a section says goes to the body, its title to the index.
+  std::string section(const std::string& id, const std::string& title, const std::string& body) {
+    index_ += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id, xml_text(title));
+    return fmt::format(
+        "<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n{2}"
+        "</section>\n",
+        id, xml_text(title), body);
+  }
+  // `up`: from the page to the folder of all.
+  std::string page(const std::string& title, const std::string& up, const std::string& body) {
+    const std::string others = fmt::format(
+        "<li><a href=\"{0}index.html\">All series</a></li>\n<li><a "
+        "href=\"{0}regressions.html\">Regressions</a></li>\n",
+        up);
+    return html_page({title, style + chart_rules(), others + std::exchange(index_, ""), "",
+                      fmt::format("<h1>{}</h1>\n{}", xml_text(title), body)});
+  }
+
   // ------------------------------------------------------------------------------------- grid
 
   struct Group {  // a table: what differs in it are encodings and places
@@ -95,11 +111,17 @@ class Publisher {
       ++ended;  // of two definitions the one that is measured lately is shown
       if (last_date(all_[it->second]) < last_date(all_[i])) it->second = i;
     }
-    std::string out = summary(ended), suite, task;
+    std::string out = summary(ended), of_suite, suite, task;
+    std::size_t suites = 0;
+    const auto close = [&] {
+      if (!of_suite.empty())
+        out += section(fmt::format("suite-{}", ++suites), "Suite " + suite, of_suite);
+      of_suite.clear();
+    };
     for (const auto& [g, cells] : groups) {
-      if (g.suite != suite) out += fmt::format("<h2>Suite {}</h2>\n", xml_text(g.suite));
+      if (g.suite != suite) close();
       if (g.suite != suite || g.task + g.model != task)
-        out += fmt::format("<h3>{}, model {}</h3>\n", xml_text(g.task), xml_text(g.model));
+        of_suite += fmt::format("<h3>{}, model {}</h3>\n", xml_text(g.task), xml_text(g.model));
       suite = g.suite, task = g.task + g.model;
       std::vector<std::string> heading = {"encoding"};
       for (const std::string& p : places[g]) heading.push_back(xml_text(p));
@@ -113,9 +135,10 @@ class Publisher {
         rows += row(line);
       }
       if (!g.machine.empty())
-        out += fmt::format("<p class=\"quiet\">on {}</p>\n", xml_text(g.machine));
-      out += table(heading, rows);
+        of_suite += fmt::format("<p class=\"note\">on {}</p>\n", xml_text(g.machine));
+      of_suite += table(heading, 1, places[g].size(), rows);
     }
+    close();
     return out;
   }
 
@@ -132,7 +155,7 @@ class Publisher {
     return fmt::format(
         "<p>{} over up to {}, {} to {}. {} worse than before. A cell has the latest mean over "
         "seeds and its course; red: worse than it was, green: better than at the start. <span "
-        "class=\"quiet\">{}</span></p>\n",
+        "class=\"note\">{}</span></p>\n",
         all_.size() == 1 ? "1 series" : fmt::format("{} series", all_.size()),
         counted(commits, "commit"), first.substr(0, 10), last.substr(0, 10),
         site_.open == 1 ? "1 is" : fmt::format("{} are", site_.open),
@@ -148,10 +171,10 @@ class Publisher {
     const bool failing = !t.failing.empty() && t.failing.back().last + 1 == h.points.size();
     const bool better = t.course(h.what.direction) == Change::Way::better;
     const char* state = failing ? " failing" : t.open() ? " worse" : better ? " better" : "";
-    return fmt::format("<td class=\"cell{}\"><a href=\"series/{}.html\" title=\"{}\">{}{}</a></td>",
-                       state, h.what.id, xml_text(h.what.name()),
-                       failing ? xml_text(t.failing.back().status) : short_number(latest),
-                       sparkline_of(h, t));
+    return fmt::format(
+        "<td class=\"n cell{}\"><a href=\"series/{}.html\" title=\"{}\">{}{}</a></td>", state,
+        h.what.id, xml_text(h.what.name()),
+        failing ? xml_text(t.failing.back().status) : short_number(latest), sparkline_of(h, t));
   }
 
   // ------------------------------------------------------------------------------ regressions
@@ -179,7 +202,7 @@ class Publisher {
     out.push_back(number_cell(short_number(c.to)));
     const char* colour = c.way == Change::Way::worse    ? "bad"
                          : c.way == Change::Way::better ? "good"
-                                                        : "quiet";
+                                                        : "note";
     out.push_back(number_cell(fmt::format("<span class=\"{}\">{:+.3g}</span>", colour, c.size())));
     out.emplace_back(c.drift ? "drift" : "step");
     out.emplace_back(c.way == Change::Way::worse ? (c.lasts ? "lasts" : "came back") : "");
@@ -211,15 +234,16 @@ class Publisher {
     }
     const std::vector<std::string> heading = {"date", "commits", "series", "from",
                                               "to",   "change",  "kind",   "now"};
-    const auto section = [&](const char* title, const std::string& rows) {
-      if (rows.empty()) return std::string();
-      return fmt::format("<h2>{}</h2>\n", title) + table(heading, rows);
-    };
-    return (worse.empty() ? "<p>None was found.</p>\n" : table(heading, worse)) + failures() +
-           section("Improvements", better) + section("Other changes", neither);
+    std::string out = worse.empty() ? "<p>None was found.</p>\n" : table(heading, 3, 3, worse);
+    out += failures();
+    if (!better.empty())
+      out += section("improvements", "Improvements", table(heading, 3, 3, better));
+    if (!neither.empty())
+      out += section("other-changes", "Other changes", table(heading, 3, 3, neither));
+    return out;
   }
 
-  std::string failures() const {
+  std::string failures() {
     std::string rows;
     for (std::size_t i = 0; i < trends_.size(); ++i)
       for (const Failing& f : trends_[i].failing) {
@@ -228,35 +252,35 @@ class Publisher {
         rows += row(
             {h.points[f.first].commit.date.substr(0, 10), range_link(h, before, f.first),
              fmt::format("<a href=\"series/{}.html\">{}</a>", h.what.id, xml_text(h.what.name())),
-             xml_text(f.status), counted(f.last - f.first + 1, "commit")});
+             xml_text(f.status), number_cell(counted(f.last - f.first + 1, "commit"))});
       }
     if (rows.empty()) return "";
-    return "<h2>Seeds without a number</h2>\n" +
-           table({"date", "commits", "series", "status", "for"}, rows);
+    return section("seeds-without-a-number", "Seeds without a number",
+                   table({"date", "commits", "series", "status", "for"}, 4, 1, rows));
   }
 
   // ----------------------------------------------------------------------------------- series
 
-  std::string series_page(std::size_t i) const {
+  std::string series_page(std::size_t i) {
     const HistorySeries& h = all_[i];
     const Trend& t = trends_[i];
-    std::string body = "<p>" + chart_of(h, t) + "</p>\n<p class=\"quiet\">";
+    std::string body = "<figure>" + chart_of(h, t) + "</figure>\n<p class=\"note\">";
     body += fmt::format("{}; {} is better. ", counted(h.points.size(), "commit"),
                         h.what.direction == "none" ? "neither way" : h.what.direction);
     body += t.spread > 0 ? fmt::format("A commit's mean varies by about {:.2g}; ", t.spread)
                          : "How much a commit's mean varies is not known; ";
     body += fmt::format(
-        "changes below {:.2g} are not listed. Dark: mean over seeds; light: seeds, each less "
-        "its usual distance from the others; blue: levels.</p>\n",
+        "changes below {:.2g} are not listed. Large points: mean over seeds; small ones: seeds, "
+        "each less its usual distance from the others; lines: levels.</p>\n",
         t.counts);
     std::string changes;
     for (auto c = t.changes.rbegin(); c != t.changes.rend(); ++c)
       changes += row(change_row(i, *c, false));
-    body += changes.empty() ? "<p>No change was found.</p>\n"
-                            : table({"date", "commits", "from", "to", "change", "kind", "now",
-                                     "first commit behind it"},
-                                    changes);
-    body += "<h2>Commits</h2>\n";
+    body += section("changes", "Changes",
+                    changes.empty() ? "<p>No change was found.</p>\n"
+                                    : table({"date", "commits", "from", "to", "change", "kind",
+                                             "now", "first commit behind it"},
+                                            2, 3, changes));
     std::string rows;
     for (std::size_t k = h.points.size(); k-- > 0;) {
       const HistoryPoint& p = h.points[k];
@@ -265,7 +289,8 @@ class Publisher {
                number_cell(short_number(t.values[k])), number_cell(std::to_string(p.seeds.size())),
                "<td class=\"subject\">" + xml_text(p.commit.subject) + "</td>"});
     }
-    body += table({"date", "commit", "mean", "seeds", "subject"}, rows);
+    body += section("commits", "Commits",
+                    table({"date", "commit", "mean", "seeds", "subject"}, 2, 2, rows));
     return page(h.what.name(), "../", body);
   }
 
@@ -273,6 +298,7 @@ class Publisher {
   const std::vector<Trend>& trends_;
   const fs::path folder_;
   const std::string compare_url_;
+  std::string index_;  // of the page that is being written
   Site site_;
 };
 

@@ -18,7 +18,9 @@ struct SeriesStyle {
   std::string colour;  // "#0072B2"
   int marker = 0;      // as gnuplot counts its point types
   std::string dash;    // as gnuplot writes dashes: "1" for none, "(12,4)"
+  bool operator==(const SeriesStyle&) const = default;
 };
+constexpr std::size_t palette_size = 36;
 // The i-th of the palette. The first seven colours are those of Okabe and Ito, told apart by
 // colour-blind readers.
 SeriesStyle series_style(std::size_t i);

@@ -27,8 +27,6 @@ Band band_of(const std::vector<SeedValue>& values, const Transform& f) {
   return {f(s.mean), f(s.t_low), f(s.t_high)};
 }
 
-constexpr std::size_t palette_size = 36;
-
 // plots/encodings.tsv: a name of an encoding and its place in the palette, a line each.
 std::map<std::string, std::size_t> read_styles() {
   std::map<std::string, std::size_t> out;

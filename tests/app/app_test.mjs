@@ -5,6 +5,7 @@ import { spawn, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { join } from "node:path";
+import { isForEveryone } from "../axe.mjs";
 import { Browser, check, passed } from "../browser.mjs";
 
 const [program, folder] = process.argv.slice(2);
@@ -104,6 +105,16 @@ await check("a run from its start to its report", async () => {
   }, 120);
   await pause(1000);
   writeFileSync(join(folder, "done.png"), await page.picture());
+  const dots = await page.run(`[...document.querySelectorAll("#encodings i")].map((i) => i.style.background)`);
+  assert.equal(new Set(dots).size, dots.length, "one colour an encoding");
+});
+await check("for everyone", async () => {
+  for (const value of ["light", "dark"]) {
+    await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] });
+    await pause(200);
+    await isForEveryone(page, join(folder, "..", "axe"), value);
+  }
+  await page.send("Emulation.setEmulatedMedia", { features: [] });
 });
 await check("other settings are told apart from those of the run", async () => {
   assert.ok(!(await shownIs("changed")));

@@ -5,19 +5,13 @@
 #include <algorithm>
 #include <map>
 
+#include "base/page.h"
 #include "base/text.h"
 #include "report/picture.h"
 
 namespace pesuite {
 
 namespace {
-
-constexpr const char* page_style =
-#include "page_style.inc"
-    ;
-constexpr const char* page_script =
-#include "page_script.inc"
-    ;
 
 std::string id_of(const std::string& title) {
   std::string out;
@@ -210,22 +204,10 @@ class HtmlPage {
             ? ""
             : "<svg width=\"0\" height=\"0\" class=\"symbols\" aria-hidden=\"true\">" +
                   colours_.symbols() + "</svg>\n";
-    return fmt::format(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-        "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action "
-        "'none'\">\n"
-        "<meta name=\"generator\" content=\"pesuite\">\n<title>{} · pesuite</title>\n"
-        "<style>\n:root{{{}}}\n@media screen and "
-        "(prefers-color-scheme:dark){{:root{{{}}}}}\n{}{}</style>\n"
-        "</head>\n<body>\n<a class=\"skip\" href=\"#main\">to the report</a>\n{}"
-        "<nav aria-label=\"sections\"><ol>\n{}</ol></nav>\n"
-        "<section class=\"bar\" aria-label=\"encodings\" hidden>\n{}"
-        "<span class=\"all\"></span></section>\n<main "
-        "id=\"main\">\n{}</main>\n<script>\n{}</script>\n</body>\n</html>\n",
-        xml_text(title_), colours_.rules(false), colours_.rules(true), page_style, hiding(),
-        symbols, index_, chips(), body_, page_script);
+    const std::string colours =
+        fmt::format(":root{{{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n",
+                    colours_.rules(false), colours_.rules(true));
+    return html_page({title_, colours + hiding(), index_, chips(), symbols + body_});
   }
   // Whoever is switched off, everywhere at once; whoever is looked at stands out.
   std::string hiding() const {

@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { faults, isForEveryone } from "../../axe.mjs";
 import { Browser, check, passed } from "../../browser.mjs";
 
 const [program, results, folder] = process.argv.slice(2);
@@ -138,6 +139,15 @@ await check("by keyboard", async () => {
   await p.run(`${chip("learned")}.focus()`);
   await press(" ", "Space");
   assert.equal(await p.run(`${chip("learned")}.getAttribute("aria-pressed")`), "false");
+});
+await check("with aids", async () => {
+  const kept = join(folder, "..", "axe"); // shared with other tests of pages
+  for (const scheme of ["light", "dark"])
+    await isForEveryone(await opened(url, 1280, 900, [{ name: "prefers-color-scheme", value: scheme }]), kept, scheme);
+  const bad = await opened(url, 1280, 900); // what has faults is told
+  await bad.run(`document.querySelector("main").insertAdjacentHTML("afterbegin", '<p style="color:#aaa;background:#fff">faint</p><button></button>')`);
+  const found = await faults(bad, kept);
+  if (found !== null) assert.ok(["color-contrast", "button-name"].every((id) => found.some((f) => f.startsWith(id))), String(found));
 });
 await check("on its own", () => alone(page, url));
 
