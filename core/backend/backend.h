@@ -131,6 +131,8 @@ class Backend {
   virtual bool takes_slopes() const { return false; }
   // Whether attention reads AttentionInput::starts.
   virtual bool takes_starts() const { return false; }
+  // Batches of drawn lengths are made as long as a multiple of this, for what is compiled for each.
+  virtual std::int64_t length_step() const { return 1; }
   // Whether weights of linear layers, the token table and the head may be bf16 where nothing is
   // trained.
   virtual bool takes_bf16_weights() const { return false; }

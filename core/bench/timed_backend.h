@@ -51,6 +51,9 @@ class TimedBackend : public Backend {
   bool takes_bf16_weights() const override {
     return inner_->takes_bf16_weights();
   }
+  std::int64_t length_step() const override {
+    return inner_->length_step();
+  }
   bool takes_slopes() const override {
     return inner_->takes_slopes();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "pesuite/random.hpp"
@@ -139,7 +140,8 @@ Scorer Mixture::scorer(std::size_t part, Model& model) const {
 
 std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64_t step,
                                  std::uint64_t seed, std::uint64_t first, int size,
-                                 std::int64_t pass_tokens, std::int64_t& tokens) const {
+                                 std::int64_t pass_tokens, std::int64_t& tokens,
+                                 const StepShare& share) const {
   const auto count = static_cast<std::size_t>(size);
   std::vector<Task::Request> requests(count);
   std::vector<int> lengths(count);  // with what stands before the examples
@@ -156,23 +158,33 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return lengths[a] < lengths[b]; });
+  const auto padded = [&](int length) {
+    const int up = (length + share.length_step - 1) / share.length_step * share.length_step;
+    return std::max(length, std::min(up, longest));
+  };
   std::vector<Batch> out;
   for (std::size_t done = 0; done < count;) {
     std::size_t end = done + 1;
     const auto fits = [&](std::size_t last) {
-      return static_cast<std::int64_t>(last - done + 1) * lengths[order[last]] <= pass_tokens;
+      return static_cast<std::int64_t>(last - done + 1) * padded(lengths[order[last]]) <=
+             pass_tokens;
     };
     while (end < count && fits(end)) ++end;
-    const auto n = static_cast<std::size_t>(lengths[order[end - 1]]), rows = end - done;
+    const auto n = static_cast<std::size_t>(padded(lengths[order[end - 1]])), rows = end - done;
     Batch b;
     b.size = static_cast<int>(rows), b.length = static_cast<int>(n);
+    const auto at = std::exchange(done, end);
+    if (out.size() % share.stride != share.first) {
+      out.push_back(std::move(b));
+      continue;
+    }
     b.tokens.assign(n * rows, PES_PAD);
     b.targets.assign(n * rows, -1);
     if (main().positions() > 0) b.positions.resize(n * rows);
     if (separates()) b.starts.resize(n * rows);
     for (std::size_t i = 0; i < rows; ++i) {
-      const Task::Request& r = requests[order[done + i]];
-      const int length = lengths[order[done + i]];
+      const Task::Request& r = requests[order[at + i]];
+      const int length = lengths[order[at + i]];
       const auto own = [&](std::vector<std::int32_t>& all) {  // without the PAD behind it
         const auto whole = row(all, i, n);
         return whole.first(std::min(whole.size(), static_cast<std::size_t>(length)));
@@ -181,7 +193,6 @@ std::vector<Batch> Mixture::step(const LengthPlan& plan, int longest, std::int64
              row(b.starts, i, n));
     }
     out.push_back(std::move(b));
-    done = end;
   }
   return out;
 }

@@ -40,6 +40,12 @@ struct LengthPlan {
   std::int64_t reached(int longest, std::int64_t step) const;  // how many of them, in this step
 };
 
+// What one process makes of the passes of a training step.
+struct StepShare {
+  int length_step = 1;                // batches are as long as a multiple of it
+  std::size_t first = 0, stride = 1;  // the passes that are its own
+};
+
 // Tasks in fixed shares. Which one an example is of follows from its index alone, and any stretch
 // of the indices holds each task by its share, to within an example or so.
 class Mixture {
@@ -74,10 +80,11 @@ class Mixture {
 
   // The training examples of a step in batches of at most `pass_tokens` tokens (or one example),
   // shortest first, so that little is padded; PAD follows the shorter ones of a batch and is never
-  // scored. `tokens` grows by those of the examples, without PAD.
+  // scored. `tokens` grows by those of the examples, without PAD. Batches are as long as
+  // a multiple of `length_step`, or as `longest`. Those of others have a size and a length alone.
   std::vector<Batch> step(const LengthPlan&, int longest, std::int64_t step, std::uint64_t seed,
                           std::uint64_t first, int size, std::int64_t pass_tokens,
-                          std::int64_t& tokens) const;
+                          std::int64_t& tokens, const StepShare& = {}) const;
 
  private:
   struct Part {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -128,14 +129,9 @@ class Trainer {
 
   void step() {
     const auto start = std::chrono::steady_clock::now();
-    // all examples of the step first: the loss is a mean over their scored targets
     std::int64_t scored = 0, tokens = 0;
-    const std::vector<Batch> passes =
-        data_.step(config_.lengths, config_.length, state_.step, seed_,
-                   static_cast<std::uint64_t>(state_.cursor), config_.batch,
-                   std::int64_t{config_.pass_size(group_.size())} * config_.length, tokens);
+    const std::vector<Batch> passes = make_passes(scored, tokens);
     state_.making += seconds_since(start);
-    for (const Batch& b : passes) scored += scored_targets(b);
     if (scored == 0)
       fail(Exit::data, "task '{}' scores no target in examples {} .. {}", task_.text(),
            state_.cursor, state_.cursor + config_.batch - 1);
@@ -178,6 +174,33 @@ class Trainer {
       log(fmt::format("diverged at {}", state_.reason));
     }
     if (watch_.progress) watch_.progress(state_, loss);
+  }
+
+  // All passes of the step; of other processes their sizes alone. The loss is a mean over the
+  // `scored` targets of all.
+  std::vector<Batch> make_passes(std::int64_t& scored, std::int64_t& tokens) const {
+    const auto make = [&](std::size_t first, std::size_t stride) {
+      scored = tokens = 0;
+      std::vector<Batch> out =
+          data_.step(config_.lengths, config_.length, state_.step, seed_,
+                     static_cast<std::uint64_t>(state_.cursor), config_.batch,
+                     std::int64_t{config_.pass_size(group_.size())} * config_.length, tokens,
+                     {static_cast<int>(model_.backend().length_step()), first, stride});
+      for (const Batch& b : out) scored += scored_targets(b);
+      return out;
+    };
+    if (processes() == 1) return make(0, 1);
+    std::vector<Batch> own;
+    double found = -1;
+    try {
+      own = make(rank(), processes());
+      found = static_cast<double>(scored);
+    } catch (const Error&) {  // all say so below
+    }
+    const std::vector<double> by_process = group_.gather(found);
+    if (*std::min_element(by_process.begin(), by_process.end()) < 0) return make(0, 1);
+    scored = static_cast<std::int64_t>(std::accumulate(by_process.begin(), by_process.end(), 0.0));
+    return own;
   }
 
   double update() {

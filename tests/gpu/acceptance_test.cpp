@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -19,6 +21,7 @@
 #include "backend/cuda/operation_graph.h"
 #include "backend/cuda/plan.h"
 #include "base/error.h"
+#include "tests/scratch.h"
 
 namespace pesuite::testing {
 namespace {
@@ -310,6 +313,54 @@ TEST_P(Acceptance, CompilesPlansAndKeepsThem) {
     return "compiled";
   });
   EXPECT_EQ(answer, "compiled");
+}
+
+// A further process reads them. What was damaged is compiled anew, and nothing hostile reaches
+// cuDNN.
+TEST_P(Acceptance, KeepsPlansOnDisk) {
+  const Machine& m = GetParam();
+  const std::string answer = in_child([&]() -> std::string {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch / "plans";
+    const auto read = [&] {
+      std::map<std::filesystem::path, std::string> files;
+      for (const auto& item : std::filesystem::directory_iterator(folder)) {
+        std::ostringstream text;
+        text << std::ifstream(item.path()).rdbuf();
+        files[item.path()] = text.str();
+      }
+      return files;
+    };
+    std::string said;
+    const auto seconds = [&] {
+      const auto start = std::chrono::steady_clock::now();
+      Plans plans(0, m.facts(), device_profile(m.profile()), true, folder);
+      AttentionRequest r = request();
+      for (const Pass pass : {Pass::inference, Pass::forward, Pass::backward})
+        if (plans.get(r, pass).workspace() != workspace_bytes(r, pass, m.facts()))
+          said += "another workspace; ";
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    const double compiled = seconds();
+    const auto kept = read();
+    if (kept.size() != 3) said += fmt::format("{} files; ", kept.size());
+    const double again = seconds();
+    if (again > compiled / 4) said += fmt::format("{} s, again {} s; ", compiled, again);
+    if (read() != kept) said += "written again; ";
+    std::size_t damage = 0;
+    for (const auto& [file, text] : kept) {
+      std::string bad = text;
+      if (++damage == 1) bad.resize(bad.size() / 2);
+      if (damage == 2) bad[bad.size() / 2] ^= 1;
+      if (damage == 3) bad.clear();
+      std::ofstream(file) << bad;
+    }
+    seconds();
+    for (const auto& [file, text] : read())
+      if (text.size() < kept.at(file).size() / 2) said += "damage stayed; ";
+    return said.empty() ? "kept" : said;
+  });
+  EXPECT_EQ(answer, "kept");
 }
 
 // Evaluation at many lengths compiles a few kernels: sm_100 and sm_120 have one for short or odd

@@ -216,6 +216,63 @@ TEST(Mixture, PadsShorterExamplesAndNeverScoresPad) {
   EXPECT_LT(static_cast<double>(padded), 1.25 * static_cast<double>(tokens)) << "sorted by length";
 }
 
+// What a device compiles for a length serves many: batches are as long as a multiple, or as the
+// longest.
+TEST(Mixture, MakesBatchesOfFewLengthsWhereItIsAsked) {
+  const Task main = make("addition");
+  const Mixture m(main);
+  const LengthPlan plan{.kind = LengthKind::uniform, .least = 8};
+  std::set<int> lengths;
+  for (int step = 0; step < 8; ++step) {
+    std::int64_t tokens = 0, same = 0;
+    const auto first = static_cast<std::uint64_t>(step) * 64;
+    const std::vector<Batch> padded =
+        m.step(plan, 44, step, 1, first, 64, 256, tokens, {.length_step = 16});
+    const std::vector<Batch> plain = m.step(plan, 44, step, 1, first, 64, 1 << 20, same);
+    EXPECT_EQ(tokens, same) << "PAD was counted";
+    std::multiset<std::vector<std::int32_t>> examples, expected;
+    const auto add = [](auto& to, const Batch& b) {
+      for (std::size_t i = 0, n = static_cast<std::size_t>(b.length); i < b.tokens.size(); i += n) {
+        std::vector<std::int32_t> row;
+        for (std::size_t t = i; t < i + n; ++t)
+          if (b.tokens[t] != PES_PAD) row.push_back(b.tokens[t]), row.push_back(b.targets[t]);
+        to.insert(row);
+      }
+    };
+    for (const Batch& b : padded) {
+      lengths.insert(b.length), add(examples, b);
+      EXPECT_TRUE(b.size == 1 || b.size * b.length <= 256);
+    }
+    for (const Batch& b : plain) add(expected, b);
+    EXPECT_EQ(examples, expected);
+  }
+  EXPECT_EQ(lengths, (std::set<int>{16, 32, 44}));
+}
+
+// Processes of one cell make their own examples, which are those that one alone would make.
+TEST(Mixture, IsSharedByProcesses) {
+  const Task main = make("addition");
+  const Mixture m(main);
+  const LengthPlan plan{.kind = LengthKind::uniform, .least = 8};
+  std::int64_t whole_tokens = 0;
+  const std::vector<Batch> whole = m.step(plan, 48, 3, 1, 0, 40, 256, whole_tokens);
+  ASSERT_GT(whole.size(), 4u);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    std::int64_t tokens = 0;
+    const std::vector<Batch> own =
+        m.step(plan, 48, 3, 1, 0, 40, 256, tokens, {.first = rank, .stride = 3});
+    EXPECT_EQ(tokens, whole_tokens);
+    ASSERT_EQ(own.size(), whole.size());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      EXPECT_EQ(own[i].size, whole[i].size);
+      EXPECT_EQ(own[i].length, whole[i].length);
+      const bool is_own = i % 3 == rank;
+      EXPECT_EQ(own[i].tokens, is_own ? whole[i].tokens : std::vector<std::int32_t>());
+      EXPECT_EQ(own[i].targets, is_own ? whole[i].targets : std::vector<std::int32_t>());
+    }
+  }
+}
+
 // A step's examples are the same whoever makes them, in whatever order, at the same time as others.
 TEST(Mixture, DataDoNotDependOnThreads) {
   const Task main = make("addition"), other = make("toylag(document=256)");

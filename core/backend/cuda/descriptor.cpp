@@ -94,6 +94,13 @@ std::int64_t Descriptor::number(Attribute a) const {
   return v;
 }
 
+std::string Descriptor::text(Attribute a) const {
+  std::string out(static_cast<std::size_t>(get(a, CUDNN_TYPE_CHAR, 0, nullptr)), ' ');
+  get(a, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(out.size()), out.data());
+  while (!out.empty() && out.back() == 0) out.pop_back();
+  return out;
+}
+
 std::vector<Descriptor> Descriptor::descriptors(Attribute a, cudnnBackendDescriptorType_t type,
                                                 const char* what) const {
   const std::int64_t count = get(a, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);

@@ -59,6 +59,7 @@ class Descriptor {
   void finalize();
 
   std::int64_t number(Attribute) const;
+  std::string text(Attribute) const;
   // All descriptors that an attribute holds, each of `type`.
   std::vector<Descriptor> descriptors(Attribute, cudnnBackendDescriptorType_t type,
                                       const char* what) const;

@@ -56,12 +56,24 @@ Plan::Plan(const AttentionRequest& r, Pass pass, const Descriptor& profile,
       continue;
     }
     plan_ = std::move(plan);
-    engine_ = e.index;
     workspace_ = plan_.number(CUDNN_ATTRIBUTE(EXECUTION_PLAN_WORKSPACE_SIZE));
     return;
   }
   fail(Exit::device, "cuDNN has no engine for {}: {}", plan_key(r, pass, 0),
        why.empty() ? "it gives no reason" : why);
+}
+
+Plan::Plan(const AttentionRequest& r, Pass pass, const Descriptor& profile, std::string_view text)
+    : graph_(attention_graph(r, pass)),
+      plan_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "a plan that was kept") {
+  plan_.set(CUDNN_ATTRIBUTE(EXECUTION_PLAN_DEVICEPROP), profile);  // before the text, or it crashes
+  plan_.set(CUDNN_ATTRIBUTE(EXECUTION_PLAN_JSON_REPRESENTATION), text);
+  plan_.finalize();
+  workspace_ = plan_.number(CUDNN_ATTRIBUTE(EXECUTION_PLAN_WORKSPACE_SIZE));
+}
+
+std::string Plan::text() const {
+  return plan_.text(CUDNN_ATTRIBUTE(EXECUTION_PLAN_JSON_REPRESENTATION));
 }
 
 Descriptor Plan::pack(const Bindings& b, void* workspace) const {
@@ -88,14 +100,36 @@ void Plan::run(cudnnHandle_t handle, const Bindings& b, void* workspace) const {
   check(cudnnBackendExecute(handle, plan_.raw(), tensors.raw()), "running a plan");
 }
 
+Plans::Plans(int device, const DeviceFacts& facts, Descriptor profile, bool any_length,
+             const std::filesystem::path& folder)
+    : device_(device),
+      facts_(facts),
+      profile_(std::move(profile)),
+      any_length_(any_length),
+      store_(folder,
+             folder.empty()
+                 ? ""
+                 : fmt::format("cuDNN {}, {}", cudnnGetVersion(),
+                               profile_.text(CUDNN_ATTRIBUTE(DEVICEPROP_JSON_REPRESENTATION)))) {}
+
+Plan Plans::made(const AttentionRequest& r, Pass pass, const std::string& key) {
+  const bool shared = any_length_ && pass != Pass::backward;
+  const std::string kept_as = fmt::format("{}{}", key, shared ? ", any length" : "");
+  if (const std::optional<std::string> text = store_.read(kept_as)) try {
+      return Plan(r, pass, profile_, *text);
+    } catch (const Error&) {  // compiled below, and kept anew
+    }
+  Plan plan(r, pass, profile_, facts_, shared ? &kernels_[form_key(r, pass, device_)] : nullptr);
+  store_.write(kept_as, plan.text());
+  return plan;
+}
+
 const Plan& Plans::get(const AttentionRequest& r, Pass pass) {
   const std::string key = plan_key(r, pass, device_);
   if (const auto at = plans_.find(key); at != plans_.end()) return at->second;
   if (const auto at = refused_.find(key); at != refused_.end()) throw at->second;
   try {
-    const bool shared = any_length_ && pass != Pass::backward;
-    auto* const kernels = shared ? &kernels_[form_key(r, pass, device_)] : nullptr;
-    return plans_.emplace(key, Plan(r, pass, profile_, facts_, kernels)).first->second;
+    return plans_.emplace(key, made(r, pass, key)).first->second;
   } catch (const Error& e) {
     refused_.emplace(key, e);
     throw;

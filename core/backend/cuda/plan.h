@@ -4,10 +4,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "backend/cuda/bindings.h"
 #include "backend/cuda/descriptor.h"
 #include "backend/cuda/graph.h"
+#include "backend/cuda/plan_store.h"
 #include "backend/cuda/request.h"
 #include "base/error.h"
 
@@ -21,9 +23,11 @@ class Plan {
   // of them. Not for backward passes, which have no such kernels.
   Plan(const AttentionRequest&, Pass, const Descriptor& profile, const DeviceFacts&,
        std::optional<Descriptor>* kernels = nullptr);
+  // Of what text() gave, on a device of the same profile and with the same cuDNN: milliseconds.
+  Plan(const AttentionRequest&, Pass, const Descriptor& profile, std::string_view text);
+  std::string text() const;
 
   std::int64_t workspace() const { return workspace_; }  // bytes, on the device
-  std::int64_t engine() const { return engine_; }
   // Queues the plan on the handle's stream. Error (device) where a tensor of the graph is not bound
   // or lies at an address that is no multiple of 16.
   void run(cudnnHandle_t, const Bindings&, void* workspace) const;
@@ -33,24 +37,28 @@ class Plan {
  private:
   Graph graph_;
   Descriptor plan_;
-  std::int64_t workspace_ = 0, engine_ = 0;
+  std::int64_t workspace_ = 0;
 };
 
 // Of one device, for one thread. Which kernel a plan has follows from its request alone, not from
 // what was asked for before: results must not depend on that.
 class Plans {
  public:
-  // `any_length`: forward plans share kernels, see Plan.
-  Plans(int device, const DeviceFacts& facts, Descriptor profile, bool any_length = true)
-      : device_(device), facts_(facts), profile_(std::move(profile)), any_length_(any_length) {}
+  // `any_length`: forward plans share kernels, see Plan. `folder` of compiled plans; none: not
+  // kept.
+  Plans(int device, const DeviceFacts& facts, Descriptor profile, bool any_length = true,
+        const std::filesystem::path& folder = {});
   // Compiled where it is new; Error as of Plan, at once where it was refused before.
   const Plan& get(const AttentionRequest&, Pass);
 
  private:
+  Plan made(const AttentionRequest&, Pass, const std::string& key);
+
   int device_;
   DeviceFacts facts_;
   Descriptor profile_;
   bool any_length_;
+  PlanStore store_;
   std::map<std::string, std::optional<Descriptor>> kernels_;  // by form_key
   std::map<std::string, Plan> plans_;
   std::map<std::string, Error> refused_;
