@@ -42,14 +42,15 @@ class Processes : public Run {
       if (item.path().filename() == "log.txt") all += slurp(item.path());
     return all;
   }
-  void run_both(const fs::path& s, int batch, const std::string& variable = "PESUITE=1") {
+  void run_both(const fs::path& s, int batch, const std::string& variable = "PESUITE=1",
+                const std::string& launch = two) {
     const std::string set = fmt::format("train.batch={}", batch);
     const Ended one = pesuite({"run", s, "--out", "one", "--set", set});
     ASSERT_EQ(one.code, 0) << one.err;
     std::vector<std::string> environment = anywhere;
     environment.push_back(variable);
     const Ended both =
-        pesuite({"run", s, "--out", "two", "--set", set, "--launch", two}, environment);
+        pesuite({"run", s, "--out", "two", "--set", set, "--launch", launch}, environment);
     ASSERT_EQ(both.code, 0) << both.err << said_by_cells("two");
     EXPECT_NE(said_by_cells("two").find("| 2 processes over Open MPI"), std::string::npos)
         << said_by_cells("two");
@@ -73,6 +74,17 @@ TEST_F(Processes, TrainAndEvaluateAsOneDoes) {
 TEST_F(Processes, AddUpWhileTheyCompute) {
   const fs::path s = suite({"rope", "learned"}, 30, "[train.optimizer]\nlr = 3e-3\n");
   run_both(s, 5, "PESUITE_MPI_OVERLAP=1");
+  EXPECT_NE(said_by_cells("two").find("adding up during the backward pass"), std::string::npos);
+}
+// Two names for this machine: MPI takes them for two, started by a stand-in for ssh, and talks TCP.
+TEST_F(Processes, OfTwoMachinesTrainAsOneDoes) {
+  const fs::path agent = folder_ / "agent.sh";
+  std::ofstream(agent) << "#!/bin/sh\n# NODE COMMAND...\nshift\nexec sh -c \"$*\"\n";
+  fs::permissions(agent, fs::perms::owner_all);
+  run_both(suite({"rope"}, 30, "[train.optimizer]\nlr = 3e-3\n"), 6, "PESUITE=1",
+           fmt::format("{} --host node1:1,node2:1 -n 2 --mca plm_rsh_agent {} "
+                       "--mca btl_tcp_if_include lo --mca oob_tcp_if_include lo",
+                       PESUITE_TEST_MPIRUN, agent.string()));
   EXPECT_NE(said_by_cells("two").find("adding up during the backward pass"), std::string::npos);
 }
 TEST_F(Processes, AddUpWhileTheyComputeOrHaveNothingToDo) {
@@ -104,7 +116,7 @@ TEST_F(Processes, StopTogetherAndGoOnAsAnyNumber) {
 
 TEST_F(Processes, EndTogetherWhenOneOfThemDies) {
   const fs::path s = suite({"sleeps"}, 4000);
-  Command c(folder_, {"run", s.string(), "--launch", two}, anywhere);
+  Command c(folder_, {"run", s.string(), "--dp", "2"}, anywhere);
   await_checkpoint(c);
   int killed = 0;
   for (const auto& item : fs::directory_iterator("/proc")) {
@@ -119,7 +131,9 @@ TEST_F(Processes, EndTogetherWhenOneOfThemDies) {
   }
   EXPECT_EQ(killed, 1);
   if (killed == 0) c.signal(SIGINT);
+  const auto start = std::chrono::steady_clock::now();
   const Ended e = c.wait();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_EQ(e.code, 3) << e.err;
   EXPECT_NE(reason_of("sleeps").find("in training, after step"), std::string::npos)
       << reason_of("sleeps");
@@ -183,6 +197,22 @@ TEST_F(Processes, ThatCannotWorkTogetherSaySo) {
   EXPECT_EQ(missing.code, 3);
   EXPECT_NE(reason_of("rope").find("'no-such-launcher -n 2' did not start it"), std::string::npos)
       << reason_of("rope");
+}
+
+// What a task refuses in the examples of one process is the reason of all.
+TEST_F(Processes, SayWhyATaskRefusesTheExamplesOfOne) {
+  const fs::path s = write("late.toml",
+                           "name = \"t\"\n[defaults]\nseeds = [1]\n[model.micro]\npreset = "
+                           "\"micro\"\n[train]\nsteps = 20\nbatch = 4\n[[encoding]]\nexpr = "
+                           "\"rope\"\n[[task]]\ntask = \"refuses_late\"\ntrain_len = "
+                           "16\n[[eval]]\nlengths = [16]\nexamples = 4\n");
+  for (const char* n : {"1", "2", "3"}) {
+    const Ended e =
+        pesuite({"run", s, "--dp", n, "--out", n, "--plugin-path", PESUITE_TEST_TASKS}, anywhere);
+    EXPECT_EQ(e.code, 3) << e.err;
+    EXPECT_NE(slurp(run_folder(n) / "records.jsonl").find("has no example 22"), std::string::npos)
+        << e.err << said_by_cells(n);
+  }
 }
 
 // A launcher whose processes do not find each other: MPI of another kind, or none.

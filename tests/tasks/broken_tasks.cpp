@@ -311,6 +311,14 @@ struct DeafAxis : Honest {  // an axis that sample() does not read
                                      values,           nullptr, 3,  3};
   DeafAxis(const pes_use& use, const pes::Values& v) : Honest(use, v) { axes = {&depth}; }
 };
+struct RefusesLate : Honest {  // one training example
+  static constexpr pes_card card = ::card<RefusesLate>("refuses_late");
+  using Honest::Honest;
+  void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
+    if (r.split == PES_SPLIT_TRAIN && r.index == 22) throw pes::Refusal("has no example 22");
+    fill(random, e);
+  }
+};
 
 template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
@@ -318,7 +326,7 @@ constexpr const auto& tasks =
     list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance, OneChance,
          WrongExact, DearOptimum, FarBack, HiddenShortcut, Repeating, Undivided, Unsteady, Lawful,
          Unpredicted, CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum, ReadsAhead,
-         FewSaid, DeafAxis>;
+         FewSaid, DeafAxis, RefusesLate>;
 
 }  // namespace
 
