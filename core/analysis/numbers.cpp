@@ -56,9 +56,9 @@ std::vector<SeedValue> values_at(const TaskData& t, std::size_t encoding, const 
     return n == nullptr ? Number::none : n->value;
   });
   for (SeedValue& v : out) {  // recorded, and not a number
+    if (!std::isnan(v.value) || v.lost != "missing") continue;
     const CellData* c = t.cell(encoding, v.seed);
-    if (std::isnan(v.value) && v.lost == "missing" && c != nullptr && c->find(p) != nullptr)
-      v.lost = "nan";
+    if (c != nullptr && c->find(p) != nullptr) v.lost = "nan";
   }
   return out;
 }

@@ -65,6 +65,8 @@ double chance_of(const TaskData& t, const SettingPart& p, const std::string& met
 }
 
 std::vector<int> lengths_of(const TaskData& t, const std::string& protocol) {
+  if (const auto known = t.protocol_lengths.find(protocol); known != t.protocol_lengths.end())
+    return known->second;
   std::set<int> out;
   for (const auto& [key, cell] : t.cells)
     for (const auto& [place, value] : cell.evals)

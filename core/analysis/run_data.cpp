@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/places.h"
+#include "analysis/sort_records.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -43,189 +45,6 @@ std::size_t index_of(std::vector<T>& all, const T& one) {
   all.push_back(one);
   return all.size() - 1;
 }
-
-Number number_of(const Json& j) {
-  Number n;
-  n.value =
-      text(j, "status") == "inf" ? std::numeric_limits<double>::infinity() : number(j, "value");
-  n.standard_error = number(j, "stderr");
-  n.low = number(j, "low"), n.high = number(j, "high"), n.chance = number(j, "chance");
-  n.n = integer(j, "n"), n.count = integer(j, "count");
-  n.right = text(j, "right");
-  return n;
-}
-
-Place place_of(const Json& record, const Json& coords) {
-  Place p;
-  p.metric = text(record, "metric");
-  for (const auto& [key, value] : coords.items()) {
-    if (value.is_string()) {
-      if (key == "protocol") p.protocol = value.get<std::string>();
-      if (key == "bucket") p.bucket = value.get<std::string>();
-    } else if (value.is_number()) {
-      const int whole = static_cast<int>(std::clamp(value.get<double>(), -2e9, 2e9));
-      if (key == "eval_len")
-        p.length = whole;
-      else if (key == "pos_lo" || key == "dist_lo")
-        p.from = whole;
-      else if (key == "pos_hi" || key == "dist_hi")
-        p.to = whole;
-      else if (key != "train_len")
-        p.axes.emplace_back(key, value.get<double>());
-    }
-  }
-  return p;
-}
-
-// Puts records where they belong, one after the other.
-class Sorter {
- public:
-  explicit Sorter(RunData& run) : run_(run) {}
-  std::set<std::int64_t> limits;  // what evaluations were cut to
-
-  // False when the record lacks what every record has.
-  bool add(const Json& j) {
-    const Json* encoding = field(j, "encoding");
-    const Json* coords = field(j, "coords");
-    const Json* seed = field(j, "seed");
-    if (encoding == nullptr || text(*encoding, "id").empty() || text(j, "task").empty() ||
-        coords == nullptr || !coords->is_object() || seed == nullptr || !seed->is_number())
-      return false;
-    const std::size_t e = index_of(run_.encodings, text(*encoding, "id"));
-    note_context(j, *encoding, e);
-    if (const Json* limit = field(j, "limit"); limit != nullptr && limit->is_number())
-      limits.insert(limit->get<std::int64_t>());
-    TaskData& t = task_of(j, static_cast<int>(integer(*coords, "train_len")));
-    t.encoded[e] = run_.expressions[e];
-    CellData& c = cell_of(t, j, e, seed->get<std::uint64_t>());
-    if (text(j, "part") == "failure")
-      c.status = text(j, "status"), c.reason = text(j, "reason");
-    else if (coords->contains("mix"))
-      return true;  // of a task that is only trained on: its records stand for themselves
-    else if (text(*coords, "probe") == "predictions")
-      t.predictions.push_back(
-          {e, seed->get<std::uint64_t>(), static_cast<int>(integer(*coords, "eval_len")),
-           static_cast<int>(integer(*coords, "example")), number(j, "value"), text(*coords, "read"),
-           text(*coords, "wanted"), text(*coords, "found")});
-    else if (coords->contains("probe"))
-      c.probes[place_of(j, *coords)] = number_of(j);
-    else if (text(j, "split") == "train" || text(j, "split") == "val")
-      add_training(c, j);
-    else
-      add_evaluation(t, c, j, *coords);
-    return true;
-  }
-
- private:
-  void note_context(const Json& j, const Json& encoding, std::size_t e) {
-    if (run_.suite.empty()) run_.suite = text(j, "suite");
-    run_.expressions.resize(run_.encodings.size());
-    run_.plugins.resize(run_.encodings.size());
-    run_.versions.resize(run_.encodings.size());
-    run_.expressions[e] = text(encoding, "expr");
-    for (const Json& p : list(encoding, "plugins"))
-      run_.versions[e][text(p, "encoding")] = text(p, "version");
-    if (run_.plugins[e].empty())
-      for (const Json& p : list(encoding, "plugins")) {
-        const std::string build = text(p, "build");
-        if (!run_.plugins[e].empty()) run_.plugins[e] += "; ";
-        run_.plugins[e] += fmt::format("{} {}{}", text(p, "id"), text(p, "version"),
-                                       build.empty() ? "" : ", build " + build.substr(0, 15));
-      }
-    run_.models.insert(text(j, "model"));
-    run_.seeds.insert(static_cast<std::uint64_t>(integer(j, "seed")));
-    run_.last_record = std::max(run_.last_record, text(j, "ts"));
-    if (const auto b = text(j, "backend"); !b.empty()) run_.backends.insert(b);
-    if (const auto p = text(j, "precision"); !p.empty()) run_.precisions.insert(p);
-    if (const auto d = text(j, "determinism"); !d.empty()) run_.determinisms.insert(d);
-    if (const auto p = text(j, "path"); !p.empty() && p != "none") run_.paths.insert(p);
-  }
-
-  TaskData& task_of(const Json& j, int train_length) {
-    const std::string task = text(j, "task"), model = text(j, "model");
-    const auto it = std::find_if(run_.tasks.begin(), run_.tasks.end(), [&](const TaskData& t) {
-      return t.task == task && t.model == model && t.train_length == train_length;
-    });
-    if (it != run_.tasks.end()) return *it;
-    TaskData t;
-    t.task = task, t.model = model, t.train_length = train_length;
-    t.expression = text(j, "task_expr"), t.version = text(j, "task_version");
-    return run_.tasks.emplace_back(std::move(t));
-  }
-
-  CellData& cell_of(TaskData& t, const Json& j, std::size_t e, std::uint64_t seed) {
-    CellData& c = t.cells[{e, seed}];
-    const std::string id = text(j, "cell");
-    if (!c.id.empty() && c.id != id) {  // trained again, by other plugins or another program
-      run_.notes.push_back(fmt::format(
-          "{} on {}, seed {}, was recorded as cell {} and later as {}: the later is shown",
-          run_.encodings[e], t.task, seed, c.id, id));
-      c = {};
-    }
-    c.id = id;
-    if (c.series.empty()) c.series = text(j, "series");
-    if (c.path.empty() || c.path == "none") c.path = text(j, "path");
-    return c;
-  }
-
-  static void add_training(CellData& c, const Json& j) {
-    const std::string metric = text(j, "metric");
-    const Number n = number_of(j);
-    const std::int64_t step = integer(j, "step");
-    c.steps = std::max(c.steps, step);
-    c.tokens = std::max(c.tokens, integer(j, "tokens"));
-    c.flops = std::max(c.flops, number(j, "flops", 0));
-    c.train_seconds = std::max(c.train_seconds, number(j, "wall_s", 0));
-    static const std::set<std::string> costs = {"parameters", "encoding_parameters", "tokens_per_s",
-                                                "peak_memory", "mfu"};
-    if (costs.contains(metric)) {
-      c.costs[metric] = n.value;
-      return;
-    }
-    if (metric == "nll" && text(j, "status") != "ok") {
-      c.status = "diverged";
-      c.reason = fmt::format("loss {} at step {}", text(j, "status"), step);
-    }
-    if (metric == "nll" || metric == "acc")
-      c.curves[text(j, "split") + " " + metric][step] = n.value;
-    static const std::set<std::string> health = {"grad_norm", "loss_spike", "entropy",
-                                                 "part_grad_norm", "update_ratio"};
-    if (!health.contains(metric)) return;
-    const std::string part = j.contains("coords") ? text(j["coords"], "part") : "";
-    c.health[part.empty() ? metric : metric + " " + part][step] = n.value;
-  }
-
-  void add_evaluation(TaskData& t, CellData& c, const Json& j, const Json& coords) {
-    Place p = place_of(j, coords);
-    if (text(j, "status") == "diverged") {
-      if (c.status == "ok") c.status = "diverged";
-      if (c.reason.empty()) c.reason = "training did not stay finite";
-      index_of(t.lengths, p.length);
-      return;
-    }
-    index_of(t.lengths, p.length);
-    if (!p.protocol.empty()) {
-      t.corpus = true;
-      index_of(t.protocols, p.protocol);
-    } else if (p.metric != "untrained") {
-      t.problem = true;
-      add_setting(t, p, text(j, "split") == "id");
-    }
-    c.evals[std::move(p)] = number_of(j);
-  }
-
-  static void add_setting(TaskData& t, const Place& p, bool trained) {
-    auto it = std::find_if(t.settings.begin(), t.settings.end(), [&](const Setting& s) {
-      return s.length == p.length && s.axes == p.axes;
-    });
-    if (it == t.settings.end())
-      it = t.settings.insert(it, {p.length, p.axes, trained, false, false});
-    it->seen |= p.bucket == "seen";
-    it->unseen |= p.bucket == "unseen";
-  }
-
-  RunData& run_;
-};
 
 // ------------------------------------------------------- what stands beside the records
 
@@ -385,6 +204,7 @@ void settle(TaskData& t, RunData& run) {
   std::sort(t.encodings.begin(), t.encodings.end());
   std::sort(t.seeds.begin(), t.seeds.end());
   std::sort(t.lengths.begin(), t.lengths.end());
+  for (const std::string& p : t.protocols) t.protocol_lengths[p] = lengths_of(t, p);
   std::stable_sort(t.settings.begin(), t.settings.end(), [](const Setting& a, const Setting& b) {
     return std::pair(!a.trained, a.length) < std::pair(!b.trained, b.length);
   });
@@ -450,8 +270,6 @@ RunData read_run(const fs::path& folder) {
          "{}: {} not what the run wrote; 'pesuite run' of the suite writes it anew from the store, "
          "and if it was changed on purpose, remove digests.json there",
          folder.string(), join(damaged, ", ") + (damaged.size() > 1 ? " are" : " is"));
-  const Records records = read_records(file);
-  run.notes = records.notes;
   const Json suite = read_suite(folder / "suite.resolved.toml", run);
   const Json plan = read_json(folder / "plan.json", run);
   run.starts = starts_of(read_json(folder / "env.json", run));
@@ -472,17 +290,15 @@ RunData read_run(const fs::path& folder) {
   if (const Json* g = field(suite, "gate"); g != nullptr) run.gates = *g;
   Order order(suite, plan);
   run.encodings = order.encodings;
-  Sorter sorter(run);
-  std::size_t bad = 0;
-  for (const Json& j : records.all) bad += sorter.add(j) ? 0 : 1;
-  if (bad > 0)
-    run.notes.push_back(
-        fmt::format("{}: {} lines lack what every record has and are skipped", file.string(), bad));
+  const SortedRecords sorted = sort_records(file, run);
+  if (sorted.bad > 0)
+    run.notes.push_back(fmt::format("{}: {} lines lack what every record has and are skipped",
+                                    file.string(), sorted.bad));
   if (run.tasks.empty()) fail(Exit::data, "{} holds no record", file.string());
-  if (!sorter.limits.empty())
+  if (!sorted.limits.empty())
     run.caution = fmt::format(
         "Evaluations were cut to {} examples each (limit): this is a quick look, not a result.",
-        fmt::join(sorter.limits, " or "));
+        fmt::join(sorted.limits, " or "));
   use_plan(plan, folder, run);
   use_labels(suite, plan, run);
   use_weights(suite, run);

@@ -55,8 +55,8 @@ struct CellData {  // one (encoding, seed) of a task
   std::map<Place, Number> evals;
   std::map<Place, Number> probes;  // numbers of probes; layer, head, band, offset as axes
   std::map<std::string, std::map<std::int64_t, double>> curves;  // "val nll", by step
-  // What training told of itself, by step: "grad_norm", "loss_spike", "entropy"; of each part of the
-  // model "update_ratio layer 0".
+  // What training told of itself, by step: "grad_norm", "loss_spike", "entropy"; of each part of
+  // the model "update_ratio layer 0".
   std::map<std::string, std::map<std::int64_t, double>> health;
   std::map<std::string, double> costs;  // by metric
   double train_seconds = 0;
@@ -89,10 +89,12 @@ struct TaskData {  // one (task, model, training length)
   int train_length = 0;
   bool corpus = false, problem = false;  // neither where no evaluation was recorded
   std::vector<std::string> protocols;    // in suite order
-  std::vector<int> lengths;              // ascending
-  std::vector<Setting> settings;         // of problems: trained first, then by length
-  std::vector<std::uint64_t> seeds;      // ascending
-  std::vector<std::size_t> encodings;    // those with a record, in suite order
+  // Ascending, of each protocol, as read_run() found them; else lengths_of() looks at all cells.
+  std::map<std::string, std::vector<int>> protocol_lengths;
+  std::vector<int> lengths;            // ascending
+  std::vector<Setting> settings;       // of problems: trained first, then by length
+  std::vector<std::uint64_t> seeds;    // ascending
+  std::vector<std::size_t> encodings;  // those with a record, in suite order
   std::map<std::pair<std::size_t, std::uint64_t>, CellData> cells;  // by encoding and seed
   std::map<std::string, std::map<double, std::string>> labels;      // of axis values
   double weight = 0;           // in a score over tasks, as the suite says

@@ -144,11 +144,12 @@ struct LengthTable {
                   "regret",    "bpb",        "untrained",  "documents", "targets"}};
     for (const std::size_t e : t.encodings)
       for (const int l : lengths)
-        for (const std::uint64_t seed : t.seeds) rows.push_back(csv_row(e, l, seed));
+        for (const SeedValue& v : values("nll", e, l)) rows.push_back(csv_row(e, l, v));
     return rows;
   }
 
-  std::vector<std::string> csv_row(std::size_t e, int l, std::uint64_t seed) const {
+  std::vector<std::string> csv_row(std::size_t e, int l, const SeedValue& of_seed) const {
+    const std::uint64_t seed = of_seed.seed;
     const CellData* c = t.cell(e, seed);
     const auto find = [&](const Place& p) {
       const Number* n = c == nullptr ? nullptr : c->find(p);
@@ -156,10 +157,9 @@ struct LengthTable {
     };
     const Number nll = find(whole("nll", protocol, l));
     const double base = find(whole("nll", protocol, t.train_length)).value;
-    std::string status = "missing";
-    for (const SeedValue& v : values("nll", e, l))
-      if (v.seed == seed)
-        status = std::isnan(v.value) ? v.lost : std::isinf(v.value) ? "inf" : "ok";
+    const std::string status = std::isnan(of_seed.value)   ? of_seed.lost
+                               : std::isinf(of_seed.value) ? "inf"
+                                                           : "ok";
     return {run.encodings[e],
             t.encoded.contains(e) ? t.encoded.at(e) : run.expressions[e],
             t.task,

@@ -187,8 +187,8 @@ struct ProblemTable {
     rows[0].insert(rows[0].end(), axes.begin(), axes.end());
     for (const SettingPart& p : parts)
       for (const std::size_t e : t.encodings)
-        for (const std::uint64_t seed : t.seeds) {
-          rows.push_back(csv_row(e, p, seed));
+        for (const SeedValue& v : values_at(t, e, accuracy_place(p))) {
+          rows.push_back(csv_row(e, p, v));
           for (const std::string& name : axes) {
             double at = Number::none;
             for (const auto& [axis, value] : p.setting->axes)
@@ -199,18 +199,17 @@ struct ProblemTable {
     return rows;
   }
 
-  std::vector<std::string> csv_row(std::size_t e, const SettingPart& p, std::uint64_t seed) const {
+  std::vector<std::string> csv_row(std::size_t e, const SettingPart& p,
+                                   const SeedValue& of_seed) const {
     static const CellData nothing;
-    const CellData* cell = t.cell(e, seed);
+    const CellData* cell = t.cell(e, of_seed.seed);
     const CellData& c = cell == nullptr ? nothing : *cell;
     const Number acc = accuracy_of(c, p);
     const auto find = [&](const char* metric) {
       const Number* n = p.bucket.empty() ? c.find(problem_place(metric, p)) : nullptr;
       return n == nullptr ? Number() : *n;
     };
-    std::string status = "missing";
-    for (const SeedValue& v : values_at(t, e, accuracy_place(p)))
-      if (v.seed == seed) status = std::isnan(v.value) ? v.lost : "ok";
+    const std::string status = std::isnan(of_seed.value) ? of_seed.lost : "ok";
     const bool comparable = !std::isnan(acc.low) && !std::isnan(acc.chance);
     const bool held = comparable && acc.low <= acc.chance && acc.chance <= acc.high;
     const bool change_known = !p.setting->trained;
@@ -228,7 +227,7 @@ struct ProblemTable {
         t.name(*p.setting),
         p.setting->trained ? "id" : "ood",
         p.bucket,
-        std::to_string(seed),
+        std::to_string(of_seed.seed),
         status,
         csv_number(acc.chance),
         csv_number(acc.value),
