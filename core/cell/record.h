@@ -29,6 +29,9 @@ struct CellContext {
 Json make_record(const CellContext&, const std::string& part, const Json& observation);
 Json failure_record(const CellContext&, const std::string& kind, const std::string& reason);
 
+// Beside the records while a run goes on: what cells at work say of their loss, in the same form.
+inline constexpr const char* live_file = "live.jsonl";
+
 // Name of a file of attention maps in the folder attention/ of a run.
 std::string maps_name(const std::string& encoding, const std::string& task,
                       const std::string& model, std::uint64_t seed, int length,

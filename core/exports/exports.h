@@ -13,6 +13,8 @@ namespace pesuite {
 struct ExportedRun {
   std::string name;  // of its folder
   std::vector<Json> records;
+  // Of cells at work, in the form of records; not counted where `records` have the cell.
+  std::vector<Json> live = {};
 };
 
 // Every field of every record a column, coordinates as coords.NAME.

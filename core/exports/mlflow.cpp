@@ -8,11 +8,14 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "exports/follow.h"
 
 namespace pesuite {
 
@@ -49,11 +52,14 @@ class Client {
       : options_(o), http_(http), sent_(sent) {}
 
   Json post(const std::string& what, const Json& body) {
+    return request("POST", "mlflow/" + what, body.dump());
+  }
+  Json request(const std::string& method, const std::string& what, const std::string& body) {
     const std::string url = base() + what;
     double pause = options_.pause;
     for (int n = 1;; ++n) {
       ++sent_.requests;
-      const HttpAnswer a = http_("POST", url, body.dump());
+      const HttpAnswer a = http_(method, url, body);
       if (a.code == 200) return Json::parse(a.text.empty() ? "{}" : a.text, nullptr, false);
       const bool passes = a.code == 0 || a.code == 429 || a.code >= 500;
       if (!passes || n >= options_.tries) throw Unsent{fmt::format("{}: {}", what, said(a))};
@@ -81,7 +87,7 @@ class Client {
   std::string base() const {
     std::string url = options_.url;
     while (url.ends_with('/')) url.pop_back();
-    return url + "/api/2.0/mlflow/";
+    return url + "/api/2.0/";
   }
   static std::string said(const HttpAnswer& a) {
     if (a.code == 0) return a.text;
@@ -115,8 +121,7 @@ Json metric_json(const SessionPoint& p, double time) {
           {"step", p.length > 0 ? p.length : p.step}};
 }
 
-void send_session(Client& client, const std::string& collection, const Session& s,
-                  MlflowSent& sent) {
+Json run_made(Client& client, const std::string& collection, const Session& s) {
   Json tags = Json::array();
   for (const auto& [key, value] : std::map<std::string, std::string>{{"mlflow.runName", s.name},
                                                                      {"pesuite.cell", s.cell},
@@ -127,32 +132,149 @@ void send_session(Client& client, const std::string& collection, const Session& 
                                                 {"run_name", s.name},
                                                 {"start_time", milliseconds(s.begin)},
                                                 {"tags", tags}});
-  const std::string id = made.at("run").at("info").at("run_id");
+  return made;
+}
+// The run of a session, without metrics. Its id.
+std::string begin_run(Client& client, const std::string& collection, const Session& s) {
+  const std::string id = run_made(client, collection, s).at("run").at("info").at("run_id");
   Json params = Json::array();
   for (const auto& [key, value] : s.settings)
     if (params.size() < most_params)
       params.push_back({{"key", mlflow_name(key)}, {"value", setting_text(value)}});
-  std::size_t done = 0;
-  do {
+  client.post("runs/log-batch", {{"run_id", id}, {"metrics", Json::array()}, {"params", params}});
+  return id;
+}
+// `logged(p)` hears of each point that is there.
+template <class F>
+void log_points(Client& client, const std::string& id, const Session& s,
+                const std::vector<const SessionPoint*>& points, F logged) {
+  for (std::size_t done = 0; done < points.size();) {
     Json metrics = Json::array();
-    const std::size_t end = std::min(done + most_metrics, s.points.size());
-    for (std::size_t i = done; i < end; ++i) metrics.push_back(metric_json(s.points[i], s.begin));
-    Json batch = {{"run_id", id}, {"metrics", metrics}};
-    if (done == 0) batch["params"] = params;
+    const std::size_t end = std::min(done + most_metrics, points.size());
+    for (std::size_t i = done; i < end; ++i) metrics.push_back(metric_json(*points[i], s.begin));
     try {
-      client.post("runs/log-batch", batch);
+      client.post("runs/log-batch", {{"run_id", id}, {"metrics", metrics}});
     } catch (const Unsent& e) {
-      throw Unsent{fmt::format("{}; {} of {} metrics are there", e.why, done, s.points.size())};
+      throw Unsent{fmt::format("{}; {} of {} metrics are there", e.why, done, points.size())};
     }
-    sent.metrics += end - done;
-    done = end;
-  } while (done < s.points.size());
+    for (; done < end; ++done) logged(*points[done]);
+  }
+}
+void end_run(Client& client, const std::string& id, const Session& s) {
   const bool good = s.status == "ok" || s.status == "diverged";
   client.post("runs/update", {{"run_id", id},
-                              {"status", good ? "FINISHED" : "FAILED"},
+                              {"status", s.at_work ? "KILLED"
+                                         : good    ? "FINISHED"
+                                                   : "FAILED"},
                               {"end_time", milliseconds(s.end)}});
+}
+void send_session(Client& client, const std::string& collection, const Session& s,
+                  MlflowSent& sent) {
+  const std::string id = begin_run(client, collection, s);
+  std::vector<const SessionPoint*> points;
+  for (const SessionPoint& p : s.points) points.push_back(&p);
+  log_points(client, id, s, points, [&](const SessionPoint&) { ++sent.metrics; });
+  end_run(client, id, s);
   ++sent.sessions;
 }
+
+// As a part of an address.
+std::string escaped(const std::string& path) {
+  std::string out;
+  for (const char c : path)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+        std::string_view("_-./").find(c) != std::string_view::npos)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return out;
+}
+
+void send_files(Client& client, const std::string& collection, const RunFiles& r,
+                MlflowSent& sent) {
+  Session s;
+  s.run = r.run, s.cell = "report of " + r.run, s.name = "report of " + r.run;
+  if (has_run(client, collection, s)) {
+    ++sent.before;
+    return;
+  }
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  s.begin = s.end = std::chrono::duration<double>(now).count(), s.status = "ok";
+  const Json info = run_made(client, collection, s).at("run").at("info");
+  const std::string at = info.value("artifact_uri", ""), scheme = "mlflow-artifacts:";
+  if (!at.starts_with(scheme))
+    throw Unsent{fmt::format(
+        "the server keeps artefacts at '{}' and does not hand them on; one with --serve-artifacts "
+        "does",
+        printable(at))};
+  std::string folder = at.substr(scheme.size());
+  if (folder.starts_with("//")) folder = folder.substr(folder.find('/', 2));
+  for (const auto& [name, file] : r.files) {
+    client.request("PUT", "mlflow-artifacts/artifacts" + folder + "/" + escaped(name),
+                   read_file(file));
+    ++sent.files;
+  }
+  end_run(client, info.at("run_id"), s);
+}
+
+class MlflowFollower : public Follower {
+ public:
+  MlflowFollower(const MlflowOptions& o, const Http& http)
+      : options_(o), http_(http), client_(options_, http_, sent_) {}
+
+  std::vector<std::string> send(const std::vector<Session>& sessions, bool over) override {
+    std::vector<std::string> failures;
+    try {
+      if (collection_.empty()) collection_ = client_.collection();
+    } catch (const Unsent& e) {
+      return {fmt::format("{}: {}", options_.url, e.why)};
+    } catch (const Json::exception&) {
+      return {fmt::format("{}: its answers are not MLflow's", options_.url)};
+    }
+    for (const Session& s : sessions) try {
+        follow(s, over);
+      } catch (const Unsent& e) {
+        failures.push_back(fmt::format("{}: {}", s.name, e.why));
+        if (!over) break;  // not a wait for each of them
+      } catch (const Json::exception&) {
+        failures.push_back(fmt::format("{}: an answer is not MLflow's", s.name));
+      }
+    return failures;
+  }
+
+ private:
+  struct Open {
+    std::string id;
+    std::set<std::tuple<std::string, std::int64_t, int>> points;
+    bool ended = false;
+  };
+
+  void follow(const Session& s, bool over) {
+    Open& run = open_[s.run + "/" + s.cell];
+    if (run.ended) return;
+    if (run.id.empty()) {
+      run.ended = has_run(client_, collection_, s);
+      if (run.ended) return;
+      run.id = begin_run(client_, collection_, s);
+    }
+    const auto key = [](const SessionPoint& p) { return std::tuple(p.name, p.step, p.length); };
+    std::vector<const SessionPoint*> points;
+    for (const SessionPoint& p : s.points)
+      if (!run.points.contains(key(p))) points.push_back(&p);
+    log_points(client_, run.id, s, points,
+               [&](const SessionPoint& p) { run.points.insert(key(p)); });
+    if (s.at_work && !over) return;
+    end_run(client_, run.id, s);
+    run.ended = true;
+  }
+
+  const MlflowOptions options_;
+  const Http http_;
+  MlflowSent sent_;
+  Client client_;
+  std::string collection_;
+  std::map<std::string, Open> open_;
+};
 
 }  // namespace
 
@@ -182,6 +304,24 @@ MlflowSent send_to_mlflow(const std::vector<Session>& sessions, const MlflowOpti
   return sent;
 }
 
+MlflowSent send_files_to_mlflow(const std::vector<RunFiles>& all, const MlflowOptions& o,
+                                const Http& http) {
+  MlflowSent sent;
+  Client client(o, http, sent);
+  for (const RunFiles& r : all) try {
+      send_files(client, client.collection(), r, sent);
+    } catch (const Unsent& e) {
+      sent.failures.push_back(fmt::format("the report of {}: {}", r.run, e.why));
+    } catch (const Json::exception&) {
+      sent.failures.push_back(fmt::format("the report of {}: an answer is not MLflow's", r.run));
+    }
+  return sent;
+}
+
+std::unique_ptr<Follower> follow_mlflow(const MlflowOptions& o, const Http& http) {
+  return std::make_unique<MlflowFollower>(o, http);
+}
+
 #ifdef PESUITE_HAS_CURL
 Http curl_http(double seconds) {
   return [seconds](const std::string& method, const std::string& url, const std::string& body) {
@@ -192,7 +332,9 @@ Http curl_http(double seconds) {
     CURL* const c = curl.get();
     char said[CURL_ERROR_SIZE] = "";
     const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(
-        curl_slist_append(nullptr, "Content-Type: application/json"), curl_slist_free_all);
+        curl_slist_append(nullptr, method == "PUT" ? "Content-Type: application/octet-stream"
+                                                   : "Content-Type: application/json"),
+        curl_slist_free_all);
     curl_easy_setopt(c, CURLOPT_URL, url.c_str());
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method.c_str());

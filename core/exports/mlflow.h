@@ -27,13 +27,17 @@ struct MlflowOptions {
   double pause = 1;                    // seconds before the second; each further one twice as long
 };
 struct MlflowSent {
-  std::size_t sessions = 0, metrics = 0, requests = 0;
+  std::size_t sessions = 0, metrics = 0, files = 0, requests = 0;
   std::size_t before = 0;             // sessions that were there
   std::vector<std::string> failures;  // a sentence each: what was not sent, and how far it came
 };
 // A run each session, with its curves by step, results by length, settings and tags. A run that the
 // experiment has already, by its cell, is left as it is. Goes on where one session fails.
 MlflowSent send_to_mlflow(const std::vector<Session>&, const MlflowOptions&, const Http&);
+
+// A run for the report of each, with its files as artefacts; what the experiment has already is
+// left as it is. Servers that do not hand artefacts on (mlflow server --serve-artifacts) refuse.
+MlflowSent send_files_to_mlflow(const std::vector<RunFiles>&, const MlflowOptions&, const Http&);
 
 // Sessions as lines of JSON, to be sent another time, and back. Error (data) where they are none.
 std::string spool_of(const std::vector<Session>&);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <set>
 
 #include "base/text.h"
 
@@ -97,16 +98,22 @@ std::vector<Session> sessions_of(const std::vector<ExportedRun>& runs) {
   std::map<std::string, std::string> trunks, expressions;
   for (const ExportedRun& run : runs) {
     std::map<std::string, std::size_t> known;
-    for (const Json& r : run.records) {
+    std::set<std::string> finished;
+    for (const Json& r : run.records) finished.insert(r.value("cell", ""));
+    const auto add = [&](const Json& r, bool at_work) {
       const auto [at, is_new] = known.emplace(r.value("cell", ""), all.size());
       if (is_new) {
         all.push_back(begin_session(run.name, r));
+        all.back().at_work = at_work;
         expressions[all.back().cell] = r.at("encoding").value("expr", "");
         if (r.at("encoding").contains("trunk"))
           trunks[all.back().cell] = r.at("encoding")["trunk"].get<std::string>();
       }
       note(all[at->second], r);
-    }
+    };
+    for (const Json& r : run.records) add(r, false);
+    for (const Json& r : run.live)
+      if (!finished.contains(r.value("cell", ""))) add(r, true);
   }
   replay_trunks(all, trunks, expressions);
   return all;

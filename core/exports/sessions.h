@@ -22,6 +22,7 @@ struct Session {
   std::string encoding, task, model, status;
   std::uint64_t seed = 0;
   double begin = 0, end = 0;  // seconds since 1970
+  bool at_work = false;       // its points are of a cell that is not finished
   std::map<std::string, Json> settings;
   std::vector<SessionPoint> points;  // as they were recorded; of a branch those of its trunk first
 };
@@ -31,6 +32,14 @@ std::vector<Session> sessions_of(const std::vector<ExportedRun>&);
 // TensorBoard's event files: OUT/RUN/CELL/steps and OUT/RUN/CELL/tokens, whose axes are those, and
 // results by length in both; settings for its hparams plugin.
 void write_tensorboard(const std::vector<Session>&, const fs::path& out);
+
+// The report of a run, for people who look at its numbers in a tracker.
+struct RunFiles {
+  std::string run;                                      // name of its folder
+  std::vector<std::pair<std::string, fs::path>> files;  // "figures/answer.png" and where that is
+};
+// Its pictures in PNG as images of OUT/RUN/figures; how many there are.
+std::size_t write_tensorboard_images(const RunFiles&, const fs::path& out);
 
 // A folder with sessions.jsonl and wandb_sync.py, which sends them where wandb is installed.
 void write_wandb(const std::vector<Session>&, const fs::path& out);

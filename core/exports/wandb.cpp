@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "exports/sessions.h"
+#include "exports/follow.h"
 
 namespace pesuite {
 
@@ -65,7 +65,23 @@ Json summary_of(const Session& s) {
   return out;
 }
 
+class WandbFollower : public Follower {
+ public:
+  explicit WandbFollower(fs::path out) : out_(std::move(out)) {}
+  std::vector<std::string> send(const std::vector<Session>& sessions, bool) override {
+    write_wandb(sessions, out_);
+    return {};
+  }
+
+ private:
+  const fs::path out_;
+};
+
 }  // namespace
+
+std::unique_ptr<Follower> follow_wandb(const fs::path& out) {
+  return std::make_unique<WandbFollower>(out);
+}
 
 void write_wandb(const std::vector<Session>& sessions, const fs::path& out) {
   std::string lines;

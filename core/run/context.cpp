@@ -63,4 +63,18 @@ void start_over(const PlannedCell& c, const Store& store) {
   if (c.trains) fs::remove_all(store.cell(c.training), ignored);
 }
 
+fs::path run_folder(const Suite& suite, const fs::path& out) {
+  Json identity = suite.resolved;
+  identity.erase("track");  // who hears of it changes nothing
+  identity["seeds"] = suite.seeds;
+  const std::string ending =
+      fmt::format("-{}-{}", suite.name, sha256(canonical(identity)).substr(0, 8));
+  const fs::path runs = out / "runs";
+  fs::path latest;
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator(runs, error))
+    if (item.path().filename().string().ends_with(ending)) latest = std::max(latest, item.path());
+  return latest.empty() ? runs / (utc_timestamp_compact() + ending) : latest;
+}
+
 }  // namespace pesuite

@@ -32,6 +32,7 @@
 #include "run/process.h"
 #include "run/run_records.h"
 #include "run/shared_run.h"
+#include "run/tracking.h"
 #include "run/worker.h"
 
 namespace pesuite {
@@ -79,6 +80,7 @@ class Runner {
         folder_(run_folder(suite, options.out)),
         shared_(folder_, store_),
         cells_(plan.cells),
+        tracking_(suite, folder_),
         jobs_(jobs_of(options, suite.threads)) {}
 
   RunResult run() {
@@ -124,9 +126,17 @@ class Runner {
       asked_times = 0;
       const SignalGuard guard(on_signal, {SIGINT, SIGTERM, SIGUSR1});
       if (!launched()) adopt_strays();
+      tracking_.begin();
       loop(records, progress);
     }
     result_.left = queue_.size();
+    leave(records);
+    for (const std::string& n : tracking_.end()) progress.say("note: " + n);
+    return result_;
+  }
+
+ private:
+  void leave(RunRecords& records) {
     const SharedRun::Alone leaving(shared_);
     result_.last = shared_.leave();
     if (result_.last && joined_) {  // some may have been killed before they wrote it down
@@ -135,10 +145,8 @@ class Runner {
     }
     result_.recorded = records.changed();
     if (result_.last) seal_run(folder_);
-    return result_;
   }
 
- private:
   std::set<std::string> planned_ids() const {
     std::set<std::string> ids;
     for (const PlannedCell& c : plan_of_all(suite_, plan_, options_, store_).cells)
@@ -428,6 +436,7 @@ class Runner {
       p.at = {j.at("phase"), j.at("step"),         j.at("steps"),
               j.at("loss"),  j.at("tokens_per_s"), j.at("share")};
       progress.update(cells_[p.cell].id, p.at);
+      tracking_.heard(cells_[p.cell], p.at);
     }
   }
 
@@ -483,7 +492,7 @@ class Runner {
   }
 
   std::set<pid_t> pids() const {
-    std::set<pid_t> out;
+    std::set<pid_t> out = tracking_.processes();
     for (const Process& p : running_) out.insert(p.pid);
     return out;
   }
@@ -606,8 +615,9 @@ class Runner {
   fs::path folder_;
   SharedRun shared_;
   std::vector<PlannedCell> cells_;  // and behind them the trunks
-  std::vector<bool> wanted_;        // of them, here
-  bool joined_ = false;             // others were at the run when it began, or have come since
+  Tracking tracking_;
+  std::vector<bool> wanted_;  // of them, here
+  bool joined_ = false;       // others were at the run when it began, or have come since
   int jobs_;
   std::deque<std::size_t> queue_;
   std::vector<Process> running_;
@@ -621,19 +631,6 @@ class Runner {
 
 int default_jobs(int threads) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, threads));
-}
-
-fs::path run_folder(const Suite& suite, const fs::path& out) {
-  Json identity = suite.resolved;
-  identity["seeds"] = suite.seeds;
-  const std::string ending =
-      fmt::format("-{}-{}", suite.name, sha256(canonical(identity)).substr(0, 8));
-  const fs::path runs = out / "runs";
-  fs::path latest;
-  std::error_code error;
-  for (const auto& item : fs::directory_iterator(runs, error))
-    if (item.path().filename().string().ends_with(ending)) latest = std::max(latest, item.path());
-  return latest.empty() ? runs / (utc_timestamp_compact() + ending) : latest;
 }
 
 RunResult run_suite(const Suite& suite, const Plan& plan, const RunOptions& options) {

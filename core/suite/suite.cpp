@@ -76,6 +76,22 @@ void read_effective_length(Reader& r) {
   }
 }
 
+void read_track(Reader& r, TrackSettings& t) {
+  t.to = r.texts("to", {});
+  for (const std::string& name : t.to)
+    if (std::find(trackers.begin(), trackers.end(), name) == trackers.end())
+      r.problem("to", fmt::format("names '{}'{}; known are {}", name, did_you_mean(name, trackers),
+                                  join(trackers, ", ")));
+  t.folder = r.text("folder", "");
+  if (!t.folder.empty() && t.to.size() > 1) r.problem("folder", "is of one tracker alone");
+  t.url = r.text("url", "");
+  if (t.url.empty() && std::find(t.to.begin(), t.to.end(), "mlflow") != t.to.end())
+    r.problem("to", "has mlflow, which needs 'url', e.g. http://localhost:5000");
+  t.collection = r.text("experiment", t.collection);
+  t.every = r.number("every_s", t.every, 0.1, 86400);
+  t.patience = r.number("patience_s", t.patience, 0, 86400);
+}
+
 // Bytes. Those of encodings, which are expressions where the suite gives none, name no files alone.
 template <class T>
 constexpr std::size_t longest_id(const T&) {
@@ -275,6 +291,7 @@ void read_questions(Reader& r, Suite& s) {
     s.evals.push_back(std::move(eval));
   });
   r.settings("effective_length", read_effective_length);
+  r.table("track", [&](Reader& t) { read_track(t, s.track); });
   r.settings("sweep", [&](Reader& w) {
     s.include = read_filters(w, "include");
     s.exclude = read_filters(w, "exclude");

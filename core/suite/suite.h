@@ -109,6 +109,16 @@ struct SuiteModel {
   std::string weights = {}, encoding = {};
 };
 
+// Who hears of a run while it goes on.
+inline const std::vector<std::string> trackers = {"tensorboard", "wandb", "mlflow"};
+struct TrackSettings {
+  std::vector<std::string> to;         // of trackers
+  std::string folder;                  // of files; "": trackers/NAME of the run
+  std::string url;                     // of a server
+  std::string collection = "pesuite";  // its experiment
+  double every = 5, patience = 30;     // seconds: between looks, and after the run
+};
+
 struct Suite {
   std::string name, about;
   fs::path file;
@@ -133,6 +143,7 @@ struct Suite {
   bool divergence_fails = false;
   // Of a cell, seconds and bytes; 0: no limit, not there: what the plan derives from its estimates.
   std::optional<double> time_limit, memory_limit;
+  TrackSettings track;
   std::vector<std::string> profiles;  // that it has
   std::string profile;                // that was chosen; "": none
   Json resolved;      // the file with extends, profile and flags laid over it: a suite by itself

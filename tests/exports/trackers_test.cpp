@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "exports/mlflow.h"
+#include "exports/follow.h"
 #include "tests/scratch.h"
 
 namespace pesuite::testing {
@@ -33,7 +33,7 @@ Json record(const std::string& cell, const std::string& encoding, const std::str
           {"status", "ok"},      {"ts", "2026-11-26T10:00:00Z"}};
 }
 std::vector<Session> sessions() {
-  ExportedRun run{"20261126T100000Z-s-01234567", {}};
+  ExportedRun run{"20261126T100000Z-s-01234567", {}, {}};
   for (int step = 1; step <= 3; ++step)
     run.records.push_back(record("00000000000000aa", "rope", "train", "nll", step, 1.5 / step));
   run.records.push_back(record("00000000000000aa", "rope", "eval-1", "nll", 3, 0.25));
@@ -128,6 +128,62 @@ TEST(TensorBoard, ItsFilesAreWhatProtocReads) {
   EXPECT_NE(decoded[1].find("step: 300\n"), std::string::npos) << decoded[1];
 }
 
+// As it is while a run goes on: first the loss of a cell at work, then its records.
+std::vector<Session> at_work(int steps) {
+  ExportedRun run{"20261126T100000Z-s-01234567", {}, {}};
+  for (int step = 1; step <= steps; ++step)
+    run.live.push_back(record("00000000000000aa", "rope", "train", "nll", step, 1.5 / step));
+  return sessions_of({run});
+}
+
+TEST(TensorBoard, ItsFilesGrow) {
+  const Scratch folder;
+  const std::unique_ptr<Follower> follower = follow_tensorboard(folder / "tb");
+  const auto messages = [&] {
+    std::vector<std::size_t> out;
+    for (const auto& item : fs::recursive_directory_iterator(folder / "tb"))
+      if (item.is_regular_file()) out.push_back(messages_of(read_file(item.path())).size());
+    return out;
+  };
+  follower->send(at_work(1), false);
+  EXPECT_EQ(messages(), (std::vector<std::size_t>{3, 3}));  // version, settings, a loss
+  follower->send(at_work(2), false);
+  follower->send(at_work(2), false);
+  EXPECT_EQ(messages(), (std::vector<std::size_t>{4, 4}));
+  follower->send(sessions(), true);  // the rest of its losses, its result, its end; and a branch
+  std::vector<std::size_t> all = messages();
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, (std::vector<std::size_t>{7, 7, 7, 7}));
+  follower->send(sessions(), true);
+  EXPECT_EQ(messages().size(), 4u);
+  write_tensorboard(sessions(), folder / "tb");  // at once, in their place
+  EXPECT_EQ(messages().size(), 4u);
+}
+
+TEST(TensorBoard, FiguresAreImages) {
+  const Scratch folder;
+  std::string png =
+      "\x89PNG\r\n\x1a\n" + std::string("\0\0\0\rIHDR\0\0\2\x80\0\0\1\xe0", 16) + "rest";
+  write_file_atomic(folder / "answer.png", png);
+  write_file_atomic(folder / "answer.svg", "<svg/>");
+  const RunFiles files{"r",
+                       {{"figures/answer.png", folder / "answer.png"},
+                        {"figures/answer.svg", folder / "answer.svg"}}};
+  EXPECT_EQ(write_tensorboard_images(files, folder / "tb"), 1u);
+  const std::string bytes = read_file(folder / "tb/r/figures/events.out.tfevents.0.pesuite");
+  const std::vector<std::string> all = messages_of(bytes);
+  ASSERT_EQ(all.size(), 2u);
+  if (find_program("protoc").empty()) GTEST_SKIP() << "protoc is not installed";
+  std::ofstream(folder / "message", std::ios::binary) << all[1];
+  const std::string command = fmt::format(
+      "protoc --decode=tracker.Event -I '{0}' tracker_event.proto <'{1}' >'{2}' 2>&1",
+      PESUITE_TEST_DIR "/exports", (folder / "message").string(), (folder / "text").string());
+  ASSERT_EQ(std::system(command.c_str()), 0) << read_file(folder / "text");
+  const std::string text = read_file(folder / "text");
+  for (const char* wanted : {"tag: \"answer\"", "height: 480", "width: 640", "colorspace: 3"})
+    EXPECT_NE(text.find(wanted), std::string::npos) << wanted << "\n" << text;
+}
+
 TEST(WandB, ItsScriptKeepsTheRulesOfTheModule) {
   if (find_program("python3").empty()) GTEST_SKIP() << "python3 is not installed";
   const Scratch folder;
@@ -163,6 +219,13 @@ class Server {
       a.status = 200;
       a.set_content(answer(q.matches[1], Json::parse(q.body), a.status).dump(), "application/json");
     });
+    server_.Put("/api/2.0/mlflow-artifacts/artifacts/(.*)",
+                [this](const httplib::Request& q, httplib::Response& a) {
+                  ++requests;
+                  EXPECT_EQ(q.get_header_value("Content-Type"), "application/octet-stream");
+                  files[q.matches[1]] = q.body;
+                  a.set_content("{}", "application/json");
+                });
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
     while (!server_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -177,6 +240,8 @@ class Server {
   int refuse_batch = 0;  // from this one on; 0: none
   std::map<std::string, Json> runs;
   std::size_t metrics = 0, batches = 0;
+  std::string artifacts = "mlflow-artifacts:/12/";
+  std::map<std::string, std::string> files;
 
  private:
   Json answer(const std::string& what, const Json& q, int& status) {
@@ -209,7 +274,11 @@ class Server {
       for (const Json& t : q["tags"])
         if (t["key"] == "pesuite.cell") runs[id]["cell"] = t["value"];
       runs[id]["status"] = "RUNNING";
-      return {{"run", {{"info", {{"run_id", id}, {"experiment_id", "12"}}}}}};
+      return {{"run",
+               {{"info",
+                 {{"run_id", id},
+                  {"experiment_id", "12"},
+                  {"artifact_uri", artifacts + id + "/artifacts"}}}}}};
     }
     if (what == "runs/log-batch") return log_batch(q, status, only);
     if (what == "runs/update") {
@@ -267,9 +336,46 @@ TEST(Mlflow, GetsEachSessionOnce) {
   EXPECT_EQ(server.runs.size(), 2u);
 }
 
+TEST(Mlflow, GetsReportsAsArtefacts) {
+  Server server;
+  const Scratch folder;
+  write_file_atomic(folder / "report.html", "<p>page</p>");
+  write_file_atomic(folder / "a·b.svg", "<svg/>");
+  const std::vector<RunFiles> all = {
+      {"run", {{"report.html", folder / "report.html"}, {"figures/a·b.svg", folder / "a·b.svg"}}}};
+  MlflowSent sent = send_files_to_mlflow(all, quick(server), curl_http(5));
+  EXPECT_TRUE(sent.failures.empty()) << sent.failures[0];
+  EXPECT_EQ(sent.files, 2u);
+  EXPECT_EQ(server.files["12/run0/artifacts/report.html"], "<p>page</p>");
+  EXPECT_EQ(server.files["12/run0/artifacts/figures/a·b.svg"], "<svg/>");
+  sent = send_files_to_mlflow(all, quick(server), curl_http(5));
+  EXPECT_EQ(sent.before, 1u);
+  Server elsewhere;
+  elsewhere.artifacts = "s3://bucket/";
+  sent = send_files_to_mlflow(all, quick(elsewhere), curl_http(5));
+  ASSERT_EQ(sent.failures.size(), 1u);
+  EXPECT_NE(sent.failures[0].find("--serve-artifacts"), std::string::npos) << sent.failures[0];
+}
+
+TEST(Mlflow, HearsOfARunWhileItGoesOn) {
+  Server server;
+  MlflowOptions o = quick(server);
+  o.tries = 1;
+  const std::unique_ptr<Follower> follower = follow_mlflow(o, curl_http(5));
+  server.failing = 1;
+  EXPECT_EQ(follower->send(at_work(1), false).size(), 1u) << "told, and tried again";
+  EXPECT_TRUE(follower->send(at_work(2), false).empty());
+  EXPECT_EQ(server.metrics, 2u);
+  EXPECT_EQ(server.runs.at("run0")["status"], "RUNNING");
+  EXPECT_TRUE(follower->send(sessions(), true).empty());
+  EXPECT_EQ(server.metrics, sessions()[0].points.size() + sessions()[1].points.size());
+  for (const auto& [id, run] : server.runs) EXPECT_EQ(run["status"], "FINISHED") << id;
+  EXPECT_EQ(server.runs.size(), 2u);
+}
+
 TEST(Mlflow, SaysHowFarItCame) {
   Server server;
-  server.refuse_batch = 2;
+  server.refuse_batch = 3;  // parameters, then metrics
   std::vector<Session> all = sessions();
   for (int i = 0; i < 2500; ++i) all[0].points.push_back({"train/lr", i, i, 0, 0.1});
   const MlflowSent sent = send_to_mlflow(all, quick(server), curl_http(5));
