@@ -90,6 +90,8 @@ std::vector<std::string> Tracking::end() {
                    : fmt::format("see {}", log(t.name).string()),
         run_.filename().string(), t.name));
   }
+  std::error_code error;
+  if (!trackers_.empty()) fs::remove(run_ / live_file, error);
   trackers_.clear();
   return notes;
 }
