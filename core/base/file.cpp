@@ -230,6 +230,13 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "localhost";
 }
 
+fs::path cache_folder() {
+  for (const auto& [variable, below] : {std::pair{"XDG_CACHE_HOME", ""}, {"HOME", ".cache"}})
+    if (const char* const folder = std::getenv(variable); folder != nullptr && *folder == '/')
+      return fs::path(folder) / below / "pesuite";
+  return {};
+}
+
 fs::path program_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

@@ -75,6 +75,10 @@ class FileLock {
 // Of this machine, as others see it.
 std::string host_name();
 
+// Where this user's programs keep what can be made again: $XDG_CACHE_HOME/pesuite or
+// ~/.cache/pesuite; empty where neither is known.
+fs::path cache_folder();
+
 // Folder of the running program.
 fs::path program_folder();
 

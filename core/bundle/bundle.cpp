@@ -33,7 +33,7 @@ void add_folder(const fs::path& folder, const std::string& prefix, Sources& out)
   for (const auto& item : fs::recursive_directory_iterator(folder)) {
     if (item.is_directory() && !item.is_symlink()) continue;
     const std::string name = item.path().lexically_relative(folder).generic_string();
-    if (name == ".lock" || name == ".runners") continue;
+    if (name == ".lock" || name == ".runners" || name.starts_with(".track-")) continue;
     if (item.is_symlink() || !item.is_regular_file() || !is_safe_path(name))
       fail(Exit::data, "{} is no plain file, which is all that a bundle can hold; remove it",
            item.path().string());

@@ -45,7 +45,6 @@ void add_choices(Arguments& a) {
 void print_plan(Suite& suite, const RunOptions& options, const Problems& problems, bool json,
                 const std::string& rate) {
   const Store store(options.out / "store");
-  const int jobs = jobs_of(options, suite.threads);
   std::vector<Suite> attempts;
   std::vector<Chosen> chosen;
   if (is_tuned(suite) &&
@@ -56,6 +55,7 @@ void print_plan(Suite& suite, const RunOptions& options, const Problems& problem
   Plan plan = make_plan(suite, options.plugin_path, store, problems);
   check_tokens(suite);
   if (!rate.empty()) assume_rate(plan, rate);
+  const int jobs = jobs_of(options, suite.threads, plan);
   if (!attempts.empty())
     plan.notes.push_back(fmt::format(
         "these cells will have what tuning chooses first: {} and {} more for each "

@@ -129,7 +129,7 @@ int check_first_steps(const Gate& g, const Plan& plan, const std::string& golden
                "'baseline accept' write one\n");
     return 0;
   }
-  const Json now = run_prefix(plan, g.options.plugin_path, jobs_of(g.options, 1));
+  const Json now = run_prefix(plan, g.options.plugin_path, jobs_of(g.options, 1, plan));
   const PrefixCheck check = check_prefix(g.baseline.prefix, now);
   if (check.violations.empty()) {
     fmt::print(stderr, "golden prefix: the first steps of {} are {}\n",
@@ -280,11 +280,11 @@ int calibrate_regress(const std::vector<std::string>& words) {
   const GateCalibration c = calibrate_gate(
       first.measured, kind == "seeds" ? shifted(second.measured, pairs) : second.measured,
       first.measured.gates, std::max<std::size_t>(3, g.baseline.measured.seeds.size()));
-  keep_calibration(
-      g.file, g.baseline, c, kind,
-      run_prefix(make_plan(suite_with(g, {*g.baseline.measured.seeds.begin()}, {}, problems),
-                           g.options.plugin_path, Store(g.options.out / "store"), problems),
-                 g.options.plugin_path, jobs_of(g.options, 1)));
+  const Suite one_seed = suite_with(g, {*g.baseline.measured.seeds.begin()}, {}, problems);
+  const Plan prefix =
+      make_plan(one_seed, g.options.plugin_path, Store(g.options.out / "store"), problems);
+  keep_calibration(g.file, g.baseline, c, kind,
+                   run_prefix(prefix, g.options.plugin_path, jobs_of(g.options, 1, prefix)));
   print_calibration(c);
   fmt::print("wrote {}\n", g.file.string());
   return 0;

@@ -1,48 +1,11 @@
 // What cells will cost on this machine, estimated.
 #include <algorithm>
-#include <chrono>
 
-#include "base/isolate.h"
-#include "base/text.h"
 #include "plan/plan.h"
 
 namespace pesuite {
 
-namespace {
-
-// What a cell's kernels reach here, from a short product of the shape that training has.
-double rate_of_a_product() {
-  const auto backend = open_backend("cpu", {});
-  constexpr std::int64_t n = 256;
-  const Shape square = {n, n};
-  void* m[3];
-  for (void*& p : m) {
-    p = backend->allocate(n * n * sizeof(float));
-    backend->fill({p, square}, 0.5);
-  }
-  double best = 1e30;
-  for (int i = 0; i < 12; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    backend->matmul({m[2], square}, {m[0], square}, {m[1], square}, false, true);
-    best = std::min(
-        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  for (void* p : m) backend->release(p);
-  constexpr double share_in_training = 0.45;  // of a bare product's rate, measured on small models
-  return share_in_training * 2.0 * n * n * n / best;
-}
-
-}  // namespace
-
-// In a process of its own: the library of products crashes where it gets no memory for its code.
-double measured_rate() {
-  constexpr double seconds = 20, slow = 1e9;
-  const Isolated r = run_isolated([] { return format_number(rate_of_a_product()); }, seconds);
-  double rate = 0;
-  return r.end == Isolated::End::returned && parse_count(r.text, rate) && rate > 0 ? rate : slow;
-}
-
-void estimate_cost(PlannedCell& c, double rate, bool recompute) {
+void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
   const ModelConfig m = model_of(c.config);
   const TrainConfig t = train_of(c.config);
   const std::int64_t first = first_step(c.config), last = last_step(c);
@@ -68,7 +31,23 @@ void estimate_cost(PlannedCell& c, double rate, bool recompute) {
   const double evals = c.evals.empty() ? 0
                                        : c.eval_flops * static_cast<double>(c.missing_evals) /
                                              static_cast<double>(c.evals.size());
-  c.seconds = (left + evals) / rate;
+  const double steps = over || !trains ? 0 : static_cast<double>(last - first) * (1 - share);
+  c.seconds = (left + evals) / rate.flops + steps * m.layers * rate.layer_seconds;
+}
+
+int cells_a_device(const Plan& plan) {
+  double seconds = 0, memory = 0;
+  int cells = 0;
+  for (const PlannedCell& c : plan.cells) {
+    if (c.state == PlannedCell::State::done || c.state == PlannedCell::State::diverged) continue;
+    seconds += c.seconds, memory = std::max(memory, c.memory), ++cells;
+  }
+  if (cells == 0) return 1;
+  // Starts of 1 to 2 s overlap; trainings side by side take turns (docs/gpu.md).
+  constexpr double four = 4, two = 12, bytes = 12e9;
+  const double mean = seconds / cells;
+  const int by_time = mean < four ? 4 : mean < two ? 2 : 1;
+  return std::clamp(static_cast<int>(bytes / std::max(memory, 1.0)), 1, by_time);
 }
 
 CellLimits limits_of(const Suite& suite, const PlannedCell& c, double rate) {

@@ -80,13 +80,15 @@ class Planner {
         for (const SuiteEncoding& e : suite_.encodings) add_seeds(plan, planned, e, t, m);
     problems_.throw_if_any();
     if (plan.cells.empty()) fail(Exit::usage, "no cell is left: the filters exclude all of them");
-    plan.rate = measured_rate();
+    const CellConfig& one = plan.cells[0].config;
+    const Rate rate = measured_rate(one.backend, one.precision);
+    plan.rate = rate.flops;
     share_trainings(plan);
     const auto cells = static_cast<std::ptrdiff_t>(plan.cells.size());
     std::vector<PlannedCell> all = std::move(plan.cells);
     std::move(plan.trunks.begin(), plan.trunks.end(), std::back_inserter(all));
     refresh_all(all, store);
-    for (PlannedCell& c : all) estimate_cost(c, plan.rate, suite_.recompute);
+    for (PlannedCell& c : all) estimate_cost(c, rate, suite_.recompute);
     const auto trunks = std::make_move_iterator(all.begin() + cells);
     plan.cells.assign(std::make_move_iterator(all.begin()), trunks);
     plan.trunks.assign(trunks, std::make_move_iterator(all.end()));

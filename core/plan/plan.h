@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cell/record.h"
+#include "plan/rate.h"
 #include "plugin/library.h"
 #include "suite/suite.h"
 
@@ -66,10 +67,10 @@ Plan make_plan(const Suite&, const std::vector<std::string>& plugin_path, const 
 // Finds out again what is done.
 void refresh(PlannedCell&, const Store&);
 
-// FLOP/s of a cell that trains here, from a short product.
-double measured_rate();
 // FLOPs, memory and what is left of its time.
-void estimate_cost(PlannedCell&, double rate, bool recompute);
+void estimate_cost(PlannedCell&, const Rate&, bool recompute);
+// Cells that are worth running on one device at a time, by their estimates.
+int cells_a_device(const Plan&);
 
 // What a cell may take, the suite's word before what its estimated cost suggests; 0: no limit.
 struct CellLimits {

@@ -1,5 +1,8 @@
 #include "run/context.h"
 
+#include <algorithm>
+#include <thread>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "plan/trainings.h"
@@ -61,6 +64,19 @@ void start_over(const PlannedCell& c, const Store& store) {
   }
   fs::remove_all(store.cell(c.id), ignored);
   if (c.trains) fs::remove_all(store.cell(c.training), ignored);
+}
+
+int default_jobs(int threads) {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, threads));
+}
+
+int jobs_of(const RunOptions& o, int threads, const Plan& plan) {
+  if (o.jobs > 0) return o.jobs;
+  const bool on_devices = !plan.cells.empty() && plan.cells[0].config.backend == "cuda";
+  if (!on_devices && o.devices.empty()) return o.launch.empty() ? default_jobs(threads) : 1;
+  const int devices = std::max(1, static_cast<int>(o.devices.size()));
+  if (!o.launch.empty()) return devices;
+  return std::max(devices, std::min(devices * cells_a_device(plan), default_jobs(threads)));
 }
 
 fs::path run_folder(const Suite& suite, const fs::path& out) {

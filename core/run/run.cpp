@@ -81,7 +81,7 @@ class Runner {
         shared_(folder_, store_),
         cells_(plan.cells),
         tracking_(suite, folder_),
-        jobs_(jobs_of(options, suite.threads)) {}
+        jobs_(jobs_of(options, suite.threads, plan)) {}
 
   RunResult run() {
     cells_.insert(cells_.end(), plan_.trunks.begin(), plan_.trunks.end());
@@ -628,10 +628,6 @@ class Runner {
 };
 
 }  // namespace
-
-int default_jobs(int threads) {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, threads));
-}
 
 RunResult run_suite(const Suite& suite, const Plan& plan, const RunOptions& options) {
   return Runner(suite, plan, options).run();

@@ -45,12 +45,9 @@ struct RunResult {
 
 // Cells that can run at once on this machine.
 int default_jobs(int threads);
-inline int jobs_of(const RunOptions& o, int threads) {
-  return o.jobs > 0           ? o.jobs
-         : !o.devices.empty() ? static_cast<int>(o.devices.size())
-         : o.launch.empty()   ? default_jobs(threads)
-                              : 1;
-}
+// Cells at a time: what was asked for, else one a core; of devices one on each, or several short
+// ones.
+int jobs_of(const RunOptions&, int threads, const Plan&);
 
 RunResult run_suite(const Suite&, const Plan&, const RunOptions&);
 

@@ -6,9 +6,9 @@
 #include <regex>
 #include <set>
 
+#include "backend/factory.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "backend/factory.h"
 #include "data/tokenize.h"
 #include "hf/export.h"
 #include "plan/plan.h"
@@ -582,6 +582,33 @@ TEST(ShippedSuites, AreSoundInEveryProfile) {
       expect_examples(plan, catalog, where);
     }
   }
+}
+
+TEST(Plan, ShortCellsShareADevice) {
+  const auto share = [](double seconds, double memory) {
+    Plan plan;
+    plan.cells.resize(3);
+    for (PlannedCell& c : plan.cells) c.seconds = seconds, c.memory = memory;
+    plan.cells[2].state = PlannedCell::State::done;  // takes no time any more
+    plan.cells[2].seconds = 1e6;
+    return cells_a_device(plan);
+  };
+  EXPECT_EQ(share(1, 1e9), 4);
+  EXPECT_EQ(share(8, 1e9), 2);
+  EXPECT_EQ(share(100, 1e9), 1);
+  EXPECT_EQ(share(1, 5e9), 2);
+  EXPECT_EQ(share(1, 5e10), 1);
+  EXPECT_EQ(cells_a_device(Plan()), 1);
+}
+
+TEST(Plan, StepsOfADeviceTakeALeastTime) {
+  PlannedCell c;
+  c.trains = true;
+  c.config.train.steps = 1000;
+  estimate_cost(c, {1e30, 0}, false);
+  EXPECT_NEAR(c.seconds, 0, 1e-9);
+  estimate_cost(c, {1e30, 1e-3}, false);
+  EXPECT_NEAR(c.seconds, 1e-3 * 1000 * model_of(c.config).layers, 1e-9);
 }
 
 }  // namespace
