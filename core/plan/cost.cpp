@@ -33,6 +33,7 @@ void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
                                              static_cast<double>(c.evals.size());
   const double steps = over || !trains ? 0 : static_cast<double>(last - first) * (1 - share);
   c.seconds = (left + evals) / rate.flops + steps * m.layers * rate.layer_seconds;
+  if (left + evals > 0) c.seconds += rate.start_seconds;
 }
 
 int cells_a_device(const Plan& plan) {

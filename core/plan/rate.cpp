@@ -19,6 +19,7 @@ constexpr double seconds_to_measure = 60, slow = 1e9;
 // In training, of a bare product's rate: measured on small models, and on 124M parameters.
 constexpr double share_on_cpu = 0.45, share_on_device = 0.55;
 constexpr double layer_on_device = 3e-4;  // small steps of 2 to 6 layers took 0.6 to 2.9 ms
+constexpr double start_on_device = 1.5;
 
 // FLOP/s of a product of n x n, the best of a few.
 double rate_of_a_product(const std::string& name, Precision precision, std::int64_t n) {
@@ -82,7 +83,7 @@ double rate_of_device(const std::string& backend, Precision precision) {
 Rate measured_rate(const std::string& backend, Precision precision) {
   if (backend == "cuda")
     if (const double rate = rate_of_device(backend, precision); rate > 0)
-      return {share_on_device * rate, layer_on_device};
+      return {share_on_device * rate, layer_on_device, start_on_device};
   constexpr std::int64_t n = 256;
   const double rate = share_on_cpu * rate_by_child("cpu", Precision::fp32, n);
   return {rate > 0 ? rate : slow, 0};

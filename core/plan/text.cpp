@@ -78,9 +78,12 @@ std::string plan_table(const Plan& plan, const Suite& suite, int jobs) {
   std::vector<std::string> parts;
   for (const auto& [state, n] : states) parts.push_back(fmt::format("{} {}", n, state_name(state)));
   out += join(parts, ", ");
+  // Cells that share a device take turns.
+  const bool shares = !plan.cells.empty() && plan.cells[0].config.backend == "cuda";
+  const int abreast = shares ? std::max(1, jobs / cells_a_device(plan)) : jobs;
   if (seconds > 0)
     out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
-                       format_seconds(seconds / jobs), jobs, plan.rate / 1e9);
+                       format_seconds(seconds / abreast), jobs, plan.rate / 1e9);
   out += fmt::format("\ncheckpoints take about {} on the disk", format_bytes(disk_bytes(plan)));
   out += fmt::format("\n{}", trainings_table(plan));
   std::set<std::string> where;

@@ -609,6 +609,8 @@ TEST(Plan, StepsOfADeviceTakeALeastTime) {
   EXPECT_NEAR(c.seconds, 0, 1e-9);
   estimate_cost(c, {1e30, 1e-3}, false);
   EXPECT_NEAR(c.seconds, 1e-3 * 1000 * model_of(c.config).layers, 1e-9);
+  estimate_cost(c, {1e30, 0, 1.5}, false);
+  EXPECT_NEAR(c.seconds, 1.5, 1e-9);
 }
 
 }  // namespace
