@@ -1,5 +1,7 @@
 #include "analysis/sort_records.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
