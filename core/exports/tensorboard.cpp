@@ -116,9 +116,10 @@ Message session_start(const Session& s) {
   return data.number(1, 0).inner(3, start);
 }
 Message session_end(const Session& s) {
-  constexpr std::uint64_t success = 1, failure = 2;
+  constexpr std::uint64_t success = 1, failure = 2, running = 3;
+  const bool good = s.status == "ok" || s.status == "diverged";
   Message end, data;
-  end.number(1, s.status == "ok" || s.status == "diverged" ? success : failure).real(2, s.end);
+  end.number(1, s.at_work ? running : good ? success : failure).real(2, s.end);
   return data.number(1, 0).inner(4, end);
 }
 

@@ -33,13 +33,16 @@ void Tracking::begin() {
     const std::string folder = t.folder.empty() ? (run_ / "trackers" / name).string() : t.folder;
     WorkerCommand command;
     command.program = "/proc/self/exe";
-    command.words = {"pesuite",  "export",  run_.string(),          "--to", name,
-                     "--follow", "--every", format_number(t.every), "-o",   folder};
-    if (!t.url.empty()) command.words.insert(command.words.end(), {"--url", t.url});
-    command.words.insert(command.words.end(), {"--experiment", t.collection});
+    command.words = {"pesuite", "export", run_.string(), "--to", name};
+    if (name == "mlflow")
+      command.words.insert(command.words.end(), {"--url", t.url, "--experiment", t.collection});
+    else
+      command.words.insert(command.words.end(), {"-o", folder});
+    const std::string at_once = join(command.words, " ");
+    command.words.insert(command.words.end(), {"--follow", "--every", format_number(t.every)});
     command.log = log(name);
     fs::remove(command.log, error);
-    trackers_.push_back({name, start_worker(command)});
+    trackers_.push_back({name, at_once, start_worker(command)});
   }
 }
 
@@ -59,7 +62,10 @@ void Tracking::heard(const PlannedCell& c, const CellProgress& at) {
                                  {"tokens", at.step * train.batch * train.length},
                                  {"status", "ok"},
                                  {"ts", utc_timestamp()}});
-  append_file(run_ / live_file, line.dump() + "\n");
+  try {
+    append_file(run_ / live_file, line.dump() + "\n");
+  } catch (const std::exception&) {  // of a full disk, say: no reason to stop a training
+  }
 }
 
 std::set<pid_t> Tracking::processes() const {
@@ -85,10 +91,10 @@ std::vector<std::string> Tracking::end() {
     ::close(t.process.output);
     if (ended != 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
     notes.push_back(fmt::format(
-        "{} was not told everything ({}); 'pesuite export {} --to {}' does that now", t.name,
+        "{} was not told everything ({}); '{}' does that now", t.name,
         ended == 0 ? fmt::format("it took more than {} s after the run", suite_.track.patience)
                    : fmt::format("see {}", log(t.name).string()),
-        run_.filename().string(), t.name));
+        t.export_command));
   }
   std::error_code error;
   if (!trackers_.empty()) fs::remove(run_ / live_file, error);

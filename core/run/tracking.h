@@ -31,7 +31,7 @@ class Tracking {
 
  private:
   struct Tracker {
-    std::string name;
+    std::string name, export_command;  // that hands on what is missing
     WorkerProcess process;
   };
   std::filesystem::path log(const std::string& tracker) const;

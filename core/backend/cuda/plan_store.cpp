@@ -29,7 +29,7 @@ std::optional<std::string> PlanStore::read(const std::string& key) const {
   std::ostringstream text;
   if (!in || !(text << in.rdbuf())) return std::nullopt;
   const std::string all = text.str();
-  // The machine's lines come first, the plan has none: it begins behind the fourth of the head.
+  // The head ends with the line behind the key's; how many lines the machine's text has, it says.
   const std::string mark = fmt::format("\n{}\n", key);
   const std::size_t at = all.find(mark);
   const std::size_t end = at == std::string::npos ? at : all.find('\n', at + mark.size());
