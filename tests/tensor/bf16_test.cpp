@@ -140,6 +140,12 @@ TEST(Panels, HoldTheColumnsOfTheOperand) {
       panels::pack(rows.data(), b.data(), false, K, N, threads);
       panels::pack(columns.data(), transposed.data(), true, K, N, threads);
       EXPECT_EQ(rows, columns) << K << " " << N;
+      std::vector<std::uint16_t> stored(transposed.size());
+      std::transform(transposed.begin(), transposed.end(), stored.begin(),
+                     [](float x) { return round_to_bf16(x).bits; });
+      std::fill(columns.begin(), columns.end(), 3);
+      panels::pack(columns.data(), stored.data(), K, N, threads);
+      EXPECT_EQ(rows, columns) << K << " " << N << ", of numbers that are in bf16 already";
       for (std::int64_t i = 0; i < static_cast<std::int64_t>(count / 2); ++i) {
         const std::int64_t k = i / 64 % (K / 2), n = i / 64 / (K / 2) * 64 + i % 64;
         const bf16::Word wanted = round_to_bf16(element(2 * k, n)).bits |

@@ -66,16 +66,19 @@ void each_strip(Index N, int threads, Index panel_rows, F body) {
   }
 }
 
-PESUITE_AVX512 void pack_strip(float* to, const float* from, Index columns, Index K) {
+// Of 32-bit words: numbers, or pairs of them in bf16.
+PESUITE_AVX512 void pack_words(void* to, const void* from, Index columns, Index K) {
+  auto* const word = static_cast<std::uint32_t*>(to);
+  const auto* const row = static_cast<const std::uint32_t*>(from);
   for (Index k = 0; k < K; k += strip) {
     Square x;
     for (Index i = 0; i < strip; ++i)
-      x[i] = i < columns ? _mm512_loadu_si512(from + i * K + k) : _mm512_setzero_si512();
+      x[i] = i < columns ? _mm512_loadu_si512(row + i * K + k) : _mm512_setzero_si512();
     transpose(x);
-    for (Index i = 0; i < strip; ++i) _mm512_storeu_si512(to + (k + i) * width, x[i]);
+    for (Index i = 0; i < strip; ++i) _mm512_storeu_si512(word + (k + i) * width, x[i]);
   }
 }
-PESUITE_BF16 void pack_strip(bf16::Word* to, const float* from, Index columns, Index K) {
+PESUITE_BF16 void pack_rounded(bf16::Word* to, const float* from, Index columns, Index K) {
   for (Index k = 0; k < K; k += 2 * strip) {
     Square x;
     for (Index i = 0; i < strip; ++i) {
@@ -119,7 +122,7 @@ bool available() {
 void pack(float* to, const float* b, bool transposed, Index K, Index N, int threads) {
   if (transposed) {
     each_strip(N, threads, K, [=](Index n, Index columns, Index at) {
-      pack_strip(to + at, b + n * K, columns, K);
+      pack_words(to + at, b + n * K, columns, K);
     });
     return;
   }
@@ -130,12 +133,18 @@ void pack(float* to, const float* b, bool transposed, Index K, Index N, int thre
 void pack(bf16::Word* to, const float* b, bool transposed, Index K, Index N, int threads) {
   if (transposed) {
     each_strip(N, threads, K / 2, [=](Index n, Index columns, Index at) {
-      pack_strip(to + at, b + n * K, columns, K);
+      pack_rounded(to + at, b + n * K, columns, K);
     });
     return;
   }
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (Index k = 0; k < K / 2; ++k) pack_row_pair(to, b, k, K, N);
+}
+
+void pack(bf16::Word* to, const std::uint16_t* b, Index K, Index N, int threads) {
+  each_strip(N, threads, K / 2, [=](Index n, Index columns, Index at) {
+    pack_words(to + at, b + n * K, columns, K / 2);
+  });
 }
 
 }  // namespace pesuite::panels
@@ -148,6 +157,7 @@ bool available() {
 }
 void pack(float*, const float*, bool, Index, Index, int) {}
 void pack(bf16::Word*, const float*, bool, Index, Index, int) {}
+void pack(bf16::Word*, const std::uint16_t*, Index, Index, int) {}
 }  // namespace pesuite::panels
 
 #endif

@@ -21,5 +21,7 @@ void pack(float* to, const float* b, bool transposed, Index K, Index N, int thre
 // to [panels, K / 2, 64] (BA16a64b2a) = b, given likewise, rounded to bf16, rows 2k and 2k + 1 in a
 // word; K is a multiple of 32.
 void pack(bf16::Word* to, const float* b, bool transposed, Index K, Index N, int threads);
+// The same of a b that is in bf16 already, given as [N, K].
+void pack(bf16::Word* to, const std::uint16_t* b, Index K, Index N, int threads);
 
 }  // namespace pesuite::panels

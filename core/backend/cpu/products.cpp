@@ -74,7 +74,6 @@ struct Products::State {
         work(static_cast<std::size_t>(threads)) {}
 
   Precision precision;
-  bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
   bool outer;   // outer_fp32() or outer_bf16() may be used
   bool rounds;  // and bf16::round() and panels::pack() are faster than its reorder
   int threads;
@@ -111,11 +110,13 @@ struct Products::State {
   // Whether panels::pack() makes b as `used`.
   bool packs(const Call& c, const memory::desc& used) const {
     using tag = memory::format_tag;
-    if (c.batch != 1 || c.b.storage != Storage::own || !panels::available()) return false;
+    const bool stored = c.b.storage != Storage::own;
+    if (c.batch != 1 || (stored && !c.b.transposed) || !panels::available()) return false;
     if (precision == Precision::bf16)
       return rounds && c.K % 32 == 0 &&
              used == memory::desc({c.K, c.N}, memory::data_type::bf16, tag::BA16a64b2a);
-    return c.K % 16 == 0 && used == memory::desc({c.K, c.N}, memory::data_type::f32, tag::BA16a64b);
+    return !stored && c.K % 16 == 0 &&
+           used == memory::desc({c.K, c.N}, memory::data_type::f32, tag::BA16a64b);
   }
 
   Product make(const Call& c) {
@@ -198,20 +199,25 @@ struct Products::State {
     o.given.set_data_handle(const_cast<void*>(x.data));
     if (o.way == Way::as_given) return;
     void* const to = buffer.reserve(o.bytes);
-    const auto* const from = static_cast<const float*>(x.data);
     o.used.set_data_handle(to);
     if (again) return;
     switch (o.way) {
       case Way::as_given: break;
       case Way::rounded:
-        return round(static_cast<std::uint16_t*>(to), from,
+        return round(static_cast<std::uint16_t*>(to), static_cast<const float*>(x.data),
                      static_cast<std::int64_t>(o.bytes / sizeof(std::uint16_t)));
-      case Way::panels:
-        return precision == Precision::bf16
-                   ? panels::pack(static_cast<bf16::Word*>(to), from, x.transposed, K, N, threads)
-                   : panels::pack(static_cast<float*>(to), from, x.transposed, K, N, threads);
+      case Way::panels: return pack(to, x, K, N);
       case Way::reordered: return execute(*o.reorder, stream, o.reorder_arguments);
     }
+  }
+  void pack(void* to, const Matrix& x, std::int64_t K, std::int64_t N) {
+    if (x.storage == Storage::bf16)
+      return panels::pack(static_cast<bf16::Word*>(to), static_cast<const std::uint16_t*>(x.data),
+                          K, N, threads);
+    const auto* const from = static_cast<const float*>(x.data);
+    if (precision == Precision::bf16)
+      return panels::pack(static_cast<bf16::Word*>(to), from, x.transposed, K, N, threads);
+    panels::pack(static_cast<float*>(to), from, x.transposed, K, N, threads);
   }
 };
 
@@ -250,10 +256,6 @@ void Products::run(const Call& c) {
   if (c.bias != nullptr) p.bias.set_data_handle(const_cast<float*>(c.bias));
   if (c.plus != nullptr) p.plus.set_data_handle(const_cast<float*>(c.plus));
   execute(p.primitive, state_->stream, p.arguments);
-}
-
-bool Products::has_wide_vectors() const {
-  return state_->wide;
 }
 
 std::string Products::library() {

@@ -20,7 +20,6 @@ class Products {
  public:
   Products(Precision, int threads);  // Error (device) where the processor lacks it
   ~Products();
-  bool has_wide_vectors() const;  // AVX-512, and oneDNN may use it
   static std::string library();   // "oneDNN 2.6.3, avx512_core_bf16"
 
   // c [batch, M, N] = a b (+ bias [N]) (+ plus [M, N]) (+ c when `add`), each of the batch's

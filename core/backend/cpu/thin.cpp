@@ -1,149 +1,131 @@
 #include "backend/cpu/thin.h"
 
-#include <type_traits>
+#include <cstddef>
 
-#include "backend/cpu/bf16.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/thin.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
 
-#if defined(__x86_64__)
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wuninitialized"  // g++ 12 errs about its own sums of a vector
-#endif
-#include <immintrin.h>
-#define PESUITE_FP32 __attribute__((target("avx512f")))
-#define PESUITE_BF16 __attribute__((target("avx512f,avx512bw,avx512bf16")))
-#endif
+#include "backend/cpu/simd-inl.h"
 
-namespace pesuite::thin {
-
-namespace {
+HWY_BEFORE_NAMESPACE();
+namespace pesuite::HWY_NAMESPACE {
 
 using Index = std::int64_t;
+constexpr Index kThinLanes = static_cast<Index>(hn::MaxLanes(F32()));
+constexpr int kThinRows = kThinLanes == 16 ? 6 : 3;  // 4 sums a row, in 32 or 16 registers
 
-// Over registers: a loop that stays one keeps them in memory.
-#define PESUITE_EACH(i, n) _Pragma("GCC unroll 8") for (int i = 0; i < (n); ++i)
-
-// Words of a row in bf16: two numbers each, behind K zeros, whole vectors.
-Index words_of(const Product& p) {
-  return (p.K + 31) / 32 * 16;
-}
-
-#if defined(__x86_64__)
-
-PESUITE_FP32 inline void put(const Product& p, Index m, Index n, float sum, float* c) {
-  if (p.bias != nullptr) sum += p.bias[n];
-  if (p.plus != nullptr) sum += p.plus[m * p.N + n];
-  c[m * p.N + n] = sum;
-}
-
-// The columns of the next call come from memory meanwhile.
-PESUITE_FP32 inline void ask_for(const void* w, Index ahead) {
-  _mm_prefetch(static_cast<const char*>(w) + ahead, _MM_HINT_T0);
-}
-
-// M rows of c, R columns from n on.
-template <int M, int R>
-PESUITE_FP32 void dots(const Product& p, Index row, Index n, float* c) {
-  const Index K = p.K, ahead = R * K * static_cast<Index>(sizeof(float));
-  const auto* w = static_cast<const float*>(p.w) + n * K;
-  const float* a = p.a + row * K;
-  __m512 sums[M][R];
-  PESUITE_EACH(m, M)
-  PESUITE_EACH(r, R) sums[m][r] = _mm512_setzero_ps();
-  for (Index k = 0; k < K; k += 16) {
-    const auto lanes = static_cast<__mmask16>(k + 16 <= K ? 0xffff : (1u << (K - k)) - 1);
-    __m512 column[R];
-    PESUITE_EACH(r, R) {
-      column[r] = _mm512_maskz_loadu_ps(lanes, w + r * K + k);
-      ask_for(w + r * K + k, ahead);
-    }
-    PESUITE_EACH(m, M) {
-      const __m512 x = _mm512_maskz_loadu_ps(lanes, a + m * K + k);
-      PESUITE_EACH(r, R) sums[m][r] = _mm512_fmadd_ps(x, column[r], sums[m][r]);
-    }
-  }
-  PESUITE_EACH(m, M)
-  PESUITE_EACH(r, R) put(p, row + m, n + r, _mm512_reduce_add_ps(sums[m][r]), c);
-}
-
-template <int M, int R>
-PESUITE_BF16 void dots_of_pairs(const Product& p, const bf16::Word* packed, Index row, Index n,
-                                float* c) {
-  const Index K = p.K, words = words_of(p), ahead = R * K * static_cast<Index>(sizeof(Bf16));
-  const auto* w = static_cast<const std::uint16_t*>(p.w) + n * K;
-  const bf16::Word* a = packed + row * words;
-  __m512 sums[M][R];
-  PESUITE_EACH(m, M)
-  PESUITE_EACH(r, R) sums[m][r] = _mm512_setzero_ps();
-  for (Index k = 0; k < K; k += 32) {
-    const auto lanes =
-        static_cast<__mmask32>(k + 32 <= K ? 0xffffffffu : (std::uint64_t{1} << (K - k)) - 1);
-    __m512bh column[R];
-    PESUITE_EACH(r, R) {
-      column[r] = reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(lanes, w + r * K + k));
-      ask_for(w + r * K + k, ahead);
-    }
-    PESUITE_EACH(m, M) {
-      const auto x = reinterpret_cast<__m512bh>(_mm512_loadu_si512(a + m * words + k / 2));
-      PESUITE_EACH(r, R) sums[m][r] = _mm512_dpbf16_ps(sums[m][r], x, column[r]);
-    }
-  }
-  PESUITE_EACH(m, M)
-  PESUITE_EACH(r, R) put(p, row + m, n + r, _mm512_reduce_add_ps(sums[m][r]), c);
-}
-
-// All rows, R columns: as many rows at a time as registers hold.
-template <int R>
-void block(const Product& p, const float* memory, Index n, float* c) {
-  const auto rows = [&](auto count, Index row) {
-    constexpr int M = decltype(count)::value;
-    if (p.storage == Storage::bf16)
-      dots_of_pairs<M, R>(p, reinterpret_cast<const bf16::Word*>(memory), row, n, c);
-    else
-      dots<M, R>(p, row, n, c);
-  };
-  Index row = 0;
-  for (; row + 6 <= p.M; row += 6) rows(std::integral_constant<int, 6>(), row);
-  switch (p.M - row) {
-    case 1: return rows(std::integral_constant<int, 1>(), row);
-    case 2: return rows(std::integral_constant<int, 2>(), row);
-    case 3: return rows(std::integral_constant<int, 3>(), row);
-    case 4: return rows(std::integral_constant<int, 4>(), row);
-    case 5: return rows(std::integral_constant<int, 5>(), row);
-    default: return;
+#if HWY_TARGET != HWY_SCALAR
+// to [4] = the sums of v's blocks of four lanes.
+template <class D>
+HWY_INLINE void StoreFolded(D d, hn::Vec<D> v, float* to) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    StoreFolded(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), to);
   }
 }
-
 #endif
+// to [4] = the sums of each one's lanes, by a tree over all four.
+HWY_INLINE void SumsOfFour(V32 a, V32 b, V32 e, V32 f, float* to) {
+  const F32 d;
+#if HWY_TARGET == HWY_SCALAR
+  to[0] = SumOf(d, a), to[1] = SumOf(d, b), to[2] = SumOf(d, e), to[3] = SumOf(d, f);
+#else
+  const hn::RepartitionToWide<F32> pairs;
+  const auto ab =
+      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  const auto ef =
+      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, e, f), hn::InterleaveUpper(d, e, f)));
+  StoreFolded(d,
+              hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ef)),
+                      hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ef))),
+              to);
+#endif
+}
 
-}  // namespace
+// Rows `row` .. row + M - 1 of columns n .. n + R - 1. The second walk along these columns finds
+// them near: meanwhile those of the next call are asked for. With AVX-512 there is time for that in
+// every walk; elsewhere the processor's own prefetchers do better during the first.
+template <int M, int R>
+HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
+  const F32 d;
+  const Index K = p.K;
+  const bool asks = kThinLanes == 16 || row == kThinRows;
+  const float* const w = static_cast<const float*>(p.w) + n * K;
+  const float* const a = p.a + row * K;
+  V32 sums[M][R];
+  for (int m = 0; m < M; ++m)
+    for (int r = 0; r < R; ++r) sums[m][r] = hn::Zero(d);
+  const auto step = [&](Index k, std::size_t lanes) HWY_ATTR {
+    V32 column[R];
+    for (int r = 0; r < R; ++r) {
+      column[r] = Load(d, w + r * K + k, lanes);
+      if (asks) hwy::Prefetch(w + (R + r) * K + k);
+    }
+    for (int m = 0; m < M; ++m) {
+      const V32 x = Load(d, a + m * K + k, lanes);
+      for (int r = 0; r < R; ++r) sums[m][r] = hn::MulAdd(x, column[r], sums[m][r]);
+    }
+  };
+  Index k = 0;
+  for (; k + kThinLanes <= K; k += kThinLanes) step(k, static_cast<std::size_t>(kThinLanes));
+  if (k < K) step(k, static_cast<std::size_t>(K - k));
+  for (int m = 0; m < M; ++m) {
+    float sum[R];
+    if constexpr (R == 4)
+      SumsOfFour(sums[m][0], sums[m][1], sums[m][2], sums[m][3], sum);
+    else
+      for (int r = 0; r < R; ++r) sum[r] = SumOf(d, sums[m][r]);
+    const Index at = (row + m) * p.N + n;
+    for (int r = 0; r < R; ++r) {
+      if (p.bias != nullptr) sum[r] += p.bias[n + r];
+      if (p.plus != nullptr) sum[r] += p.plus[at + r];
+      c[at + r] = sum[r];
+    }
+  }
+}
+
+// All rows of columns n .. n + R - 1, as many at a time as registers hold.
+template <int R, int M = kThinRows>
+HWY_INLINE void Block(const thin::Product& p, Index row, Index n, float* c) {
+  for (; row + M <= p.M; row += M) Dots<M, R>(p, row, n, c);
+  if constexpr (M > 1) Block<R, M - 1>(p, row, n, c);
+}
+
+void ThinColumns(const thin::Product& p, Index first, Index last, float* c) {
+  Index n = first;
+  for (; n + 4 <= last; n += 4) Block<4>(p, 0, n, c);
+  for (; n < last; ++n) Block<1>(p, 0, n, c);
+}
+
+}  // namespace pesuite::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace pesuite {
+HWY_EXPORT(ThinColumns);
+namespace thin {
 
 bool available(Storage storage) {
-#if defined(__x86_64__)
-  if (storage == Storage::bf16) return bf16::best_kernel() != bf16::Kernel::none;
-  return __builtin_cpu_supports("avx512f");
-#else
-  return storage != storage;
-#endif
+  return storage == Storage::own || bf16_available();
 }
-
-Index floats(const Product& p) {
-  return p.storage == Storage::bf16 ? p.M * words_of(p) : 0;
+std::int64_t floats(const Product& p) {
+  return p.storage == Storage::bf16 ? bf16_floats(p) : 0;
 }
-
 void prepare(const Product& p, float* memory) {
+  if (p.storage == Storage::bf16) bf16_prepare(p, memory);
+}
+void columns(const Product& p, const float* memory, std::int64_t first, std::int64_t last,
+             float* c) {
   if (p.storage == Storage::bf16)
-    bf16::pack_rows(reinterpret_cast<bf16::Word*>(memory), words_of(p), p.a, p.K, p.K, p.M, 1);
+    bf16_columns(p, memory, first, last, c);
+  else
+    HWY_DYNAMIC_DISPATCH(ThinColumns)(p, first, last, c);
 }
 
-void columns(const Product& p, const float* memory, Index first, Index last, float* c) {
-#if defined(__x86_64__)
-  Index n = first;
-  for (; n + 4 <= last; n += 4) block<4>(p, memory, n, c);
-  for (; n < last; ++n) block<1>(p, memory, n, c);
-#else
-  static_cast<void>(p), static_cast<void>(memory), static_cast<void>(first);
-  static_cast<void>(last), static_cast<void>(c);
+}  // namespace thin
+}  // namespace pesuite
 #endif
-}
-
-}  // namespace pesuite::thin

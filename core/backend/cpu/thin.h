@@ -26,4 +26,11 @@ std::int64_t floats(const Product&);
 void prepare(const Product&, float* memory);
 void columns(const Product&, const float* memory, std::int64_t first, std::int64_t last, float* c);
 
+// What they do where the weight is in bf16.
+bool bf16_available();
+std::int64_t bf16_floats(const Product&);
+void bf16_prepare(const Product&, float* memory);
+void bf16_columns(const Product&, const float* memory, std::int64_t first, std::int64_t last,
+                  float* c);
+
 }  // namespace pesuite::thin
