@@ -245,7 +245,7 @@ Tensor Model::mlp(Tensor x, Tensor residual, const LayerWeights& l, const StepIn
 Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& look) {
   const LayerWeights& l = layers_[static_cast<std::size_t>(index)];
   const Storage storage = backend_.activations();
-  const Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
+  Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
   const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {}, storage);
   const ops::Heads heads = ops::split_heads(tape_, qkv, config_.heads, config_.groups());
   Attention a;
@@ -278,6 +278,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   }
   if (!a.rewrite && !look.attention) ops::store_heads(tape_, heads, storage);
   if (cache_ != nullptr && !cache_->settle(tape_, index, seen, a)) return {};
+  if (cache_ != nullptr && index + 1 == config_.layers) keep_last(x, h, a);
   for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
   tape_.drop(qkv);
   if (look.attention) look.attention(index, tape_, a);
@@ -289,6 +290,23 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   if (config_.shared_norm) return mlp(h, y, l, s);
   const Tensor read = config_.parallel ? x : y;
   return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias, storage), y, l, s);
+}
+
+// A pass behind a cache makes the logits of each sequence's last token: from the last layer's keys
+// and values on, there is nothing to do for others.
+void Model::keep_last(Tensor& x, Tensor& h, Attention& a) {
+  const Shape s = tape_.shape(x);
+  const std::int64_t last = s[1] - 1;
+  if (last == 0) return;
+  x = ops::slice(tape_, x, 1, last, 1);
+  if (config_.shared_norm) h = ops::slice(tape_, ops::own(tape_, h), 1, last, 1);
+  a.q = ops::slice(tape_, ops::own(tape_, tape_.now(a.q)), 2, last, 1);
+  a.first += last;
+  if (a.starts.empty()) return;
+  last_starts_.clear();
+  for (std::int64_t b = 0; b < s[0]; ++b)
+    last_starts_.push_back(a.starts[static_cast<std::size_t>(b * s[1] + last)]);
+  a.starts = last_starts_;
 }
 
 void Model::set_starts(std::span<const std::int32_t> of_documents, int batch, int length,

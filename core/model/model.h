@@ -179,6 +179,7 @@ class Model {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }
   Tensor layer(Tensor x, int index, const StepInfo&, const Inspection&);
+  void keep_last(Tensor& x, Tensor& h, Attention&);  // of the layer's input, normed input, queries
   Tensor mlp(Tensor x, Tensor residual, const LayerWeights&, const StepInfo&);
   // `seen`: tokens before the batch's.
   void set_starts(std::span<const std::int32_t> of_documents, int batch, int length, int seen);
@@ -201,7 +202,7 @@ class Model {
   };
   std::vector<Bounds> bounds_;  // of parameters that have any
   std::vector<LayerWeights> layers_;
-  std::vector<std::int32_t> window_starts_;
+  std::vector<std::int32_t> window_starts_, last_starts_;
   int table_ = -1, embedding_norm_ = -1, embedding_norm_bias_ = -1, norm_ = -1, norm_bias_ = -1,
       head_ = -1, head_bias_ = -1;
   std::size_t encoding_first_ = 0;  // of its parameters
