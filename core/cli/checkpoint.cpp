@@ -64,6 +64,10 @@ NamedModel::NamedModel(const std::string& name) {
   trained_ = checkpoint_state(path_);
 }
 
+ModelUse NamedModel::use() const {
+  return published_ ? hf::WeightFiles(path_).use() : ModelUse{.trains = false};
+}
+
 void NamedModel::load(Model& model) const {
   if (published_)
     hf::WeightFiles(path_).load(*published_, model);
@@ -139,9 +143,8 @@ LoadedModel::LoadedModel(const NamedModel& named, const Catalog& catalog, const 
   options.threads = a.threads() > 0 ? a.threads() : default_jobs(1);
   options.precision = a.has("precision") ? parse_precision(a.text("precision")) : own.precision;
   backend_ = open_backend(a.text("backend", own.backend), options);
-  model_ =
-      std::make_unique<Model>(*backend_, model_of(own), make_encoding(catalog, encoding_, cell),
-                              own.seed, ModelUse{.trains = false, .rounds = named.is_published()});
+  model_ = std::make_unique<Model>(*backend_, model_of(own),
+                                   make_encoding(catalog, encoding_, cell), own.seed, named.use());
   named.load(*model_);
 }
 

@@ -28,6 +28,7 @@ class NamedModel {
   bool is_published() const { return published_.has_value(); }
   // Of a folder: what its config.json says; it has no task, and was trained at its context.
   const CellConfig& cell() const { return cell_; }
+  ModelUse use() const;  // to read with
   void load(Model&) const;
   const TrainState& trained() const { return trained_; }  // of a folder: nothing is known
   // With the text of a folder of shards in place of what it was trained on; with "" its own, which

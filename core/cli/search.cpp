@@ -70,7 +70,7 @@ class Bench {
   // Nats a target; of problems whose nats mean nothing, the share of errors.
   double loss(const std::string& encoding) {
     Model model(*backend_, model_of(cell_), compose(catalog_, encoding, shape()), cell_.seed,
-                ModelUse{.trains = false, .rounds = named_.is_published()});
+                named_.use());
     named_.load(model);
     for (const Observation& o :
          evaluate(model, *task_, config_, length_, cell_.seed, named_.trained().step))

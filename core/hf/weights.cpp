@@ -253,6 +253,13 @@ std::uint64_t WeightFiles::bytes() const {
   return n;
 }
 
+ModelUse WeightFiles::use() const {
+  const bool halves = std::all_of(tensors_.begin(), tensors_.end(), [](const auto& t) {
+    return t.second.entry->shape.size() != 2 || t.second.entry->type == "BF16";
+  });
+  return {.trains = false, .rounds = true, .exact = halves};
+}
+
 void WeightFiles::require_room_for(const Published& p) const {
   if (parameter_count(p.model) > static_cast<std::int64_t>(bytes()))
     fail(Exit::data, "{}: config.json describes {} weights, and the files hold {} bytes",
@@ -287,7 +294,7 @@ std::int64_t by_head(std::int64_t r, const ModelConfig& m) {
 
 namespace {
 
-constexpr std::int64_t floats_at_once = 4 << 20;
+constexpr std::int64_t floats_at_once = 1 << 18;  // 1 MB, in a cache until they are stored
 
 }  // namespace
 

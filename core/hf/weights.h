@@ -37,6 +37,8 @@ class WeightFiles {
   // model.safetensors, or the files that model.safetensors.index.json names. Error (data).
   explicit WeightFiles(const fs::path& folder);
   std::uint64_t bytes() const;
+  // How a model reads them: matrices that are all in bf16 stay in it.
+  ModelUse use() const;
   // Error (data) where they cannot hold the weights that the config describes: before memory is
   // asked for.
   void require_room_for(const Published&) const;

@@ -161,8 +161,8 @@ int Model::add(std::string name, const Shape& shape, bool decay) {
   p.shape = shape;
   p.decay = decay;
   const bool weight = decay && shape.rank() == 2 && !p.name.starts_with("encoding.");
-  if (weight && !use_.trains && use_.rounds && backend_.takes_bf16_weights())
-    p.storage = Storage::bf16;
+  const bool halves = use_.exact || (use_.rounds && backend_.activations() == Storage::bf16);
+  if (weight && !use_.trains && halves && backend_.takes_bf16_weights()) p.storage = Storage::bf16;
   const std::size_t number =
       p.storage == Storage::bf16 ? sizeof(std::uint16_t) : backend_.element_size();
   const std::size_t bytes = static_cast<std::size_t>(shape.count()) * number;

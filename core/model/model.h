@@ -114,8 +114,10 @@ using GradientsDone = std::function<void(ParameterRange)>;
 class Cache;
 
 struct ModelUse {
-  bool trains = true;   // else there are no gradients, moments and start values
-  bool rounds = false;  // without training: weights are bf16 where the backend multiplies in it
+  bool trains = true;  // else there are no gradients, moments and start values
+  // Without training weights are held in bf16 where the backend takes that, and
+  bool rounds = false;  // it multiplies in bf16, or
+  bool exact = false;   // they are numbers of bf16: it loses nothing.
 };
 
 class Model {

@@ -34,9 +34,9 @@ void Stage::check() const {
 
 void Stage::make_model(const std::string& encoding) {
   model_.reset();  // before there is memory for another
-  model_ = std::make_unique<Model>(backend_, model_of(config_),
-                                   make_encoding(catalog_, encoding, config_), config_.seed,
-                                   config_.weights.empty() ? ModelUse{} : ModelUse{false, true});
+  model_ = std::make_unique<Model>(
+      backend_, model_of(config_), make_encoding(catalog_, encoding, config_), config_.seed,
+      config_.weights.empty() ? ModelUse{} : hf::WeightFiles(config_.weights).use());
   encoding_ = encoding;
   // nor without that of a library that did not load then
   for (const std::string& name : names_of(parse_encoding(encoding).first))

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "base/file.h"
+#include "model/cache.h"
 #include "tests/model/published_forward.h"
+#include "tests/scratch.h"
 #include "tests/support.h"
 
 namespace pesuite::testing {
@@ -48,6 +53,90 @@ TEST(Published, ReferenceIsPlainLoopsInDouble) {
       }
   }
   EXPECT_GE(compared, 29);
+}
+
+// Of a folder in fp32: it with each number cut to the bits of a bf16, as such or as a float.
+bool rewrite(const fs::path& from, const fs::path& to, bool halves) {
+  const std::string file = read_file(from / "model.safetensors");
+  std::uint64_t size = 0;
+  std::memcpy(&size, file.data(), sizeof size);
+  Json header = Json::parse(file.substr(8, size));
+  header["__metadata__"] = {{"format", "pt"}};
+  std::string data;
+  for (auto& [name, tensor] : header.items()) {
+    if (name == "__metadata__") continue;
+    const std::size_t begin = tensor["data_offsets"][0], end = tensor["data_offsets"][1],
+                      start = data.size();
+    if (tensor["dtype"] == "F16" || tensor["dtype"] == "BF16") return false;
+    std::string bytes = file.substr(8 + size + begin, end - begin);
+    if (tensor["dtype"] == "F32") {
+      std::string upper;
+      for (std::size_t i = 0; i < bytes.size(); i += 4) {
+        bytes[i] = bytes[i + 1] = 0;
+        upper.append(bytes, i + 2, 2);
+      }
+      if (halves) bytes = upper, tensor["dtype"] = "BF16";
+    }
+    data += bytes;
+    tensor["data_offsets"] = {start, data.size()};
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  size = text.size();
+  fs::create_directories(to);
+  fs::copy_file(from / "config.json", to / "config.json");
+  write_file_atomic(to / "model.safetensors",
+                    std::string(reinterpret_cast<const char*>(&size), 8) + text + data);
+  return true;
+}
+
+struct Found {
+  std::size_t bytes = 0;  // of matrices
+  std::vector<double> nats, logits;
+};
+Found found(const fs::path& folder, const std::vector<std::int32_t>& tokens) {
+  hf::Checkpoint c(catalog(), folder, open_backend("cpu", {.threads = 2}),
+                   static_cast<int>(tokens.size()));
+  Found f;
+  for (const Parameter& p : c.model().parameters())
+    if (p.shape.rank() == 2 && !p.name.starts_with("encoding."))
+      f.bytes += static_cast<std::size_t>(p.shape.count()) * (p.storage == Storage::bf16 ? 2 : 4);
+  f.nats = c.score(tokens).nats;
+  Cache cache(c.model(), 1, static_cast<int>(tokens.size()));
+  f.logits = c.model().read(cache, std::span(tokens).first(tokens.size() - 1));
+  const std::vector<double> last = c.model().read(cache, std::span(tokens).last(1));
+  f.logits.insert(f.logits.end(), last.begin(), last.end());
+  return f;
+}
+
+// Weights that are in bf16 stay in it, which halves their memory and changes no number: with few
+// rows and with many.
+TEST(Published, WeightsInBf16StayWhatTheyAre) {
+  const Scratch scratch;
+  int folders = 0;
+  for (const auto& item : fs::directory_iterator(fs::path(PESUITE_TEST_DIR) / "checkpoints")) {
+    if (!fs::exists(item.path() / "model.safetensors")) continue;
+    const fs::path whole = scratch / "whole" / item.path().filename(),
+                   half = scratch / "half" / item.path().filename();
+    if (!rewrite(item.path(), whole, false) || !rewrite(item.path(), half, true)) continue;
+    const ModelConfig m = hf::read_config(half).model;
+    for (const std::size_t length : {9, 40}) {
+      std::vector<std::int32_t> tokens(length);
+      for (std::size_t i = 0; i < length; ++i)
+        tokens[i] =
+            static_cast<std::int32_t>((i * i * 7 + 3) % static_cast<std::size_t>(m.vocabulary));
+      const Found a = found(whole, tokens), b = found(half, tokens);
+      EXPECT_EQ(b.bytes * 2, a.bytes) << half;
+      ASSERT_EQ(a.nats.size(), b.nats.size());
+      for (std::size_t i = 0; i < a.nats.size(); ++i)
+        ASSERT_NEAR(a.nats[i], b.nats[i], 1e-5) << half << ", " << length << " tokens, place " << i;
+      ASSERT_EQ(a.logits.size(), b.logits.size());
+      for (std::size_t i = 0; i < a.logits.size(); ++i)
+        ASSERT_NEAR(a.logits[i], b.logits[i], 1e-5) << half << ", " << length << " tokens";
+    }
+    ++folders;
+  }
+  EXPECT_GT(folders, 10);
 }
 
 }  // namespace

@@ -135,14 +135,20 @@ TEST(Panels, HoldTheColumnsOfTheOperand) {
       for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i)
         ASSERT_EQ(whole[static_cast<std::size_t>(i)], element(i / 64 % K, i / 64 / K * 64 + i % 64))
             << K << " " << N << ", place " << i;
+      std::vector<std::uint16_t> stored(transposed.size());
+      std::vector<float> cut(transposed.size());
+      for (std::size_t i = 0; i < cut.size(); ++i) {
+        const Bf16 x = round_to_bf16(transposed[i]);
+        stored[i] = x.bits, cut[i] = x;
+      }
+      panels::pack(whole.data(), cut.data(), true, K, N, threads);
+      panels::pack(straight.data(), stored.data(), K, N, threads);
+      EXPECT_EQ(whole, straight) << K << " " << N << ", of numbers in bf16";
       if (!halves) continue;
       std::vector<bf16::Word> rows(count / 2, 1), columns(count / 2, 2);
       panels::pack(rows.data(), b.data(), false, K, N, threads);
       panels::pack(columns.data(), transposed.data(), true, K, N, threads);
       EXPECT_EQ(rows, columns) << K << " " << N;
-      std::vector<std::uint16_t> stored(transposed.size());
-      std::transform(transposed.begin(), transposed.end(), stored.begin(),
-                     [](float x) { return round_to_bf16(x).bits; });
       std::fill(columns.begin(), columns.end(), 3);
       panels::pack(columns.data(), stored.data(), K, N, threads);
       EXPECT_EQ(rows, columns) << K << " " << N << ", of numbers that are in bf16 already";
@@ -190,6 +196,40 @@ TEST(BlockBf16, MultipliesRoundedInputs) {
           }
       }
   }
+}
+
+// A weight of numbers that bf16 has, in either storage, with few rows and with many.
+TEST(LinearLayers, TakeWeightsInBf16) {
+  const auto backend = open_backend("cpu", {.threads = 2});
+  ASSERT_TRUE(backend->takes_bf16_weights());
+  for (const std::int64_t rows : {1, 2, 3, 5, 8, 16, 17, 300})
+    for (const auto& [K, N] : {std::pair<std::int64_t, std::int64_t>{64, 128}, {37, 70}, {9, 3}}) {
+      std::vector<double> x(static_cast<std::size_t>(rows * K)), w(static_cast<std::size_t>(N * K));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i));
+      for (std::size_t i = 0; i < w.size(); ++i)
+        w[i] = round_to_bf16(static_cast<float>(std::cos(static_cast<double>(i))));
+      std::vector<std::vector<float>> found;
+      for (const Storage storage : {Storage::own, Storage::bf16}) {
+        Tape tape(*backend);
+        const Tensor a = tape.constant({rows, K}, x.data());
+        const Tensor weight = tape.make({N, K}, false, storage);
+        backend->upload(tape.out(weight), w.data());
+        const Tensor y = ops::linear(tape, a, weight, {}, {});
+        ASSERT_FALSE(tape.failed()) << tape.failure();
+        backend->download(found.emplace_back(static_cast<std::size_t>(rows * N)).data(),
+                          tape.view(y));
+      }
+      EXPECT_EQ(found[0], found[1]) << rows << " " << K << " " << N;
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t n = 0; n < N; ++n) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < K; ++k)
+            sum += x[static_cast<std::size_t>(r * K + k)] * w[static_cast<std::size_t>(n * K + k)];
+          ASSERT_NEAR(found[1][static_cast<std::size_t>(r * N + n)], sum,
+                      1e-6 * static_cast<double>(K))
+              << rows << " " << K << " " << N << ", place " << r << " " << n;
+        }
+    }
 }
 
 // Forward and gradients of a linear layer, in both precisions.

@@ -42,7 +42,7 @@ class CpuBackend final : public Backend {
   std::string description() const override;
   std::size_t element_size() const override { return sizeof(float); }
   bool takes_starts() const override { return true; }
-  bool takes_bf16_weights() const override { return bf16_; }
+  bool takes_bf16_weights() const override { return true; }
   Storage activations() const override { return bf16_ ? Storage::bf16 : Storage::own; }
 
   void* allocate(std::size_t bytes) override;

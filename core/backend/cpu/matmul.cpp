@@ -77,9 +77,9 @@ void CpuBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose_
 // y of few rows, by reading the weight once as it lies.
 bool CpuBackend::thin_product(Out y, View x, View w, View bias, View residual) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
-  const bool rounds = bf16_ == (w.storage == Storage::bf16);  // as the other products do
-  if (N > thin::most_rows || !rounds || !thin::available(w.storage)) return false;
-  thin::Product p{N, O, I, nullptr, w.data, w.storage, in(bias), in(residual)};
+  const bool unlike = bf16_ && w.storage != Storage::bf16;  // the other products would round it
+  if (N > thin::most_rows || unlike || !thin::available(bf16_)) return false;
+  thin::Product p{N, O, I, nullptr, w.data, w.storage, bf16_, in(bias), in(residual)};
   const Index inputs = N * I, outputs = y.storage == Storage::bf16 ? N * O : 0;
   float* const memory = workspace(0, static_cast<std::size_t>(inputs + outputs + thin::floats(p)));
   as_stored(x.data, x.storage, [&](auto* from) { std::copy_n(from, inputs, memory); });

@@ -66,7 +66,9 @@ void CpuBackend::upload(Out to, const float* from) {
       bf16::round(static_cast<std::uint16_t*>(to.data) + first, from + first, last - first);
     });
   as_stored(to.data, to.storage, [&](auto* number) {
-    for (Index i = 0; i < to.shape.count(); ++i) store(number[i], from[i]);
+    parallel(to.shape.count(), 16384, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) store(number[i], from[i]);
+    });
   });
 }
 void CpuBackend::upload_tokens(std::int32_t* to, std::span<const std::int32_t> from) {

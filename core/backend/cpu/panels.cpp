@@ -78,6 +78,19 @@ PESUITE_AVX512 void pack_words(void* to, const void* from, Index columns, Index 
     for (Index i = 0; i < strip; ++i) _mm512_storeu_si512(word + (k + i) * width, x[i]);
   }
 }
+PESUITE_AVX512 void pack_widened(float* to, const std::uint16_t* from, Index columns, Index K) {
+  for (Index k = 0; k < K; k += strip) {
+    Square x;
+    for (Index i = 0; i < strip; ++i)
+      x[i] = i < columns
+                 ? _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
+                                         reinterpret_cast<const __m256i*>(from + i * K + k))),
+                                     16)
+                 : _mm512_setzero_si512();
+    transpose(x);
+    for (Index i = 0; i < strip; ++i) _mm512_storeu_si512(to + (k + i) * width, x[i]);
+  }
+}
 PESUITE_BF16 void pack_rounded(bf16::Word* to, const float* from, Index columns, Index K) {
   for (Index k = 0; k < K; k += 2 * strip) {
     Square x;
@@ -141,6 +154,12 @@ void pack(bf16::Word* to, const float* b, bool transposed, Index K, Index N, int
   for (Index k = 0; k < K / 2; ++k) pack_row_pair(to, b, k, K, N);
 }
 
+void pack(float* to, const std::uint16_t* b, Index K, Index N, int threads) {
+  each_strip(N, threads, K, [=](Index n, Index columns, Index at) {
+    pack_widened(to + at, b + n * K, columns, K);
+  });
+}
+
 void pack(bf16::Word* to, const std::uint16_t* b, Index K, Index N, int threads) {
   each_strip(N, threads, K / 2, [=](Index n, Index columns, Index at) {
     pack_words(to + at, b + n * K, columns, K / 2);
@@ -157,6 +176,7 @@ bool available() {
 }
 void pack(float*, const float*, bool, Index, Index, int) {}
 void pack(bf16::Word*, const float*, bool, Index, Index, int) {}
+void pack(float*, const std::uint16_t*, Index, Index, int) {}
 void pack(bf16::Word*, const std::uint16_t*, Index, Index, int) {}
 }  // namespace pesuite::panels
 

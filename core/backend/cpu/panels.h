@@ -22,6 +22,7 @@ void pack(float* to, const float* b, bool transposed, Index K, Index N, int thre
 // word; K is a multiple of 32.
 void pack(bf16::Word* to, const float* b, bool transposed, Index K, Index N, int threads);
 // The same of a b that is in bf16 already, given as [N, K].
+void pack(float* to, const std::uint16_t* b, Index K, Index N, int threads);
 void pack(bf16::Word* to, const std::uint16_t* b, Index K, Index N, int threads);
 
 }  // namespace pesuite::panels

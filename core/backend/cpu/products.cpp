@@ -43,7 +43,7 @@ void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, const
 
 // One operand: as it is given, and, where the product wants another layout or precision, how it
 // gets there.
-enum class Way { as_given, rounded, panels, reordered };
+enum class Way { as_given, rounded, widened, panels, reordered };
 struct Operand {
   memory given, used;
   Way way = Way::as_given;
@@ -83,15 +83,17 @@ struct Products::State {
   Buffer packed_a, packed_b;  // shared by all products: no two run at once
   std::vector<Buffer> work;   // of both, one a thread
 
-  // `rounded`: the same layout in bf16, which `given` is or is rounded to.
+  // `as_used`: the same layout in the type that the product multiplies.
   Operand operand(const memory::desc& given, const memory::desc& used,
-                  const memory::desc& rounded) {
+                  const memory::desc& as_used) {
     Operand o;
     o.given = o.used = memory(given, engine, DNNL_MEMORY_NONE);
     if (given == used) return o;
     o.used = memory(used, engine, DNNL_MEMORY_NONE);
     o.bytes = used.get_size();
-    if (rounds && used == rounded) {
+    if (used == as_used && precision == Precision::fp32) {
+      o.way = Way::widened;
+    } else if (used == as_used && rounds) {
       o.way = Way::rounded;
     } else {
       o.way = Way::reordered;
@@ -110,7 +112,7 @@ struct Products::State {
   // Whether panels::pack() makes b as `used`.
   bool packs(const Call& c, const memory::desc& used) const {
     using tag = memory::format_tag;
-    const bool stored = c.b.storage != Storage::own;
+    const bool stored = c.b.storage == Storage::bf16;
     if (c.batch != 1 || (stored && !c.b.transposed) || !panels::available()) return false;
     if (precision == Precision::bf16)
       return rounds && c.K % 32 == 0 &&
@@ -138,7 +140,9 @@ struct Products::State {
     // Packing b costs a pass over it. That pays for weights, which many rows meet; the activations
     // of a^T b in fp32 are themselves the long side, and oneDNN reads them as fast as they lie.
     const bool weights = c.b.transposed || (!c.a.transposed && panels::available());
-    const bool pack_b = c.batch == 1 && (type == dt::bf16 ? c.M >= 64 : c.M >= 256 && weights);
+    const bool widens = type == dt::f32 && c.b.storage == Storage::bf16 && !panels::available();
+    const bool pack_b =
+        c.batch == 1 && !widens && (type == dt::bf16 ? c.M >= 64 : c.M >= 256 && weights);
     const auto b = pack_b ? memory::desc({c.K, c.N}, type, memory::format_tag::any)
                           : layout(type, batch_b, c.K, c.N, c.b.transposed);
     const auto y = layout(stored(c.storage), c.batch, c.M, c.N, false);
@@ -193,6 +197,11 @@ struct Products::State {
     }
   }
 
+  void widen(float* to, const Bf16* from, std::int64_t count) {
+#pragma omp parallel for simd schedule(static) num_threads(threads)
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+
   void give(Operand& o, const Matrix& x, std::int64_t K, std::int64_t N, Buffer& buffer,
             bool again = false) {
     // oneDNN's handles are void*, also of what it only reads
@@ -206,18 +215,22 @@ struct Products::State {
       case Way::rounded:
         return round(static_cast<std::uint16_t*>(to), static_cast<const float*>(x.data),
                      static_cast<std::int64_t>(o.bytes / sizeof(std::uint16_t)));
+      case Way::widened:
+        return widen(static_cast<float*>(to), static_cast<const Bf16*>(x.data),
+                     static_cast<std::int64_t>(o.bytes / sizeof(float)));
       case Way::panels: return pack(to, x, K, N);
       case Way::reordered: return execute(*o.reorder, stream, o.reorder_arguments);
     }
   }
   void pack(void* to, const Matrix& x, std::int64_t K, std::int64_t N) {
-    if (x.storage == Storage::bf16)
-      return panels::pack(static_cast<bf16::Word*>(to), static_cast<const std::uint16_t*>(x.data),
-                          K, N, threads);
-    const auto* const from = static_cast<const float*>(x.data);
-    if (precision == Precision::bf16)
-      return panels::pack(static_cast<bf16::Word*>(to), from, x.transposed, K, N, threads);
-    panels::pack(static_cast<float*>(to), from, x.transposed, K, N, threads);
+    const auto from = [&](auto* number) {
+      if (x.storage == Storage::bf16)
+        panels::pack(number, static_cast<const std::uint16_t*>(x.data), K, N, threads);
+      else
+        panels::pack(number, static_cast<const float*>(x.data), x.transposed, K, N, threads);
+    };
+    precision == Precision::bf16 ? from(static_cast<bf16::Word*>(to))
+                                 : from(static_cast<float*>(to));
   }
 };
 

@@ -49,12 +49,12 @@ HWY_INLINE void SumsOfFour(V32 a, V32 b, V32 e, V32 f, float* to) {
 // Rows `row` .. row + M - 1 of columns n .. n + R - 1. The second walk along these columns finds
 // them near: meanwhile those of the next call are asked for. With AVX-512 there is time for that in
 // every walk; elsewhere the processor's own prefetchers do better during the first.
-template <int M, int R>
+template <class T, int M, int R>
 HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
   const F32 d;
   const Index K = p.K;
   const bool asks = kThinLanes == 16 || row == kThinRows;
-  const float* const w = static_cast<const float*>(p.w) + n * K;
+  const T* const w = static_cast<const T*>(p.w) + n * K;
   const float* const a = p.a + row * K;
   V32 sums[M][R];
   for (int m = 0; m < M; ++m)
@@ -89,16 +89,24 @@ HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
 }
 
 // All rows of columns n .. n + R - 1, as many at a time as registers hold.
-template <int R, int M = kThinRows>
+template <class T, int R, int M = kThinRows>
 HWY_INLINE void Block(const thin::Product& p, Index row, Index n, float* c) {
-  for (; row + M <= p.M; row += M) Dots<M, R>(p, row, n, c);
-  if constexpr (M > 1) Block<R, M - 1>(p, row, n, c);
+  for (; row + M <= p.M; row += M) Dots<T, M, R>(p, row, n, c);
+  if constexpr (M > 1) Block<T, R, M - 1>(p, row, n, c);
+}
+
+template <class T>
+HWY_INLINE void ColumnsOf(const thin::Product& p, Index first, Index last, float* c) {
+  Index n = first;
+  for (; n + 4 <= last; n += 4) Block<T, 4>(p, 0, n, c);
+  for (; n < last; ++n) Block<T, 1>(p, 0, n, c);
 }
 
 void ThinColumns(const thin::Product& p, Index first, Index last, float* c) {
-  Index n = first;
-  for (; n + 4 <= last; n += 4) Block<4>(p, 0, n, c);
-  for (; n < last; ++n) Block<1>(p, 0, n, c);
+  if (p.storage == Storage::bf16)
+    ColumnsOf<Bf16>(p, first, last, c);
+  else
+    ColumnsOf<float>(p, first, last, c);
 }
 
 }  // namespace pesuite::HWY_NAMESPACE
@@ -109,18 +117,18 @@ namespace pesuite {
 HWY_EXPORT(ThinColumns);
 namespace thin {
 
-bool available(Storage storage) {
-  return storage == Storage::own || bf16_available();
+bool available(bool rounds) {
+  return !rounds || bf16_available();
 }
 std::int64_t floats(const Product& p) {
-  return p.storage == Storage::bf16 ? bf16_floats(p) : 0;
+  return p.rounds ? bf16_floats(p) : 0;
 }
 void prepare(const Product& p, float* memory) {
-  if (p.storage == Storage::bf16) bf16_prepare(p, memory);
+  if (p.rounds) bf16_prepare(p, memory);
 }
 void columns(const Product& p, const float* memory, std::int64_t first, std::int64_t last,
              float* c) {
-  if (p.storage == Storage::bf16)
+  if (p.rounds)
     bf16_columns(p, memory, first, last, c);
   else
     HWY_DYNAMIC_DISPATCH(ThinColumns)(p, first, last, c);

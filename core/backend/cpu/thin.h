@@ -13,20 +13,21 @@ constexpr std::int64_t most_rows = 16;
 struct Product {
   std::int64_t M, N, K;
   const float* a;  // [M, K]
-  const void* w;   // [N, K], in `storage`; in bf16 a is rounded too
+  const void* w;   // [N, K], in `storage`
   Storage storage;
+  bool rounds;        // with a w in bf16: a is rounded too, and AVX512-BF16 multiplies
   const float* bias;  // [N] or null
   const float* plus;  // [M, N] or null
 };
-// Whether this processor has the kernel.
-bool available(Storage);
+// Whether this processor has the kernel of those that round, or not.
+bool available(bool rounds);
 // Columns first .. last - 1 of c [M, N]. memory: floats(Product) of working memory, filled by
 // prepare() before the first call.
 std::int64_t floats(const Product&);
 void prepare(const Product&, float* memory);
 void columns(const Product&, const float* memory, std::int64_t first, std::int64_t last, float* c);
 
-// What they do where the weight is in bf16.
+// What they do with a product that rounds.
 bool bf16_available();
 std::int64_t bf16_floats(const Product&);
 void bf16_prepare(const Product&, float* memory);
