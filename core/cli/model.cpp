@@ -1,6 +1,8 @@
 // model: checkpoints in Hugging Face's layout, in and out.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -10,6 +12,7 @@
 #include "cli/verbs.h"
 #include "hf/export.h"
 #include "hf/golden.h"
+#include "text/tokenizer.h"
 
 namespace pesuite::cli {
 
@@ -88,26 +91,55 @@ int model_info_verb(const std::vector<std::string>& words) {
   return 0;
 }
 
-// Files that the published programs read text by, of those that lie beside the model's own.
-void copy_tokenizer(const NamedModel& named, const fs::path& to) {
+// Files that the published programs read text by, of those that lie beside the model's own: their
+// names.
+std::set<std::string> copy_tokenizer(const NamedModel& named, const fs::path& to) {
   std::vector<fs::path> from;
   if (named.is_published()) {
     from.push_back(named.path());
   } else if (const fs::path folder = shards_of(named.cell().task); !folder.empty()) {
     from = {folder, folder / "tokenizer"};
   }
-  bool copied = false;
+  std::set<std::string> copied;
   for (const fs::path& folder : from)
-    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                             "vocab.json", "merges.txt", "tokenizer.model"})
+    for (const char* name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json",
+          "merges.txt", "tokenizer.model", "generation_config.json"})
       if (fs::exists(folder / name)) {
         write_file_atomic(to / name, read_file(folder / name));
-        copied = true;
+        copied.insert(name);
       }
-  if (!copied)
+  if (!copied.contains("tokenizer.json") && !copied.contains("vocab.json") &&
+      !copied.contains("tokenizer.model"))
     fmt::print(stderr,
                "note: the model comes without a file tokenizer.json, vocab.json or "
                "tokenizer.model, so the folder holds none\n");
+  return copied;
+}
+
+// What those programs want to know besides, where the model came without it: the class of the
+// tokenizer, and the tokens that end a text, which are the result.
+std::vector<std::int32_t> write_companions(const NamedModel& named, const fs::path& folder,
+                                           const std::set<std::string>& copied, int context) {
+  const fs::path file = folder / "tokenizer.json";
+  const bool ours = !named.is_published() && copied.contains("tokenizer.json");
+  const auto tokenizer = ours ? text::open_tokenizer(file.string()) : nullptr;
+  const std::vector<std::int32_t> ends = named.ends(tokenizer.get());
+  if (tokenizer && !copied.contains("tokenizer_config.json")) {
+    Json j = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+              {"model_max_length", context},
+              {"clean_up_tokenization_spaces", false}};
+    if (!ends.empty())
+      j["eos_token"] = tokenizer->decode(std::vector{static_cast<text::Token>(ends[0])});
+    write_file_atomic(folder / "tokenizer_config.json", j.dump(2) + "\n");
+  }
+  if (!ends.empty() && !copied.contains("generation_config.json")) {
+    const Json j = {{"_from_model_config", true},
+                    {"bos_token_id", ends[0]},
+                    {"eos_token_id", ends.size() == 1 ? Json(ends[0]) : Json(ends)}};
+    write_file_atomic(folder / "generation_config.json", j.dump(2) + "\n");
+  }
+  return ends;
 }
 
 int export_model_verb(const std::vector<std::string>& words) {
@@ -137,10 +169,14 @@ int export_model_verb(const std::vector<std::string>& words) {
   for (const Parameter& p : loaded.model().parameters())  // a table of positions ends there
     if (p.name.starts_with("encoding.") && p.shape.rank() == 2)
       context = static_cast<int>(p.shape[0]);
-  const Json config = hf::config_for(catalog, loaded.model().config(), loaded.encoding(), context,
-                                     named.ends(nullptr));
+  const auto config_of = [&](const std::vector<std::int32_t>& ends) {
+    return hf::config_for(catalog, loaded.model().config(), loaded.encoding(), context, ends);
+  };
+  config_of({});  // nothing is written of a model that no published type carries
+  fs::create_directories(folder);
+  const std::set<std::string> copied = copy_tokenizer(named, folder);
+  const Json config = config_of(write_companions(named, folder, copied, context));
   hf::write_checkpoint(folder, config, loaded.model());
-  copy_tokenizer(named, folder);
   fmt::print("{}: {}, {}\n", folder.string(), config["model_type"].get<std::string>(),
              hf::published_of(config, "config.json").encoding);
   return 0;

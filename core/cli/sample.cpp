@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -25,7 +26,7 @@ Ids ids_of(const text::Tokenizer& t, const std::string& text) {
   t.put_around(ids);
   return {ids.begin(), ids.end()};
 }
-std::string text_of(const text::Tokenizer& t, const Ids& ids) {
+std::string text_of(const text::Tokenizer& t, std::span<const std::int32_t> ids) {
   return t.decode(std::vector<text::Token>(ids.begin(), ids.end()), true);
 }
 
@@ -49,18 +50,29 @@ class Stream {
     if (tokenizer_ == nullptr) {
       fmt::print("{}{}", ids_.size() > 1 ? " " : "", token);
     } else {
-      const std::string text = text_of(*tokenizer_, ids_);
-      const std::size_t end = text.size() - unfinished(text);
-      if (end > shown_) fmt::print("{}", printable(text.substr(shown_, end - shown_), true));
-      shown_ = std::max(shown_, end);
+      show();
     }
     std::fflush(stdout);
   }
 
  private:
+  // A token's text may depend on the one before it, not on those before that: so much is decoded.
+  void show() {
+    const std::span<const std::int32_t> last = std::span(ids_).subspan(context_);
+    const std::string text = text_of(*tokenizer_, last);
+    const std::size_t begin = text_of(*tokenizer_, last.first(shown_ - context_)).size() + part_,
+                      end = text.size() - unfinished(text);
+    if (end > begin) {
+      fmt::print("{}", printable(text.substr(begin, end - begin), true));
+      part_ += end - begin;
+    }
+    if (end == text.size()) context_ = shown_, shown_ = ids_.size(), part_ = 0;
+  }
+
   const text::Tokenizer* tokenizer_;
   Ids ids_;
-  std::size_t shown_ = 0;
+  std::size_t context_ = 0, shown_ = 0;  // tokens: before the last that were shown, and with them
+  std::size_t part_ = 0;                 // bytes behind those that were
 };
 
 struct Prompt {

@@ -22,7 +22,7 @@ class Checkpoints : public Run {
                 (i % 60 == 59 ? "\n--\n" : "");
       write("words.txt", text);
       EXPECT_EQ(pesuite({"data", "train-tokenizer", "words.txt", "--vocabulary", "300", "-o",
-                         "tokenizer.json", "--special", "<end>"})
+                         "tokenizer.json", "--special", "<|endoftext|>"})
                     .code,
                 0);
       const Ended e = pesuite({"data", "tokenize", "words.txt", "--tokenizer", "tokenizer.json",
@@ -91,6 +91,15 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
     ASSERT_EQ(e.code, 0) << encoding << ": " << e.err;
     EXPECT_THAT(e.out, HasSubstr(type)) << encoding;
     EXPECT_TRUE(fs::exists(folder_ / "out" / "tokenizer.json"));
+    const auto json = [&](const char* name) {
+      return Json::parse(read_file(folder_ / "out" / name));
+    };
+    const Json tokenizer = json("tokenizer_config.json"), end = json("config.json")["eos_token_id"];
+    EXPECT_EQ(tokenizer["tokenizer_class"], "PreTrainedTokenizerFast");
+    EXPECT_EQ(tokenizer["eos_token"], "<|endoftext|>");
+    EXPECT_EQ(tokenizer["model_max_length"], 32);
+    EXPECT_TRUE(end.is_number()) << end;
+    EXPECT_EQ(json("generation_config.json")["eos_token_id"], end);
     EXPECT_EQ(continued("out"), continued(checkpoint)) << encoding;
     const auto nats = [&](const std::string& model) {
       const Ended e = pesuite(
