@@ -144,12 +144,13 @@ bench::Result measured(std::string_view name, const Catalog& catalog, const benc
                                : bench::bench_profile(catalog, s);
 }
 
-std::string json_of(const bench::Result& r, const Catalog& catalog, const bench::Settings& s) {
+// `backend`: what computed.
+std::string json_of(const bench::Result& r, const Catalog& catalog, const bench::Settings& s,
+                    const std::string& backend) {
   Json context = environment(catalog);
   context["date"] = utc_timestamp();
   context["executable"] = "pesuite";
-  context["backend"] =
-      open_backend(s.backend, {.threads = s.threads, .precision = s.precision})->description();
+  context["backend"] = backend;
   context["threads"] = s.threads;
   context["peak_flops_per_second"] = r.peak;
   context["peak_memory"] = r.memory;
@@ -202,14 +203,19 @@ int bench_verb(const std::vector<std::string>& words) {
   };
   const bench::Result r = measured(kind.name, catalog, s, a.text("device"));
   steps.reset();
-  const std::string json = json_of(r, catalog, s);
+  const bool counted_only = kind.name == std::string_view("model");  // nothing was measured
+  const std::string json = json_of(
+      r, catalog, s,
+      counted_only ? a.text("device")
+                   : open_backend(s.backend, {.threads = s.threads, .precision = s.precision})
+                         ->description());
   if (a.has("figures") && !r.slowdowns.empty()) draw_overheads(r.slowdowns, a.text("figures"));
   if (a.has("out")) write_file_atomic(a.text("out"), json);
   if (a.flag("json")) {
     fmt::print("{}", json);
     return 0;
   }
-  if (kind.name == std::string_view("model")) {  // nothing was measured
+  if (counted_only) {
     fmt::print("{}", r.table);
     return 0;
   }

@@ -78,6 +78,7 @@ PESUITE_AVX512 void pack_words(void* to, const void* from, Index columns, Index 
     for (Index i = 0; i < strip; ++i) _mm512_storeu_si512(word + (k + i) * width, x[i]);
   }
 }
+// Of numbers in bf16, as floats.
 PESUITE_AVX512 void pack_widened(float* to, const std::uint16_t* from, Index columns, Index K) {
   for (Index k = 0; k < K; k += strip) {
     Square x;

@@ -47,8 +47,8 @@ HWY_INLINE void SumsOfFour(V32 a, V32 b, V32 e, V32 f, float* to) {
 }
 
 // Rows `row` .. row + M - 1 of columns n .. n + R - 1. The second walk along these columns finds
-// them near: meanwhile those of the next call are asked for. With AVX-512 there is time for that in
-// every walk; elsewhere the processor's own prefetchers do better during the first.
+// them near: meanwhile those of the next call are asked for. With 16 lanes every walk asks; with 8
+// the processor's own prefetchers do better during the first (33 against 28 GB/s).
 template <class T, int M, int R>
 HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
   const F32 d;
