@@ -11,8 +11,7 @@ namespace pesuite::bench {
 class DryBackend final : public TimedBackend {
  public:
   explicit DryBackend(Precision precision)
-      : TimedBackend(open_backend("cpu", {.threads = 1, .precision = precision})),
-        precision_(precision) {}
+      : TimedBackend(open_backend("cpu", {.threads = 1})), precision_(precision) {}
 
   std::string_view name() const override { return "cuda"; }  // whose steps it takes
   std::string description() const override { return "a device that is only counted"; }
