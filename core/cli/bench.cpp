@@ -37,6 +37,11 @@ const std::vector<Kind>& bench_kinds() {
   return all;
 }
 
+// Nothing is measured: the kernels of a device that need not be there are counted.
+bool is_counted(const Kind& kind) {
+  return kind.name == std::string_view("model");
+}
+
 const Kind& kind_of(const std::string& name) {
   std::vector<std::string> names;
   for (const Kind& k : bench_kinds()) {
@@ -103,9 +108,8 @@ bench::Settings settings_of(const Arguments& a, const Kind& kind, const Catalog&
   s.config = a.text("config");
   std::optional<Precision> asked;
   if (a.has("dtype")) asked = parse_precision(a.text("dtype"));
-  const bool counted = kind.name == std::string_view("model");
-  const Choice device = counted ? Choice{"cpu", asked.value_or(Precision::bf16), ""}
-                                : choose_backend(a.text("device"), asked);
+  const Choice device = is_counted(kind) ? Choice{"cpu", asked.value_or(Precision::bf16), ""}
+                                         : choose_backend(a.text("device"), asked);
   s.backend = device.backend, s.precision = device.precision;
   if (!device.note.empty()) fmt::print(stderr, "note: {}\n", device.note);
   s.threads = a.threads() > 0 ? a.threads() : default_jobs(1);
@@ -142,6 +146,10 @@ bench::Result measured(std::string_view name, const Catalog& catalog, const benc
          : name == "overhead"  ? bench::bench_overhead(catalog, s)
          : name == "model"     ? bench::bench_model(catalog, s, device)
                                : bench::bench_profile(catalog, s);
+}
+
+std::string opened(const bench::Settings& s) {
+  return open_backend(s.backend, {.threads = s.threads, .precision = s.precision})->description();
 }
 
 // `backend`: what computed.
@@ -203,19 +211,14 @@ int bench_verb(const std::vector<std::string>& words) {
   };
   const bench::Result r = measured(kind.name, catalog, s, a.text("device"));
   steps.reset();
-  const bool counted_only = kind.name == std::string_view("model");  // nothing was measured
-  const std::string json = json_of(
-      r, catalog, s,
-      counted_only ? a.text("device")
-                   : open_backend(s.backend, {.threads = s.threads, .precision = s.precision})
-                         ->description());
+  const std::string json = json_of(r, catalog, s, is_counted(kind) ? a.text("device") : opened(s));
   if (a.has("figures") && !r.slowdowns.empty()) draw_overheads(r.slowdowns, a.text("figures"));
   if (a.has("out")) write_file_atomic(a.text("out"), json);
   if (a.flag("json")) {
     fmt::print("{}", json);
     return 0;
   }
-  if (counted_only) {
+  if (is_counted(kind)) {
     fmt::print("{}", r.table);
     return 0;
   }
