@@ -6,6 +6,7 @@
 #define PESUITE_SIMD_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 
 #include "backend/cpu/stored.h"
@@ -208,8 +209,15 @@ HWY_INLINE V32 Load(F32 d, const Bf16* p, std::size_t n) {
   const hn::Rebind<std::uint16_t, F32> d16;
   const hn::RebindToUnsigned<F32> d32;
   const std::uint16_t* bits = &p->bits;
+#if HWY_TARGET != HWY_AVX3
+  // A masked load of 16-bit lanes would be a whole one here, and an aligned one.
+  std::uint16_t some[16] = {};
+  if (n < hn::Lanes(d)) bits = std::copy_n(bits, n, some) - n;
+  const auto half = hn::LoadU(d16, bits);
+#else
   const auto half =
       n >= hn::Lanes(d) ? hn::LoadU(d16, bits) : hn::MaskedLoad(hn::FirstN(d16, n), d16, bits);
+#endif
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, half)));
 }
 HWY_INLINE void Store(F32 d, V32 v, Bf16* p, std::size_t n) {
