@@ -139,21 +139,28 @@ TEST(AttentionRoutes, AreThoseOfTheSlots) {
       {{"plain", 2, 3, 3, 64, 16, 16}, "fused backward: the scores are those of q and k"},
       {{"narrow", 1, 2, 2, 40, 12, 16}, "fused backward: "},
       {{"grouped", 2, 4, 2, 70, 8, 8}, "fused backward: "},
-      {{"table", 2, 3, 3, 70, 8, 8, {3, 70}}, "bias-tensor backward: a bias of [1, 3, 70, 70]"},
+      {{"table", 2, 3, 3, 70, 8, 8, {3, 70}}, "fused backward: the table by distance is read tile by tile"},
       {{"keys", 2, 2, 2, 70, 8, 8, {0}, {2, 1, 1, 70}},
-       "composed backward: a backward pass with a bias of"},
+       "fused backward: the values for keys are read tile by tile"},
       {{"rows", 2, 2, 2, 70, 8, 8, {0}, {70, 1}}, "fused backward: the bias is constant"},
       {{"both", 1, 2, 1, 80, 8, 8, {2, 80}, {2, 80, 80}}, "bias-tensor backward: "},
       {{"long_table", 2, 4, 2, 130, 16, 8, {4, 140}},
-       "bias-tensor backward: a bias of [1, 4, 130, 130] is read, made from the table"},
+       "fused backward: the table by distance is read tile by tile"},
       {{"long_shared", 2, 2, 1, 90, 12, 8, {1, 90}, {2, 1, 1, 90}},
-       "composed backward: a backward pass with a bias of [2, 1, 1, 90]"},
+       "fused backward: the table by distance and the values for keys are read tile by tile"},
+      {{"table_and_rows", 2, 2, 1, 90, 12, 8, {1, 90}, {90, 1}},
+       "fused backward: the table by distance is read tile by tile"},
+      {{"table_and_map", 2, 2, 1, 90, 12, 8, {1, 90}, {90, 90}}, "bias-tensor backward: "},
+      {{"wide_table", 1, 2, 1, 150, 128, 64, {2, 150}},
+       "fused backward: the table by distance is read tile by tile"},
+      {{"wide_keys", 2, 2, 1, 130, 96, 128, {0}, {2, 1, 130}},
+       "fused backward: the values for keys are read tile by tile"},
       {{"long_keys", 2, 3, 3, 90, 8, 8, {0}, {3, 1, 90}},
-       "composed backward: a backward pass with a bias of"},
+       "fused backward: the values for keys are read tile by tile"},
       {{"keys_of_all", 2, 2, 2, 70, 8, 8, {0}, {1, 70}},
-       "composed backward: a backward pass with a bias of"},
+       "fused backward: the values for keys are read tile by tile"},
       {{"keys_of_heads", 2, 2, 2, 70, 8, 8, {0}, {2, 2, 1, 70}},
-       "composed backward: a backward pass with a bias of"},
+       "fused backward: the values for keys are read tile by tile"},
       {{"map_of_examples", 2, 2, 2, 70, 8, 8, {0}, {2, 1, 70, 70}},
        "bias-tensor backward: a bias of [2, 1, 70, 70] is read"},
       {{"map_of_all", 2, 2, 2, 70, 8, 8, {0}, {70, 70}},
@@ -214,20 +221,20 @@ void expect_route_of_table(const std::string& route, const std::function<Tensor(
 TEST(LinearTables, AreSlopesWhereTheyAreConstants) {
   if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   const std::string slope = "fused backward: the table is linear in the distance",
-                    tensor = "bias-tensor backward: a bias of [1, ";
+                    table = "fused backward: the table by distance is read";
   const Values line = line_table(3, 70), near = line_table(3, 70, 2), off = line_table(3, 70, 3),
                one = line_table(1, 90);
   const auto constant = [](Tape& t, const Values& v) { return t.constant(v.shape, v.data.data()); };
   expect_route_of_table(slope, [&](Tape& t) { return constant(t, line); });
   expect_route_of_table(slope, [&](Tape& t) { return constant(t, near); });
   expect_route_of_table(slope, [&](Tape& t) { return constant(t, one); });
-  expect_route_of_table(tensor, [&](Tape& t) { return constant(t, off); });
+  expect_route_of_table(table, [&](Tape& t) { return constant(t, off); });
   // A line bent by an op, and what an op makes of a line: nobody looks.
-  expect_route_of_table(tensor,
+  expect_route_of_table(table,
                         [&](Tape& t) { return ops::unary(t, Unary::tanh, constant(t, line)); });
-  expect_route_of_table(tensor, [&](Tape& t) { return ops::affine(t, constant(t, line), 2, 0); });
+  expect_route_of_table(table, [&](Tape& t) { return ops::affine(t, constant(t, line), 2, 0); });
   // Memory of a line that holds something else by now.
-  expect_route_of_table(tensor, [&](Tape& t) {
+  expect_route_of_table(table, [&](Tape& t) {
     const Tape::Pause pause(t);
     const Tape::Mark mark = t.mark();
     constant(t, line);
@@ -244,7 +251,7 @@ TEST(LinearTables, ThatLearnStayTables) {
   const auto backend = subject(Precision::bf16);
   const Result wanted = run(*open_backend("reference", {}), in, fused(c));
   const Result actual = run(*backend, in, fused(c));
-  EXPECT_THAT(backend->attention_route(), StartsWith("bias-tensor backward: "));
+  EXPECT_THAT(backend->attention_route(), StartsWith("fused backward: the table by distance is"));
   EXPECT_LT(relative(actual.gradients[3], wanted.gradients[3]), 2e-2);
 }
 

@@ -20,8 +20,9 @@ AttentionCase training(std::int64_t length = T, std::int64_t size = 64) {
   c.training = true;
   return c;
 }
-// Where a backward pass is trusted with a value for each key, which refusal() else does not.
+// With cuDNN alone, its backward pass trusted with a value for each key; and as a device is found.
 const DeviceFacts hopper = {90, std::int64_t{100} << 30, 4096, true};
+const DeviceFacts as_found = {90, std::int64_t{100} << 30};
 
 // Of table[h, d] = -(h + 1) / 8 * d
 std::vector<float> some_slopes(std::int64_t rows) {
@@ -168,15 +169,55 @@ TEST(Lowering, OfABiasGoesByItsShape) {
   }
 }
 
-TEST(Lowering, TrainsWithValuesForKeysByComposedAttention) {
-  const DeviceFacts as_found = {90, std::int64_t{100} << 30};
+TEST(Lowering, OfTablesAndOfValuesForKeysThatTrainIsOurKernel) {
   for (const Shape& s : {Shape{B, H, 1, T}, {B, 1, 1, T}, {H, 1, T}, {T}}) {
     AttentionCase c = training();
     c.bias = s;
+    c.bias_gradient = true;
+    Lowering to = lower(c, as_found);
+    EXPECT_EQ(to.route, Route::tiled) << s.text();
+    EXPECT_TRUE(to.add_bias);
+    EXPECT_EQ(to.reason, "the values for keys are read tile by tile");
+    EXPECT_TRUE(to.request.biases.empty());
+    c.distance = Shape{H, T};
+    c.distance_gradient = true;
+    to = lower(c, as_found);
+    EXPECT_EQ(to.reason, "the table by distance and the values for keys are read tile by tile");
+    c.distance = std::nullopt;
+    c.training = c.bias_gradient = false;
+    EXPECT_EQ(lower(c, as_found).route, Route::fused) << "cuDNN's forward pass is right";
+    c = training(T, 192);
+    c.bias = s;
     expect_composed(c, "wrong gradients on an H100", as_found);
-    c.training = false;
-    EXPECT_EQ(lower(c, as_found).route, Route::fused) << s.text();
   }
+}
+
+TEST(Lowering, OfATableIsOurKernelWhereItIsNoLine) {
+  const auto slopes = some_slopes(H);
+  AttentionCase c = training();
+  c.distance = Shape{H, T};
+  EXPECT_EQ(lower(c, as_found).route, Route::tiled);
+  c.slopes = slopes;
+  EXPECT_EQ(lower(c, as_found).route, Route::fused) << "a slope a head";
+  c.distance_gradient = true;
+  EXPECT_EQ(lower(c, as_found).route, Route::tiled) << "it will not stay a line";
+  c.bias = Shape{T, 1};
+  Lowering to = lower(c, as_found);
+  EXPECT_EQ(to.route, Route::tiled);
+  EXPECT_TRUE(to.bias_is_idle);
+  c.bias = Shape{H, T, T};
+  EXPECT_EQ(lower(c, as_found).route, Route::bias_tensor) << "which is read anyway";
+  c.bias = std::nullopt;
+  c.type = Type::fp32;
+  expect_composed(c, "fp32", as_found);
+  c.type = Type::bf16;
+  c.v = {B, H, T, 60};
+  expect_composed(c, "multiples of 8", as_found);
+  c = training(131072);
+  c.distance = Shape{H, 131072};
+  c.distance_gradient = true;
+  EXPECT_EQ(lower(c, as_found).route, Route::tiled) << "12.9 GB of sums for each example";
+  expect_composed(c, "they grow with the square", {90, std::int64_t{10} << 30});
 }
 
 TEST(Lowering, LeavesOutABiasThatIsConstantInEachRow) {
@@ -295,12 +336,14 @@ TEST(LongEvaluation, IsComposedWhereABiasWouldNotFit) {
   AttentionCase c = training(131072);
   c.training = false;
   c.distance = Shape{H, 131072};
-  expect_composed(c, "they grow with the square of the length", {90, std::int64_t{35} << 30});
+  const auto cudnn = [](std::int64_t gib) { return DeviceFacts{90, gib << 30, 4096, true}; };
+  expect_composed(c, "they grow with the square of the length", cudnn(35));
+  EXPECT_EQ(lower(c, {90, std::int64_t{35} << 30}).route, Route::tiled) << "there is no bias";
   c = training(16384);
   c.training = false;
   c.distance = Shape{H, 16384};
-  EXPECT_EQ(lower(c, {90, std::int64_t{35} << 30}).route, Route::bias_tensor) << "6.4 GB";
-  expect_composed(c, "GB are free", {90, std::int64_t{5} << 30});
+  EXPECT_EQ(lower(c, cudnn(35)).route, Route::bias_tensor) << "6.4 GB";
+  expect_composed(c, "GB are free", cudnn(5));
 }
 
 TEST(Composed, IsAHeadSizeThatTrainsElsewhere) {

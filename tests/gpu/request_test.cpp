@@ -136,7 +136,7 @@ TEST(Request, IsTakenEverywhereInItsOrdinaryForms) {
       EXPECT_EQ(refusal(r, pass, device(sm)), "");
       r.biases = {map_of(1, 12), {{8, 12, 1, 2048}, Type::fp32, 2048}};
       DeviceFacts trusted = device(sm);
-      trusted.key_biases = true;
+      trusted.cudnn_alone = true;
       EXPECT_EQ(refusal(r, pass, trusted), "");
     }
   AttentionRequest r = request();

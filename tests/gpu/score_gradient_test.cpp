@@ -204,7 +204,7 @@ TEST(ScoreGradient, SumsToEveryFormOfABias) {
 // On the host already from 73 tokens on; the numbers are AttentionRoutes'.
 TEST(ScoreGradient, IsWhatLongTablesLearnFrom) {
   for (const auto& [T, again] : {std::pair<Index, bool>{72, false}, {73, true}}) {
-    const AttentionExample c = {"table", 1, 2, 2, T, 8, 8, {2, T}};
+    const AttentionExample c = {"table and map", 1, 2, 2, T, 8, 8, {2, T}, {T, T}};
     const auto backend = subject(Precision::bf16);
     run(*backend, inputs(c), fused(c));
     EXPECT_EQ(backend->attention_route().ends_with("summed over scores that are made again"), again)

@@ -22,6 +22,7 @@ using Index = std::int64_t;
 constexpr int warp_threads = 32, most_threads = 256;
 constexpr int tile_bytes =
     42 * 1024;  // of shared memory for tiles; 48 KiB is what all devices have
+constexpr int most_shared_bytes = 99 * 1024;  // that a kernel can ask for on all devices from sm_80
 
 #ifdef __CUDACC__
 // What the thread `by` lanes further has, word by word.
@@ -56,6 +57,16 @@ class Block {
 #else
     for (int t = 0; t < threads_; ++t)
       for (Index i = backwards_ ? threads_ - 1 - t : t; i < n; i += threads_) f(i);
+#endif
+  }
+
+  // The same without a barrier.
+  template <class F>
+  PESUITE_HD void all(int n, F f) {
+#ifdef __CUDA_ARCH__
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += threads_) f(i);
+#else
+    for (int i = 0; i < n; ++i) f(backwards_ ? n - 1 - i : i);
 #endif
   }
 
@@ -125,6 +136,15 @@ class Block {
     return reinterpret_cast<T*>(tiles_);
 #endif
   }
+  // As many bytes as the kernel was started with, most_shared_bytes at most; aligned to 16.
+  PESUITE_HD unsigned char* shared() {
+#ifdef __CUDA_ARCH__
+    extern __shared__ __align__(16) unsigned char dynamic[];
+    return dynamic;
+#else
+    return shared_;
+#endif
+  }
 
  private:
   Index index_;
@@ -133,6 +153,7 @@ class Block {
 #ifndef __CUDA_ARCH__
   std::array<float, most_threads> memory_{};
   alignas(16) unsigned char tiles_[tile_bytes];
+  alignas(16) unsigned char shared_[most_shared_bytes];
 #endif
 };
 

@@ -130,6 +130,9 @@ class CudaBackend final : public Backend {
   void adamw(Out norm, std::span<const Update>, const AdamW&) override;
 
  private:
+  // What a fused attention reads, in the types of its request, and which slot each part is for.
+  class FusedInput;
+
   void hidden_layer(Out h, const TwoLayers&);  // [F, N]
   void product(const Product& p) { products_.run(queue_, p); }
   // w [O, I] for products: where they are in bf16 and w is a parameter, the copy that adamw keeps.
@@ -141,11 +144,12 @@ class CudaBackend final : public Backend {
   void fused_forward(Out y, Out lse, const AttentionInput&, const Lowering&);
   void fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y, View lse,
                       const AttentionInput&, const Lowering&);
+  void run_backward(FusedInput&, const Lowering&);
+  void graph_biases_backward(Out ddistance, Out dbias, const AttentionInput&, const Lowering&,
+                             const Bindings&);
   void composed_forward(Out y, Out lse, const AttentionInput&);
   void composed_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy,
                          const AttentionInput&);
-  // What a fused attention reads, in the types of its request, and which slot each part is for.
-  class FusedInput;
 
   CudaSettings settings_;
   Queue queue_;

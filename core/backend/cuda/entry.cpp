@@ -34,7 +34,7 @@ pesuite::cuda::Device usable(const pesuite::cuda::Devices& found, std::int32_t n
 
 // How attention is to run, to compare ways on one device: words of PESUITE_CUDA_ATTENTION.
 struct AttentionChoice {
-  bool composed = false, fixed_length = false, any_order = false, key_biases = false;
+  bool composed = false, fixed_length = false, any_order = false, cudnn_alone = false;
 };
 AttentionChoice attention_choice() {
   AttentionChoice c;
@@ -47,12 +47,12 @@ AttentionChoice attention_choice() {
       c.fixed_length = true;
     else if (word == "any_order")
       c.any_order = true;
-    else if (word == "key_biases")
-      c.key_biases = true;
+    else if (word == "cudnn_alone")
+      c.cudnn_alone = true;
     else
       pesuite::fail(pesuite::Exit::usage,
                     "PESUITE_CUDA_ATTENTION has '{}'; its words are composed, fixed_length, "
-                    "any_order and key_biases, with commas between them",
+                    "any_order and cudnn_alone, with commas between them",
                     word);
   }
   return c;
@@ -66,7 +66,7 @@ void give_runner(pesuite::cuda::CudaBackend& backend, const pesuite::cuda::Devic
   try {
     // A quarter of the memory is what one attention may use beside its inputs and outputs.
     DeviceFacts facts{device.sm, device.memory / 4};
-    facts.key_biases = choice.key_biases;
+    facts.cudnn_alone = choice.cudnn_alone;
     backend.use(std::make_unique<CudnnRunner>(device.ordinal, facts, !choice.fixed_length));
   } catch (const pesuite::Error& e) {
     backend.compose(e.what());

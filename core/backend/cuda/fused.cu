@@ -6,6 +6,7 @@
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/distance.h"
 #include "backend/cuda/score_gradient.h"
+#include "backend/cuda/tiled_attention.h"
 
 namespace pesuite::cuda {
 
@@ -65,6 +66,22 @@ void put_numbers(Queue& queue, float* y, std::span<const float> x) {
   }
 }
 
+AddedByKey by_key(const AttentionInput& a, const Lowering& to) {
+  if (!to.add_bias) return {};
+  return {in(a.bias), four_axes_of(a.bias.shape)};
+}
+
+struct Lines {  // a table [rows, N] of slopes
+  float* table;
+  const float* slopes;
+  Index N;
+  PESUITE_HD void operator()(Index i) const {
+    Index d;
+    const Index row = divide(i, N, d);
+    table[i] = -slopes[row] * static_cast<float>(d);
+  }
+};
+
 DistanceShape distance_shape(const AttentionInput& a) {
   return {a.distance.shape[0], a.distance.shape[1], a.q.shape[2], a.k.shape[2], a.first};
 }
@@ -113,7 +130,7 @@ class CudaBackend::FusedInput {
       bindings[next] = bias;
       next = Slot::bias_b;
     }
-    if (to.add_bias) {
+    if (to.add_bias && to.route != Route::tiled) {
       const BiasForm& form = r.biases.back();
       if (form.type == Type::bf16)
         bindings[next] = rounded(a.bias, form.pitch);
@@ -132,6 +149,18 @@ class CudaBackend::FusedInput {
   T* take(Index count) {
     memory_.push_back(queue_.allocate(static_cast<std::size_t>(count) * sizeof(T)));
     return static_cast<T*>(memory_.back());
+  }
+  // The table as our kernels read it. Where it is a line, the forward pass was cuDNN's, and the
+  // log-sum-exp knows slopes alone.
+  AddedByDistance by_distance(const AttentionInput& a) {
+    if (!a.distance) return {};
+    const Index rows = a.distance.shape[0], N = a.distance.shape[1];
+    if (a.slopes.empty()) return {in(a.distance), rows, N};
+    float* const slopes = take<float>(rows);
+    put_numbers(queue_, slopes, a.slopes);
+    float* const table = take<float>(rows * N);
+    queue_.each(rows * N, Lines{table, slopes, N});
+    return {table, rows, N};
   }
   // In bf16, rows of the last axis filled up to `pitch` with zeros: x itself where it lies so.
   void* rounded(View x, Index pitch) {
@@ -199,7 +228,7 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     c.deterministic = settings_.in_order;
     c.type = settings_.precision == Precision::bf16 ? Type::bf16 : Type::fp32;
     to = lower(c, runner_->facts());
-    if (to.route != Route::composed) {
+    if (to.route == Route::fused || to.route == Route::bias_tensor) {
       // A fused backward pass reads the log-sum-exp of a fused forward pass.
       std::string why = runner_->prepare(to.request, Pass::forward);
       if (why.empty() && backward)
@@ -207,7 +236,7 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
       if (!why.empty()) to.route = Route::composed, to.reason = why;
     }
   }
-  const char* const names[] = {"fused", "bias-tensor", "composed"};
+  const char* const names[] = {"fused", "fused", "bias-tensor", "composed"};
   route_ = std::string(names[static_cast<int>(to.route)]) + (backward ? " backward: " : ": ") +
            to.reason;
   return to;
@@ -234,7 +263,10 @@ void CudaBackend::fused_forward(Out y, Out lse, const AttentionInput& a, const L
   void* const result = input.result(y, y.shape.count(), y.shape[-1]);
   input.bindings[Slot::y] = result;
   input.bindings[Slot::lse] = lse.data;
-  runner_->run(queue_, to.request, Pass::forward, input.bindings);
+  if (to.route == Route::tiled)
+    tiled_forward(queue_, to.request, input.bindings, input.by_distance(a), by_key(a, to));
+  else
+    runner_->run(queue_, to.request, Pass::forward, input.bindings);
   input.deliver(y, result, y.shape[-1]);
 }
 
@@ -246,20 +278,39 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   bound[Slot::y] = input.rounded(y, y.shape[-1]);
   bound[Slot::dy] = input.rounded(dy, dy.shape[-1]);
   bound[Slot::lse] = const_cast<void*>(lse.data);
-  bound[Slot::row_sums] = input.take<float>(r.B * r.H * r.T);
-  bound[Slot::dq_sums] = input.take<float>(r.B * r.H * r.T * r.D);
   void* const queries = input.result(dq, r.B * r.H * r.T * r.D, r.D);
   void* const keys = input.result(dk, r.B * r.G * r.S * r.D, r.D);
   void* const values = input.result(dv, r.B * r.G * r.S * r.E, r.E);
   bound[Slot::dq] = queries, bound[Slot::dk] = keys, bound[Slot::dv] = values;
-  Bf16* sums = nullptr;
-  if (r.dbias) bound[Slot::dbias] = sums = input.take<Bf16>(r.dbias->shape.count());
-  const AttentionRequest part = part_of(r, to.examples);
-  for (Index first = 0; first < r.B; first += part.B)
-    runner_->run(queue_, part, Pass::backward, from_example(bound, r, first));
+  if (to.route == Route::tiled)
+    tiled_backward(queue_, r, bound, input.by_distance(a), by_key(a, to), target(ddistance),
+                   to.bias_is_idle ? Target{} : target(dbias));
+  else
+    run_backward(input, to);
   input.deliver(dq, queries, r.D);
   input.deliver(dk, keys, r.D);
   input.deliver(dv, values, r.E);
+  if (dbias && to.bias_is_idle && !dbias.add) fill(dbias, 0);
+  if (to.route != Route::tiled) graph_biases_backward(ddistance, dbias, a, to, bound);
+}
+
+// The graph, for as many examples at a time as there is memory for.
+void CudaBackend::run_backward(FusedInput& input, const Lowering& to) {
+  const AttentionRequest& r = to.request;
+  Bindings& bound = input.bindings;
+  bound[Slot::row_sums] = input.take<float>(r.B * r.H * r.T);
+  bound[Slot::dq_sums] = input.take<float>(r.B * r.H * r.T * r.D);
+  if (r.dbias) bound[Slot::dbias] = input.take<Bf16>(r.dbias->shape.count());
+  const AttentionRequest part = part_of(r, to.examples);
+  for (Index first = 0; first < r.B; first += part.B)
+    runner_->run(queue_, part, Pass::backward, from_example(bound, r, first));
+}
+
+// From what the graph summed, or from the scores made again.
+void CudaBackend::graph_biases_backward(Out ddistance, Out dbias, const AttentionInput& a,
+                                        const Lowering& to, const Bindings& bound) {
+  const AttentionRequest& r = to.request;
+  const auto* const sums = static_cast<const Bf16*>(bound[Slot::dbias]);
   if (ddistance && to.sums_scores) {
     sum_scores_by_distance(queue_, target(ddistance), ddistance.shape[0], ddistance.shape[1], r,
                            bound);
@@ -268,11 +319,10 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
     sum_distance(queue_, target(ddistance), sums, r.dbias->type, r.dbias->shape.span(0, 2) / s.rows,
                  s);
   }
-  if (dbias && to.bias_is_idle) {
-    if (!dbias.add) fill(dbias, 0);
-  } else if (dbias && to.sums_scores) {
+  if (!dbias || to.bias_is_idle) return;
+  if (to.sums_scores) {
     sum_scores_to_bias(queue_, target(dbias), four_axes_of(dbias.shape), r, bound);
-  } else if (dbias) {
+  } else {
     const Shape& from = r.dbias->shape;
     const GraphBiasTerm f{sums, parts<1>(from, four_axes_of(dbias.shape), {from}), from[2], from[3],
                           r.causal};

@@ -88,6 +88,40 @@ std::string divide_backward(Lowering& to, const DeviceFacts& device) {
   return why;
 }
 
+// Bytes of the parts of a table's gradient, of one example: a number for each 64 pairs of tokens,
+// or for 32 where heads are wide.
+std::int64_t bytes_of_parts(const AttentionRequest& r) {
+  return r.H * (r.T + 64) * (r.T + 64) / (std::max(r.D, r.E) > 64 ? 32 : 64) *
+         bytes_of(Type::fp32);
+}
+// What cuDNN reads from a tensor of T x S, or gets wrong, our kernels take as it is. The forward
+// pass does not know what learns.
+bool is_tiled(const AttentionCase& c, const AttentionRequest& r, const DeviceFacts& device) {
+  const bool table = c.distance && (c.distance_gradient || c.slopes.empty());
+  const Shape bias = c.bias ? four_axes(*c.bias) : Shape{1, 1, 1, 1};
+  const bool values = c.bias && bias[2] == 1 && bias[3] == r.S;  // for keys
+  if (device.cudnn_alone || r.io != Type::bf16 || !r.causal || r.T != r.S || r.dropout > 0 ||
+      r.D > 128 || r.E > 128 || r.E % 8 != 0 || !(table || (values && c.training)) ||
+      (c.bias && !values && bias[3] > 1))
+    return false;
+  AttentionRequest bare = r;
+  bare.biases.clear(), bare.dbias.reset();
+  const std::int64_t parts = c.training && c.distance_gradient ? bytes_of_parts(r) : 0;
+  return scratch_bytes(bare, c.training ? Pass::backward : Pass::forward) + parts <=
+         device.workspace;
+}
+Lowering tiled(const AttentionCase& c, Lowering to) {
+  const Shape bias = c.bias ? four_axes(*c.bias) : Shape{1, 1, 1, 1};
+  to.route = Route::tiled;
+  to.examples = to.request.B;
+  to.bias_is_idle = c.bias && bias[3] == 1;
+  to.add_bias = c.bias && !to.bias_is_idle;
+  to.reason = std::string(c.distance ? "the table by distance" : "the values for keys") +
+              (c.distance && to.add_bias ? " and the values for keys are" : c.distance ? " is" : " are") +
+              " read tile by tile";
+  return to;
+}
+
 std::string what_is_added(const Lowering& to) {
   std::string why;
   for (const BiasForm& b : to.request.biases)
@@ -123,9 +157,11 @@ Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
     return composed(fmt::format(
         "the queries start at position {} of {}: the fused mask starts at the first key", c.first,
         r.S));
+  if (is_tiled(c, r, device)) return tiled(c, std::move(to));
   if (c.distance) lower_distance(to, c);
   if (c.bias) lower_bias(to, c);
-  if (r.dbias && r.causal && r.T > device.longest_dbias) {
+  const bool fits = std::max(r.D, r.E) <= 128;  // the tiles that make scores again
+  if (r.dbias && r.causal && fits && r.T > device.longest_dbias) {
     to.sums_scores = true;
     r.dbias.reset();
   }

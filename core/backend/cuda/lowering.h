@@ -32,6 +32,7 @@ struct AttentionCase {
 
 enum class Route {
   fused,        // one graph, and no tensor of T x S
+  tiled,        // one kernel of ours, which knows tables and values for keys (tiled_attention.h)
   bias_tensor,  // the same graph, which reads a bias of T x S
   composed,     // products and softmax by blocks of rows
 };
@@ -39,12 +40,12 @@ enum class Route {
 struct Lowering {
   Route route = Route::composed;
   std::string reason;  // a clause for the record
-  // The rest is of fused and bias_tensor.
+  // The rest is of fused, tiled and bias_tensor.
   AttentionRequest request;
   std::int64_t padding = 0;      // zero features appended to q and k, and cut off dq and dk
   std::vector<float> slopes;     // [H], in place of a table
   bool expand_distance = false;  // the table becomes request.biases.front()
-  bool add_bias = false;         // the bias becomes request.biases.back()
+  bool add_bias = false;         // the bias becomes request.biases.back(); tiled, it is read itself
   bool bias_is_idle = false;     // constant in each row: not added, and its gradient is 0
   std::int64_t examples = 0;     // that the backward pass takes at a time; they divide B
   bool sums_scores = false;      // gradients of biases are summed by us (score_gradient.h)

@@ -164,6 +164,11 @@ void Queue::follow(const Queue& other) {
   check_call(cudaEventRecord(reached_, other.stream_), "recording an event");
   check_call(cudaStreamWaitEvent(stream_, reached_, 0), "waiting for an event");
 }
+void Queue::allow_shared(const void* kernel, int bytes) {
+  if (bytes <= 48 * 1024) return;  // what every kernel has
+  check_call(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+             "asking for shared memory");
+}
 void Queue::launched() {
   check_call(cudaGetLastError(), "starting a kernel");
 }

@@ -27,6 +27,11 @@ __global__ void __launch_bounds__(most_threads, 1) blocks_kernel(F f) {
   Block block(blockIdx.x, static_cast<int>(blockDim.x));
   f(block);
 }
+template <class F>
+__global__ void __launch_bounds__(F::threads, F::at_once) tiles_kernel(F f) {
+  Block block(blockIdx.x, F::threads);
+  f(block);
+}
 #endif
 
 class Queue {
@@ -54,6 +59,10 @@ class Queue {
   // f(block) for n blocks of threads, about as many as `width`.
   template <class F>
   void blocks(Index n, Index width, const F& f);
+  // f(block) for n blocks of F::threads, which share F::bytes of memory beside; registers allow
+  // F::at_once of them on one multiprocessor.
+  template <class F>
+  void tiles(Index n, const F& f);
 
   CUstream_st* stream() const { return stream_; }
 
@@ -61,6 +70,7 @@ class Queue {
   struct Staging;             // memory from which a device reads uploads
   struct Released;            // memory that the next op may have
   void give_back() noexcept;  // what is in released_
+  void allow_shared(const void* kernel, int bytes);  // of shared memory
   void launched();            // Error where the kernel before was not; on the host, counts
 
   int device_;
@@ -108,6 +118,14 @@ void Queue::blocks(Index n, Index width, const F& f) {
                   stream_>>>(f);
   launched();
 }
+template <class F>
+void Queue::tiles(Index n, const F& f) {
+  static_assert(F::bytes <= most_shared_bytes);
+  if (n == 0) return;
+  allow_shared(reinterpret_cast<const void*>(&tiles_kernel<F>), F::bytes);
+  tiles_kernel<<<static_cast<unsigned>(n), F::threads, F::bytes, stream_>>>(f);
+  launched();
+}
 #elif defined(PESUITE_CUDA_ON_HOST)
 template <class F>
 void Queue::each(Index n, const F& f) {
@@ -118,6 +136,15 @@ template <class F>
 void Queue::blocks(Index n, Index width, const F& f) {
   for (Index b = 0; b < n; ++b) {
     Block block(device_ == 1 ? n - 1 - b : b, threads_for(width), device_ == 1);
+    f(block);
+  }
+  launched();
+}
+template <class F>
+void Queue::tiles(Index n, const F& f) {
+  static_assert(F::bytes <= most_shared_bytes);
+  for (Index b = 0; b < n; ++b) {
+    Block block(device_ == 1 ? n - 1 - b : b, F::threads, device_ == 1);
     f(block);
   }
   launched();

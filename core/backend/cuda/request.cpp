@@ -102,7 +102,7 @@ std::string biases(const AttentionRequest& r, Pass pass, const DeviceFacts& d) {
     if (b.type != Type::fp32 && b.type != Type::fp16 && b.type != Type::bf16)
       return fmt::format("the bias is {}; it must be fp32, fp16 or bf16", name_of(b.type));
     if (std::string why = form(r, b, "the bias"); !why.empty()) return why;
-    if (pass == Pass::backward && b.shape[2] < r.T && !d.key_biases)
+    if (pass == Pass::backward && b.shape[2] < r.T && !d.cudnn_alone)
       return fmt::format(
           "a backward pass with a bias of {}, a value for each key: cuDNN 9.19 gives wrong "
           "gradients on an H100",

@@ -59,7 +59,7 @@ struct DeviceFacts {
   int sm = 90;                 // compute capability: 80, 89, 90, 100, 120
   std::int64_t workspace = 0;  // bytes that one attention may use beside its inputs and outputs
   std::int64_t longest_dbias = 4096;  // tokens; tests take fewer
-  bool key_biases = false;            // try backward passes that are known to be wrong
+  bool cudnn_alone = false;           // no kernels of ours, and backward passes known to be wrong
 };
 
 // "" where the fused path takes the request, else a sentence: what, why, and what would be taken.

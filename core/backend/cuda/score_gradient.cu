@@ -1,33 +1,27 @@
 // A block of threads visits tiles of scores one after the other and adds what they sum to, so that
-// no number is added to by two blocks. Tuned for nothing yet: products are plain fp32 loops.
+// no number is added to by two blocks.
 #include "backend/cuda/score_gradient.h"
-
-#include <cuda_bf16.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "backend/cuda/tiled_attention.h"
+#include "backend/cuda/tiles.h"
 #include "backend/cuda/walk.h"
 
 namespace pesuite::cuda {
 
 namespace {
 
-using Half = __nv_bfloat16;
-
-constexpr int tile_side = 64;  // of a tile, in queries and in keys
-constexpr int tile_depth = 16,
-              tile_pitch = tile_depth + 1;  // features that are multiplied at a time
+constexpr int tile_side = tile_rows;  // of a tile, in queries and in keys
 constexpr int diagonals = 2 * tile_side - 1;
-static_assert((2 * tile_side * tile_pitch + 2 * tile_side * tile_side) * sizeof(float) <=
-              tile_bytes);
 
-struct Tile {
+struct Corner {  // of a tile
   Index b, h, i, j;  // query head; i and j count tiles
 };
 
 // The tiles that one block visits: `count` of them along a line, in each of `heads` of each of
-// `batch`, from the tile (b, h, i, j) on. Of all these in a row, first .. end - 1.
+// `batch`, from the one at (b, h, i, j) on. Of all these in a row, first .. end - 1.
 struct Tour {
   Index b, h, i, j, batch, heads, count;
   bool j_moves;  // the line is a diagonal, else a column
@@ -39,18 +33,10 @@ struct Tour {
     t.first = all * n / parts, t.end = all * (n + 1) / parts;
     return t;
   }
-  PESUITE_HD Tile tile(Index n) const {
+  PESUITE_HD Corner tile(Index n) const {
     Index step, head;
     const Index example = divide(divide(n, count, step), heads, head);
     return {b + example, h + head, i + step, j_moves ? j + step : j};
-  }
-};
-
-struct Rows {  // of a tile, in memory; those from `count` on are 0
-  const Half* data;
-  Index stride, count;
-  PESUITE_HD float at(int row, Index column) const {
-    return row < count ? static_cast<float>(data[row * stride + column]) : 0.0f;
   }
 };
 
@@ -58,102 +44,69 @@ struct Addend {  // a bias [B or 1, H or 1, T or 1, S]; no data: none
   const void* data = nullptr;
   bool fp32 = false;
   Index b = 0, h = 0, i = 0;  // strides
-  PESUITE_HD float at(const Tile& t, Index row, Index column) const {
+  PESUITE_HD float at(const Corner& t, Index row, Index column) const {
     const Index place = t.b * b + t.h * h + row * i + column;
     return fp32 ? static_cast<const float*>(data)[place]
-                : static_cast<float>(static_cast<const Half*>(data)[place]);
+                : static_cast<float>(static_cast<const Bf16*>(data)[place]);
   }
 };
 
 struct Scores {
-  const Half *q, *k, *v, *dy;
+  const Bf16 *q, *k, *v, *dy;
   const float *lse, *delta, *slopes;
   Addend biases[2];
   float scale;
   Index H, G, T, D, E;
 
-  // to [tile_side, tile_side] = x y^T over `size` features; a and b hold some of them.
-  PESUITE_HD void multiply(Block& block, float* to, float* a, float* b, Rows x, Rows y,
-                           Index size) const {
-    block.each(tile_side * tile_side, [&](Index at) { to[at] = 0; });
-    for (Index begin = 0; begin < size; begin += tile_depth) {
-      block.each(tile_side * tile_depth, [&](Index at) {
-        const int row = static_cast<int>(at) / tile_depth,
-                  column = static_cast<int>(at) % tile_depth;
-        const bool inside = begin + column < size;
-        a[row * tile_pitch + column] = inside ? x.at(row, begin + column) : 0.0f;
-        b[row * tile_pitch + column] = inside ? y.at(row, begin + column) : 0.0f;
-      });
-      block.each(most_threads, [&](Index thread) {  // 4 x 4 numbers each
-        constexpr int threads = 16, own = tile_side / threads;
-        const int i = static_cast<int>(thread) / threads, j = static_cast<int>(thread) % threads;
-        float sum[own][own];
-        for (int r = 0; r < own; ++r)
-          for (int c = 0; c < own; ++c)
-            sum[r][c] = to[(i + r * threads) * tile_side + j + c * threads];
-        for (int f = 0; f < tile_depth; ++f) {
-          float left[own], right[own];
-          for (int r = 0; r < own; ++r) left[r] = a[(i + r * threads) * tile_pitch + f];
-          for (int c = 0; c < own; ++c) right[c] = b[(j + c * threads) * tile_pitch + f];
-          for (int r = 0; r < own; ++r)
-            for (int c = 0; c < own; ++c) sum[r][c] += left[r] * right[c];
-        }
-        for (int r = 0; r < own; ++r)
-          for (int c = 0; c < own; ++c)
-            to[(i + r * threads) * tile_side + j + c * threads] = sum[r][c];
-      });
-    }
-  }
-
   // The gradient of a tile's scores, 0 where a query does not see a key. [tile_side, tile_side]
-  PESUITE_HD const float* gradient(Block& block, const Tile& t) const {
-    float *const a = block.tiles<float>(), *const b = a + tile_side * tile_pitch;
-    float *const s = b + tile_side * tile_pitch, *const ds = s + tile_side * tile_side;
+  template <int size>
+  PESUITE_HD const float* gradient(Block& block, const Corner& t) const {
+    Pieces memory(block.shared());
+    Bf16* const x = memory.take<Bf16>(tile_side * pitch_of(size));
+    Bf16* const y = memory.take<Bf16>(tile_side * pitch_of(size));
+    float* const to = memory.take<float>(tile_side * tile_side);
     const Index first = t.i * tile_side, key = t.j * tile_side, g = t.h / (H / G);
     const Index query_row = (t.b * H + t.h) * T + first, key_row = (t.b * G + g) * T + key;
-    const Index queries = T - first, keys = T - key;
-    multiply(block, s, a, b, {q + query_row * D, D, queries}, {k + key_row * D, D, keys}, D);
-    multiply(block, ds, a, b, {dy + ((t.b * T + first) * H + t.h) * E, H * E, queries},
-             {v + key_row * E, E, keys}, E);
-    block.each(tile_side * tile_side, [&](Index at) {
-      const Index r = at / tile_side, i = first + r, j = key + at % tile_side;
-      if (i >= T || j > i) {
-        ds[at] = 0;
-        return;
-      }
-      float x = s[at] * scale;
+    Tile<tile_side> s, ds;
+    const auto multiply = [&](Tile<tile_side>& sum, const Bf16* rows, Index stride,
+                              const Bf16* others, Index width) {
+      begin_rows<tile_side, size>(block, x, {rows, stride, T - first, static_cast<int>(width)});
+      begin_rows<tile_side, size>(block, y, {others, width, T - key, static_cast<int>(width)});
+      end_group();
+      finish_all_but<0>();
+      add_product_of_rows<size>(sum, x, y);
+      meet();
+    };
+    multiply(s, q + query_row * D, D, k + key_row * D, D);
+    multiply(ds, dy + ((t.b * T + first) * H + t.h) * E, H * E, v + key_row * E, E);
+    ds.each_with(s, [&](TileRow r, int c, float& gradient, float score) {
+      const Index i = first + r.row, j = key + c;
+      float& mine = to[r.row * tile_side + c];
+      mine = 0;
+      if (i >= T || j > i) return;
+      score *= scale;
       for (const Addend& bias : biases)
-        if (bias.data != nullptr) x += bias.at(t, i, j);
-      if (slopes != nullptr) x += slopes[t.h] * static_cast<float>(j - i);
-      ds[at] = std::exp(x - lse[query_row + r]) * (ds[at] - delta[query_row + r]);
+        if (bias.data != nullptr) score += bias.at(t, i, j);
+      if (slopes != nullptr) score += slopes[t.h] * static_cast<float>(j - i);
+      mine = std::exp(score - lse[query_row + r.row]) * (gradient - delta[query_row + r.row]);
     });
-    return ds;
-  }
-};
-
-struct RowSums {  // delta [B, H, T] = rowsum(dy y), y and dy being [B, T, H, E]
-  float* delta;
-  const Half *y, *dy;
-  Index H, T, E;
-  PESUITE_HD void operator()(Index row) const {
-    Index h, i;
-    const Index b = divide(divide(row, T, i), H, h), from = ((b * T + i) * H + h) * E;
-    float sum = 0;
-    for (Index e = from; e < from + E; ++e)
-      sum += static_cast<float>(dy[e]) * static_cast<float>(y[e]);
-    delta[row] = sum;
+    meet();
+    return to;
   }
 };
 
 // A sink says which tiles a block visits, how a tile's `width` sums are made, and where they go.
-template <class Sink>
+template <class Sink, int size>
 struct Visit {
+  static constexpr int threads = tile_threads, at_once = 2;
+  static constexpr int bytes = bf16_bytes(2 * tile_side, size) +
+                               tile_side * tile_side * static_cast<int>(sizeof(float));
   Scores scores;
   Sink sink;
   PESUITE_HD void operator()(Block& block) const {
     const Tour tour = sink.tour(block.index());
     for (Index n = tour.first; n < tour.end; ++n) {
-      const float* const ds = scores.gradient(block, tour.tile(n));
+      const float* const ds = scores.gradient<size>(block, tour.tile(n));
       block.each(Sink::width, [&](Index w) {
         sink.put(block.index(), w, Sink::sum(ds, static_cast<int>(w)), n == tour.first);
       });
@@ -274,13 +227,9 @@ Addend addend(const BiasForm& b, const void* data) {
           b.shape[1] > 1 ? map : 0, b.shape[2] > 1 ? b.pitch : 0};
 }
 
-const void* memory(const Bindings& b, Slot s) {
-  return b.memory[static_cast<std::size_t>(s)];
-}
-
 Scores scores_of(const AttentionRequest& r, const Bindings& b, const float* delta) {
-  const auto half = [&](Slot s) { return static_cast<const Half*>(memory(b, s)); };
-  const auto fp32 = [&](Slot s) { return static_cast<const float*>(memory(b, s)); };
+  const auto half = [&](Slot s) { return static_cast<const Bf16*>(b[s]); };
+  const auto fp32 = [&](Slot s) { return static_cast<const float*>(b[s]); };
   Scores s{half(Slot::q),
            half(Slot::k),
            half(Slot::v),
@@ -296,19 +245,16 @@ Scores scores_of(const AttentionRequest& r, const Bindings& b, const float* delt
            r.D,
            r.E};
   for (std::size_t i = 0; i < r.biases.size(); ++i)
-    s.biases[i] = addend(r.biases[i], memory(b, i == 0 ? Slot::bias_a : Slot::bias_b));
+    s.biases[i] = addend(r.biases[i], b[i == 0 ? Slot::bias_a : Slot::bias_b]);
   return s;
 }
 
-void row_sums(Queue& queue, float* delta, const AttentionRequest& r, const Bindings& b) {
-  queue.each(r.B * r.H * r.T,
-             RowSums{delta, static_cast<const Half*>(memory(b, Slot::y)),
-                     static_cast<const Half*>(memory(b, Slot::dy)), r.H, r.T, r.E});
+template <class Sink>
+void visit(Queue& queue, Index blocks, const Scores& scores, const Sink& sink) {
+  by_size(std::max(scores.D, scores.E),
+          [&]<int n>(Width<n>) { queue.tiles(blocks, Visit<Sink, n>{scores, sink}); });
 }
 
-Index tiles_of(Index T) {
-  return (T + tile_side - 1) / tile_side;
-}
 // Enough blocks for a large device, and few enough that their sums stay small.
 Index parts_for(Index owners) {
   return std::clamp<Index>(4096 / owners, 1, 64);
@@ -319,30 +265,29 @@ Index parts_for(Index owners) {
 void sum_scores_by_distance(Queue& queue, Target dtable, Index rows, Index N,
                             const AttentionRequest& r, const Bindings& b) {
   const Scratch<float> delta(queue, r.B * r.H * r.T);
-  row_sums(queue, delta.data(), r, b);
+  sum_rows(queue, delta.data(), r, b);
   const Index bands = tiles_of(r.T), owners = rows * bands, parts = parts_for(owners);
   const Scratch<float> sums(queue, owners * parts * 2 * tile_side);
   const PartSums to{sums.data(), parts};
-  queue.blocks(owners * parts, most_threads,
-               Visit<ByDistance>{scores_of(r, b, delta.data()), {to, r.B, r.H, rows, bands}});
+  visit(queue, owners * parts, scores_of(r, b, delta.data()),
+        ByDistance{to, r.B, r.H, rows, bands});
   queue.each(rows * N, FromBands{dtable, to, N, bands});
 }
 
 void sum_scores_to_bias(Queue& queue, Target dbias, const Shape& shape, const AttentionRequest& r,
                         const Bindings& b) {
   const Scratch<float> delta(queue, r.B * r.H * r.T);
-  row_sums(queue, delta.data(), r, b);
+  sum_rows(queue, delta.data(), r, b);
   const Scores scores = scores_of(r, b, delta.data());
   const Index maps = shape[0] * shape[1], tiles = tiles_of(r.T);
   if (shape[2] > 1) {
     const ByPlace sink{dbias, r.B, r.H, shape[0], shape[1], tiles, r.T};
-    return queue.blocks(maps * tiles * tiles, most_threads, Visit<ByPlace>{scores, sink});
+    return visit(queue, maps * tiles * tiles, scores, sink);
   }
   const Index owners = maps * tiles, parts = parts_for(owners);
   const Scratch<float> sums(queue, owners * parts * 2 * tile_side);
   const PartSums to{sums.data(), parts};
-  queue.blocks(owners * parts, most_threads,
-               Visit<ByKey>{scores, {to, r.B, r.H, shape[0], shape[1], tiles}});
+  visit(queue, owners * parts, scores, ByKey{to, r.B, r.H, shape[0], shape[1], tiles});
   queue.each(maps * r.T, FromColumns{dbias, to, r.T, tiles});
 }
 

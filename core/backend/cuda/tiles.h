@@ -1,0 +1,393 @@
+// Tiles of numbers that a block of four warps computes on tensor cores: products of bf16 with sums
+// in fp32 (mma.sync m16n8k16, sm_80 and later). On a device a thread has its part of a tile in
+// registers. On the host a tile is all of its numbers, so that kernels are tested there.
+//
+// What stands in shared memory has rows of `size` numbers, `pitch_of(size)` apart: 16 bytes more,
+// so that eight rows lie in different banks.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "backend/cuda/stored.h"
+
+namespace pesuite::cuda {
+
+constexpr int tile_rows = 64, tile_threads = 128;  // each warp has 16 rows
+constexpr Index tiles_of(Index T) {
+  return (T + tile_rows - 1) / tile_rows;
+}
+constexpr int pitch_of(int size) {
+  return size + 8;
+}
+// f(Width<n>) with the smallest n of 32, 64 and 128 that is no less than `size`.
+template <class F>
+void by_size(Index size, const F& f) {
+  if (size <= 32) return f(Width<32>{});
+  if (size <= 64) return f(Width<64>{});
+  f(Width<128>{});
+}
+
+#ifdef __CUDA_ARCH__
+__device__ inline unsigned shared_address(const void* at) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+__device__ inline int own_lane() {
+  return static_cast<int>(threadIdx.x) % warp_threads;
+}
+__device__ inline int own_warp() {
+  return static_cast<int>(threadIdx.x) / warp_threads;
+}
+// Four 8 x 8 matrices; lane l gives where row l % 8 of matrix l / 8 starts.
+__device__ inline void load_matrices(unsigned (&to)[4], const Bf16* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ inline void load_transposed(unsigned (&to)[4], const Bf16* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ inline void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                    unsigned b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ inline unsigned two_as_bf16(float first, float second) {
+  const __nv_bfloat162 two = __float22bfloat162_rn(make_float2(first, second));
+  unsigned word;
+  memcpy(&word, &two, sizeof word);
+  return word;
+}
+#endif
+
+// What a thread sees of a row: its number, and where RowValues has it.
+struct TileRow {
+  int row, own;
+};
+
+// A number for each of the 64 rows. All four threads of a row have it.
+class RowValues {
+ public:
+  PESUITE_HD float& operator[](TileRow r) { return x_[r.own]; }
+  PESUITE_HD float operator[](TileRow r) const { return x_[r.own]; }
+  // f(row, value)
+  template <class F>
+  PESUITE_HD void each(F f) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int a = 0; a < 2; ++a) f(TileRow{16 * own_warp() + own_lane() / 4 + 8 * a, a}, x_[a]);
+#else
+    for (int r = 0; r < tile_rows; ++r) f(TileRow{r, r}, x_[r]);
+#endif
+  }
+  // The same once a row, for what leaves the block.
+  template <class F>
+  PESUITE_HD void once(F f) {
+    each([&](TileRow r, float& x) {
+#ifdef __CUDA_ARCH__
+      if (own_lane() % 4 != 0) return;
+#endif
+      f(r.row, x);
+    });
+  }
+  // Where each thread has a part of a row's number: all of it, in a fixed order.
+  template <class Combine>
+  PESUITE_HD void combine([[maybe_unused]] Combine with) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int a = 0; a < 2; ++a)
+#pragma unroll
+      for (int by = 1; by < 4; by *= 2) x_[a] = with(x_[a], __shfl_xor_sync(0xffffffffu, x_[a], by));
+#endif
+  }
+
+ private:
+#ifdef __CUDA_ARCH__
+  float x_[2];
+#else
+  float x_[tile_rows];
+#endif
+};
+
+// [64, N] sums in fp32.
+template <int N>
+class Tile {
+ public:
+  static constexpr int columns = N;
+  PESUITE_HD Tile() {
+    each([](TileRow, int, float& x) { x = 0; });
+  }
+  // f(row, column, number)
+  template <class F>
+  PESUITE_HD void each(F f) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        f(TileRow{16 * own_warp() + own_lane() / 4 + 8 * (e / 2), e / 2},
+          8 * n + 2 * (own_lane() % 4) + e % 2, x_[n][e]);
+#else
+    for (int r = 0; r < tile_rows; ++r)
+      for (int c = 0; c < N; ++c) f(TileRow{r, r}, c, x_[r][c]);
+#endif
+  }
+  // f(row, column, number, the other tile's)
+  template <class F>
+  PESUITE_HD void each_with(const Tile& other, F f) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        f(TileRow{16 * own_warp() + own_lane() / 4 + 8 * (e / 2), e / 2},
+          8 * n + 2 * (own_lane() % 4) + e % 2, x_[n][e], other.x_[n][e]);
+#else
+    for (int r = 0; r < tile_rows; ++r)
+      for (int c = 0; c < N; ++c) f(TileRow{r, r}, c, x_[r][c], other.x_[r][c]);
+#endif
+  }
+  // f(row, column, number, that of the next column); the column is even
+  template <class F>
+  PESUITE_HD void pairs(F f) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+      for (int a = 0; a < 2; ++a)
+        f(TileRow{16 * own_warp() + own_lane() / 4 + 8 * a, a}, 8 * n + 2 * (own_lane() % 4),
+          x_[n][2 * a], x_[n][2 * a + 1]);
+#else
+    for (int r = 0; r < tile_rows; ++r)
+      for (int c = 0; c < N; c += 2) f(TileRow{r, r}, c, x_[r][c], x_[r][c + 1]);
+#endif
+  }
+
+#ifdef __CUDA_ARCH__
+  float x_[N / 8][4];  // of row and column as each() says
+#else
+  float x_[tile_rows][N];
+#endif
+};
+
+// [64, K] in bf16, as the left factor of a product: rounded sums.
+template <int K>
+class Rounded {
+ public:
+  PESUITE_HD explicit Rounded(const Tile<K>& t) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int k = 0; k < K / 16; ++k)
+#pragma unroll
+      for (int a = 0; a < 4; ++a)
+        x_[k][a] = two_as_bf16(t.x_[2 * k + a / 2][2 * (a % 2)], t.x_[2 * k + a / 2][2 * (a % 2) + 1]);
+#else
+    for (int r = 0; r < tile_rows; ++r)
+      for (int k = 0; k < K; ++k) x_[r][k] = Bf16(t.x_[r][k]);
+#endif
+  }
+#ifdef __CUDA_ARCH__
+  unsigned x_[K / 16][4];
+#else
+  Bf16 x_[tile_rows][K];
+#endif
+};
+
+// sum [64, N] += x y^T, of x [64, K] and y [N, K] in shared memory.
+template <int K, int N>
+PESUITE_HD void add_product_of_rows(Tile<N>& sum, const Bf16* x, const Bf16* y) {
+  constexpr int pitch = pitch_of(K);
+#ifdef __CUDA_ARCH__
+  const int lane = own_lane();
+  x += (16 * own_warp() + lane % 16) * pitch + lane / 16 * 8;
+  y += (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8;
+#pragma unroll
+  for (int k = 0; k < K / 16; ++k) {
+    unsigned a[4];
+    load_matrices(a, x + 16 * k);
+#pragma unroll
+    for (int n = 0; n < N / 16; ++n) {
+      unsigned b[4];
+      load_matrices(b, y + 16 * n * pitch + 16 * k);
+      multiply_add(sum.x_[2 * n], a, b[0], b[1]);
+      multiply_add(sum.x_[2 * n + 1], a, b[2], b[3]);
+    }
+  }
+#else
+  for (int r = 0; r < tile_rows; ++r)
+    for (int n = 0; n < N; ++n)
+      for (int k = 0; k < K; ++k)
+        sum.x_[r][n] +=
+            static_cast<float>(x[r * pitch + k]) * static_cast<float>(y[n * pitch + k]);
+#endif
+}
+
+// sum [64, N] += x y, of y [K, N] in shared memory.
+template <int K, int N>
+PESUITE_HD void add_product(Tile<N>& sum, const Rounded<K>& x, const Bf16* y) {
+  constexpr int pitch = pitch_of(N);
+#ifdef __CUDA_ARCH__
+  const int lane = own_lane();
+  y += (lane / 8 % 2 * 8 + lane % 8) * pitch + lane / 16 * 8;
+#pragma unroll
+  for (int k = 0; k < K / 16; ++k)
+#pragma unroll
+    for (int n = 0; n < N / 16; ++n) {
+      unsigned b[4];
+      load_transposed(b, y + 16 * k * pitch + 16 * n);
+      multiply_add(sum.x_[2 * n], x.x_[k], b[0], b[1]);
+      multiply_add(sum.x_[2 * n + 1], x.x_[k], b[2], b[3]);
+    }
+#else
+  for (int r = 0; r < tile_rows; ++r)
+    for (int n = 0; n < N; ++n)
+      for (int k = 0; k < K; ++k)
+        sum.x_[r][n] += static_cast<float>(x.x_[r][k]) * static_cast<float>(y[k * pitch + n]);
+#endif
+}
+
+// Copies to shared memory that are under way while the block computes: begun in groups, waited for
+// by finish_all_but(). Bytes that are not there are zeros.
+template <int bytes>
+PESUITE_HD void begin_copy(void* to, const void* from, bool is_there) {
+#ifdef __CUDA_ARCH__
+  const int there = is_there ? bytes : 0;
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(there)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)),
+                 "l"(from), "n"(bytes), "r"(there)
+                 : "memory");
+#else
+  if (is_there)
+    std::memcpy(to, from, bytes);
+  else
+    std::memset(to, 0, bytes);
+#endif
+}
+PESUITE_HD inline void end_group() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// All groups but the latest `n` are there, and all threads have come so far.
+template <int n>
+PESUITE_HD void finish_all_but() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
+  __syncthreads();
+#endif
+}
+PESUITE_HD inline void meet() {
+#ifdef __CUDA_ARCH__
+  __syncthreads();
+#endif
+}
+
+// Shared memory, a piece after the other.
+class Pieces {
+ public:
+  PESUITE_HD explicit Pieces(unsigned char* memory) : next_(memory) {}
+  template <class T>
+  PESUITE_HD T* take(int count) {
+    T* const piece = reinterpret_cast<T*>(next_);
+    next_ += count * static_cast<int>(sizeof(T));
+    return piece;
+  }
+
+ private:
+  unsigned char* next_;
+};
+constexpr int bf16_bytes(int rows, int size) {
+  return rows * pitch_of(size) * static_cast<int>(sizeof(Bf16));
+}
+struct MatrixRows {  // in memory: `count` rows, `size` numbers of each, a multiple of 8
+  const Bf16* data;
+  Index stride, count;
+  int size;
+};
+// [rows, size] to shared memory, zeros where x has less.
+template <int rows, int size>
+PESUITE_HD void begin_rows(Block& block, Bf16* to, const MatrixRows& x) {
+  constexpr int eights = size / 8;
+  block.all(rows * eights, [&](int i) {
+    const int row = i / eights, column = i % eights * 8;
+    const bool there = row < x.count && column < x.size;
+    begin_copy<16>(to + row * pitch_of(size) + column,
+                   there ? x.data + row * x.stride + column : x.data, there);
+  });
+}
+// to[i] = from[first + i] for i < count, 0 outside of from[0 .. end).
+PESUITE_HD inline void begin_numbers(Block& block, float* to, const float* from, Index first,
+                                     Index end, int count) {
+  block.all(count, [&](int i) {
+    const Index at = first + i;
+    const bool there = at >= 0 && at < end;
+    begin_copy<4>(to + i, there ? from + at : from, there);
+  });
+}
+
+// Sums along the diagonals of a tile, of which there are 63 + N: sums[w] is that of the numbers at
+// row - column = w - (N - 1). `memory` is for 4 * part numbers of shared memory; ends where all
+// threads have met.
+template <int N>
+struct Diagonals {
+  static constexpr int count = tile_rows + N - 1;
+  // A thread adds what lies 8 rows and columns apart: of the 2 x N/8 matrices of its warp, those on
+  // one diagonal.
+  static constexpr int lines = N / 8 + 1, part = lines * 64;
+  static constexpr int bytes = 4 * part * static_cast<int>(sizeof(float));
+  template <class F>
+  PESUITE_HD static void sum(Block& block, Tile<N>& t, [[maybe_unused]] float* memory, F put) {
+#ifdef __CUDA_ARCH__
+    float own[lines][2] = {};
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+      for (int a = 0; a < 2; ++a)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) own[a - n + N / 8 - 1][e] += t.x_[n][2 * a + e];
+    const int lane = own_lane();
+    float* const mine = memory + own_warp() * part + lane / 4 * 8 + lane % 4 * 2;
+#pragma unroll
+    for (int line = 0; line < lines; ++line)
+      *reinterpret_cast<float2*>(mine + line * 64) = make_float2(own[line][0], own[line][1]);
+    __syncthreads();
+    block.all(count, [&](int w) {
+      float all = 0;
+      for (int warp = 0; warp < 4; ++warp)
+        // row - column within the warp's rows, and so the two lines of matrices it is in
+        for (int side = 0, off = w - (N - 1) - 16 * warp; side < 2; ++side) {
+          const int line = (off + 8 * N) / 8 - N + side;  // rounded down
+          const int within = off - 8 * line, at = line + N / 8 - 1;
+          if (at < 0 || at >= lines) continue;
+          for (int row = within > 0 ? within : 0; row < (within < 0 ? 8 + within : 8); ++row)
+            all += memory[warp * part + at * 64 + row * 8 + row - within];
+        }
+      put(w, all);
+    });
+    __syncthreads();
+#else
+    block.all(count, [&](int w) {
+      float all = 0;
+      for (int r = 0; r < tile_rows; ++r)
+        if (const int c = r - (w - (N - 1)); c >= 0 && c < N) all += t.x_[r][c];
+      put(w, all);
+    });
+#endif
+  }
+};
+
+}  // namespace pesuite::cuda
