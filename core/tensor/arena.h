@@ -1,6 +1,7 @@
-// Memory of one step. Blocks may be given back early; free neighbours become one block again.
-// reset() forgets all of them at once. The first steps show how much is needed; later ones allocate
-// nothing.
+// Memory of one step. Blocks may be given back early; free neighbours become one block again,
+// within what the backend allocated at once: no copy of a device goes over the border of two
+// allocations. reset() forgets all of them at once. The first steps show how much is needed; later
+// ones allocate nothing.
 #pragma once
 
 #include <algorithm>
@@ -80,9 +81,13 @@ class Arena {
     return std::lower_bound(free_.begin(), free_.end(), at,
                             [](const Block& b, const std::byte* p) { return b.at < p; });
   }
+  bool starts_chunk(const std::byte* at) const {
+    return std::any_of(chunks_.begin(), chunks_.end(),
+                       [&](const Chunk& c) { return c.memory == at; });
+  }
   void insert(std::byte* at, std::size_t size) {
     auto next = find(at);
-    if (next != free_.end() && at + size == next->at) {
+    if (next != free_.end() && at + size == next->at && !starts_chunk(next->at)) {
       next->at = at;
       next->size += size;
     } else {
@@ -90,7 +95,7 @@ class Arena {
     }
     if (next == free_.begin()) return;
     const auto before = next - 1;
-    if (before->at + before->size != next->at) return;
+    if (before->at + before->size != next->at || starts_chunk(next->at)) return;
     before->size += next->size;
     free_.erase(next);
   }
