@@ -246,7 +246,7 @@ std::string in_child(const std::function<std::string()>& ask) {
 
 std::string first_engine(const Machine& m, const AttentionRequest& r, Pass pass) {
   std::string why;
-  const OperationGraph graph(attention_graph(r, pass), pass != Pass::backward);
+  const OperationGraph graph(attention_graph(r, pass));
   const auto all = engines(graph, device_profile(m.profile()), m.facts().workspace, why);
   if (all.empty()) return "no engine: " + why;
   return fmt::format("workspace {}", all[0].workspace);
@@ -334,7 +334,7 @@ TEST_P(Acceptance, KeepsPlansOnDisk) {
     std::string said;
     const auto seconds = [&] {
       const auto start = std::chrono::steady_clock::now();
-      Plans plans(0, m.facts(), device_profile(m.profile()), true, folder);
+      Plans plans(0, m.facts(), device_profile(m.profile()), folder);
       AttentionRequest r = request();
       for (const Pass pass : {Pass::inference, Pass::forward, Pass::backward})
         if (plans.get(r, pass).workspace() != workspace_bytes(r, pass, m.facts()))
@@ -361,31 +361,6 @@ TEST_P(Acceptance, KeepsPlansOnDisk) {
     return said.empty() ? "kept" : said;
   });
   EXPECT_EQ(answer, "kept");
-}
-
-// Evaluation at many lengths compiles a few kernels: sm_100 and sm_120 have one for short or odd
-// lengths and sm_100 one for very long ones.
-TEST_P(Acceptance, SharesKernelsBetweenLengths) {
-  const Machine& m = GetParam();
-  const std::string answer = in_child([&]() -> std::string {
-    const Descriptor profile = device_profile(m.profile());
-    std::optional<Descriptor> kernels;
-    const auto seconds = [&](std::int64_t batch, std::int64_t tokens) {
-      AttentionRequest r = request();
-      length(r, tokens), r.B = batch;
-      const auto start = std::chrono::steady_clock::now();
-      const Plan plan(r, Pass::forward, profile, m.facts(), &kernels);
-      if (plan.workspace() != workspace_bytes(r, Pass::forward, m.facts()))
-        fail(Exit::device, "{} tokens want {} bytes", tokens, plan.workspace());
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
-    double first = 0, again = 0;  // each length once more, and then others beside it
-    for (const std::int64_t tokens : {64, 1000, 2048, 131072}) first += seconds(2, tokens);
-    for (const std::int64_t tokens : {72, 1008, 3072, 4096, 16384, 65536, 130048})
-      again += seconds(1, tokens);
-    return again < first / 2 ? "shared" : fmt::format("{} s, then {} s", first, again);
-  });
-  EXPECT_EQ(answer, "shared");
 }
 
 TEST_P(Acceptance, BindsWhatAPlanReadsAndSaysWhatIsMissing) {

@@ -139,7 +139,8 @@ TEST(AttentionRoutes, AreThoseOfTheSlots) {
       {{"plain", 2, 3, 3, 64, 16, 16}, "fused backward: the scores are those of q and k"},
       {{"narrow", 1, 2, 2, 40, 12, 16}, "fused backward: "},
       {{"grouped", 2, 4, 2, 70, 8, 8}, "fused backward: "},
-      {{"table", 2, 3, 3, 70, 8, 8, {3, 70}}, "fused backward: the table by distance is read tile by tile"},
+      {{"table", 2, 3, 3, 70, 8, 8, {3, 70}},
+       "fused backward: the table by distance is read tile by tile"},
       {{"keys", 2, 2, 2, 70, 8, 8, {0}, {2, 1, 1, 70}},
        "fused backward: the values for keys are read tile by tile"},
       {{"rows", 2, 2, 2, 70, 8, 8, {0}, {70, 1}}, "fused backward: the bias is constant"},
@@ -184,6 +185,48 @@ TEST(AttentionRoutes, AreThoseOfTheSlots) {
     for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
       EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2)
           << c.name << ", input " << i;
+  }
+}
+
+// A program computes at many lengths. Kernels of cuDNN that serve several give wrong numbers at all
+// but the first (docs/gpu.md).
+TEST(AttentionRoutes, StayRightFromLengthToLength) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const bool on_device = launches() < 0;
+  const std::vector<std::int64_t> lengths =
+      on_device ? std::vector<std::int64_t>{128, 512, 4096, 1000, 8192, 64, 2048}
+                : std::vector<std::int64_t>{16, 40, 24};
+  for (const bool line : {false, true}) {
+    const auto backend = subject(Precision::bf16);
+    for (const std::int64_t T : lengths)
+      for (const std::int64_t B : {std::int64_t{1}, std::int64_t{3}}) {
+        const std::int64_t size = on_device ? 64 : 8;
+        const AttentionExample c = {"", B, 2, 2, T, size, size};
+        const std::vector<double> slopes = {-0.25, -0.0625};
+        const auto with_line = [&](Tape& t, Attention a) {
+          Values table{{2, T}, {}};
+          for (const double slope : slopes)
+            for (std::int64_t d = 0; d < T; ++d)
+              table.data.push_back(slope * static_cast<double>(d));
+          if (line) a.distance = t.constant(table.shape, table.data.data());
+          return a;
+        };
+        const Build one = [&](Tape& t, const std::vector<Tensor>& x) {
+          return attend(t, with_line(t, attention(c, x)));
+        };
+        const Build other = [&](Tape& t, const std::vector<Tensor>& x) {
+          Attention a = with_line(t, attention(c, x));
+          a.rewrite.call = unchanged;
+          return attend(t, a);
+        };
+        const Result actual = run(*backend, inputs(c), one);
+        EXPECT_THAT(backend->attention_route(), StartsWith("fused backward")) << T;
+        const Result wanted = run(*backend, inputs(c), other);
+        EXPECT_LT(relative(actual.y, wanted.y), 1e-2) << T << " tokens, batch " << B;
+        for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+          EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2)
+              << T << " tokens, batch " << B << ", input " << i;
+      }
   }
 }
 

@@ -112,7 +112,7 @@ if [ "$device" = cuda ]; then
   stage small_on_the_cpu 30 "${pesuite[@]}" bench train --config 'A(batch=8)' --encoding none --device cpu --threads 2 \
     --repetitions 3 --window 0.1 --out "$work/small_on_the_cpu.json"
   # The same step with other ways of attention.
-  for way in any_order fixed_length composed; do
+  for way in any_order cudnn_alone composed; do
     ours+=("PESUITE_CUDA_ATTENTION=$way")
     pesuite=("${ours[@]}" "$build/bin/pesuite")
     bench "whole_$way" 40 train --config "$whole" --encoding rope --dtype "$dtype"

@@ -216,7 +216,7 @@ TEST(Lowering, OfATableIsOurKernelWhereItIsNoLine) {
   c = training(131072);
   c.distance = Shape{H, 131072};
   c.distance_gradient = true;
-  EXPECT_EQ(lower(c, as_found).route, Route::tiled) << "12.9 GB of sums for each example";
+  EXPECT_EQ(lower(c, as_found).route, Route::tiled) << "51.5 GB of sums for each example";
   expect_composed(c, "they grow with the square", {90, std::int64_t{10} << 30});
 }
 

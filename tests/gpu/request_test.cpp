@@ -211,24 +211,6 @@ TEST(PlanKey, OfTheForwardPassIgnoresTheGradients) {
   EXPECT_EQ(plan_key(r, Pass::forward, 0), key);
 }
 
-TEST(FormKey, IgnoresBatchAndLengthAlone) {
-  AttentionRequest r = request();
-  r.biases = {map_of(1, 12), {{8, 12, 1, 2048}, Type::fp32, 2048}};
-  AttentionRequest other = r;
-  other.B = 3, other.T = other.S = 999;
-  other.biases = {{{1, 12, 999, 999}, Type::bf16, 1000}, {{3, 12, 1, 999}, Type::fp32, 999}};
-  const std::string key = form_key(r, Pass::forward, 0);
-  EXPECT_EQ(form_key(other, Pass::forward, 0), key);
-  other.biases[0].shape = {3, 12, 999, 999};
-  EXPECT_NE(form_key(other, Pass::forward, 0), key) << "a bias of all examples";
-  other = r;
-  other.G = 4;
-  EXPECT_NE(form_key(other, Pass::forward, 0), key);
-  other = r;
-  other.T = 1, other.causal = false;
-  EXPECT_NE(form_key(other, Pass::forward, 0), key);
-}
-
 TEST(ScratchBytes, AreCopiesBiasesAndSums) {
   AttentionRequest r = request();  // 8 x 12 x 2048 rows of 64
   r.G = 4;

@@ -62,7 +62,7 @@ class CudaBackend final : public Backend {
     return std::max<Index>(settings_.block / blocks_of_a_rewriter, 1);
   }
   bool takes_slopes() const override { return runner_ != nullptr; }
-  // A backward pass of cuDNN's attention is compiled for each length, in a second.
+  // cuDNN's attention is compiled for each length, in a second.
   std::int64_t length_step() const override { return runner_ != nullptr ? 64 : 1; }
   void wait() override { queue_.wait(); }
   double elapsed(const std::function<void()>& body) override { return queue_.elapsed(body); }

@@ -6,10 +6,9 @@
 
 namespace pesuite::cuda {
 
-CudnnRunner::CudnnRunner(int device, const DeviceFacts& facts, bool any_length)
+CudnnRunner::CudnnRunner(int device, const DeviceFacts& facts)
     : facts_(facts),
-      plans_(device, facts, device_profile(static_cast<std::int32_t>(device)), any_length,
-             plan_folder()) {
+      plans_(device, facts, device_profile(static_cast<std::int32_t>(device)), plan_folder()) {
   check(cudnnCreate(&handle_), "starting on a device");
 }
 CudnnRunner::~CudnnRunner() {

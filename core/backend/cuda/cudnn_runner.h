@@ -8,8 +8,7 @@ namespace pesuite::cuda {
 
 class CudnnRunner final : public GraphRunner {
  public:
-  // Error (device). `any_length`: forward plans share kernels that take any length.
-  CudnnRunner(int device, const DeviceFacts&, bool any_length);
+  CudnnRunner(int device, const DeviceFacts&);  // Error (device)
   CudnnRunner(const CudnnRunner&) = delete;
   CudnnRunner& operator=(const CudnnRunner&) = delete;
   ~CudnnRunner() override;

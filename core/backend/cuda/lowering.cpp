@@ -9,7 +9,7 @@ namespace pesuite::cuda {
 namespace {
 
 std::int64_t up_to_8(std::int64_t n) {
-  return (n + 7) / 8 * 8;
+  return up_to(8, n);
 }
 
 Shape four_axes(const Shape& s) {
@@ -88,11 +88,10 @@ std::string divide_backward(Lowering& to, const DeviceFacts& device) {
   return why;
 }
 
-// Bytes of the parts of a table's gradient, of one example: a number for each 64 pairs of tokens,
-// or for 32 where heads are wide.
-std::int64_t bytes_of_parts(const AttentionRequest& r) {
-  return r.H * (r.T + 64) * (r.T + 64) / (std::max(r.D, r.E) > 64 ? 32 : 64) *
-         bytes_of(Type::fp32);
+// Bytes of what a table's gradient is summed from, of one example (tiled_attention.h).
+std::int64_t bytes_of_strips(const AttentionRequest& r) {
+  const std::int64_t T = up_to(64, r.T);
+  return r.H * (T / 16) * T * bytes_of(Type::fp32);
 }
 // What cuDNN reads from a tensor of T x S, or gets wrong, our kernels take as it is. The forward
 // pass does not know what learns.
@@ -106,7 +105,7 @@ bool is_tiled(const AttentionCase& c, const AttentionRequest& r, const DeviceFac
     return false;
   AttentionRequest bare = r;
   bare.biases.clear(), bare.dbias.reset();
-  const std::int64_t parts = c.training && c.distance_gradient ? bytes_of_parts(r) : 0;
+  const std::int64_t parts = c.training && c.distance_gradient ? bytes_of_strips(r) : 0;
   return scratch_bytes(bare, c.training ? Pass::backward : Pass::forward) + parts <=
          device.workspace;
 }
@@ -117,7 +116,9 @@ Lowering tiled(const AttentionCase& c, Lowering to) {
   to.bias_is_idle = c.bias && bias[3] == 1;
   to.add_bias = c.bias && !to.bias_is_idle;
   to.reason = std::string(c.distance ? "the table by distance" : "the values for keys") +
-              (c.distance && to.add_bias ? " and the values for keys are" : c.distance ? " is" : " are") +
+              (c.distance && to.add_bias ? " and the values for keys are"
+               : c.distance              ? " is"
+                                         : " are") +
               " read tile by tile";
   return to;
 }

@@ -35,13 +35,12 @@ Descriptor tensor_descriptor(const GraphTensor& t, std::int64_t id) {
 
 }  // namespace
 
-OperationGraph::OperationGraph(const Graph& g, bool any_length)
+OperationGraph::OperationGraph(const Graph& g)
     : graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "an operation graph") {
   for (std::size_t i = 0; i < g.tensors.size(); ++i)
     tensors_.push_back(tensor_descriptor(g.tensors[i], unique_id(static_cast<Id>(i))));
   for (const Node& n : g.nodes) add(n);
   graph_.set(CUDNN_ATTRIBUTE(OPERATIONGRAPH_OPS), operations_);
-  if (any_length) graph_.set(CUDNN_ATTRIBUTE(OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED), true);
   graph_.finalize();
 }
 

@@ -18,8 +18,7 @@ inline std::int64_t unique_id(Id tensor) {
 
 class OperationGraph {
  public:
-  // any_length: engines are wanted whose kernels serve other lengths as well. Error (device)
-  explicit OperationGraph(const Graph&, bool any_length = false);
+  explicit OperationGraph(const Graph&);  // Error (device)
   const Descriptor& descriptor() const { return graph_; }
 
  private:

@@ -31,24 +31,17 @@ const void* address(const Bindings& b, Slot s) {
 }  // namespace
 
 Plan::Plan(const AttentionRequest& r, Pass pass, const Descriptor& profile,
-           const DeviceFacts& facts, std::optional<Descriptor>* kernels)
+           const DeviceFacts& facts)
     : plan_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "a plan") {
   if (const std::string why = refusal(r, pass, facts); !why.empty())
     fail(Exit::device, "fused attention refuses {}: {}", plan_key(r, pass, 0), why);
   graph_ = attention_graph(r, pass);
-  const OperationGraph operations(graph_, kernels != nullptr);
-  if (kernels != nullptr && !*kernels) {
-    Descriptor cache(CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR, "a store of kernels");
-    cache.set(CUDNN_ATTRIBUTE(KERNEL_CACHE_OPERATION_GRAPH), operations.descriptor());
-    cache.finalize();
-    *kernels = std::move(cache);
-  }
+  const OperationGraph operations(graph_);
   std::string why;
   std::vector<Engine> all = engines(operations, profile, facts.workspace, why);
   for (Engine& e : all) {
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "a plan");
     plan.set(CUDNN_ATTRIBUTE(EXECUTION_PLAN_ENGINE_CONFIG), e.configuration);
-    if (kernels != nullptr) plan.set(CUDNN_ATTRIBUTE(EXECUTION_PLAN_KERNEL_CACHE), **kernels);
     try {
       plan.finalize();
     } catch (const Error& error) {  // the next one may be compiled
@@ -100,12 +93,11 @@ void Plan::run(cudnnHandle_t handle, const Bindings& b, void* workspace) const {
   check(cudnnBackendExecute(handle, plan_.raw(), tensors.raw()), "running a plan");
 }
 
-Plans::Plans(int device, const DeviceFacts& facts, Descriptor profile, bool any_length,
+Plans::Plans(int device, const DeviceFacts& facts, Descriptor profile,
              const std::filesystem::path& folder)
     : device_(device),
       facts_(facts),
       profile_(std::move(profile)),
-      any_length_(any_length),
       store_(folder,
              folder.empty()
                  ? ""
@@ -113,14 +105,12 @@ Plans::Plans(int device, const DeviceFacts& facts, Descriptor profile, bool any_
                                profile_.text(CUDNN_ATTRIBUTE(DEVICEPROP_JSON_REPRESENTATION)))) {}
 
 Plan Plans::made(const AttentionRequest& r, Pass pass, const std::string& key) {
-  const bool shared = any_length_ && pass != Pass::backward;
-  const std::string kept_as = fmt::format("{}{}", key, shared ? ", any length" : "");
-  if (const std::optional<std::string> text = store_.read(kept_as)) try {
+  if (const std::optional<std::string> text = store_.read(key)) try {
       return Plan(r, pass, profile_, *text);
     } catch (const Error&) {  // compiled below, and kept anew
     }
-  Plan plan(r, pass, profile_, facts_, shared ? &kernels_[form_key(r, pass, device_)] : nullptr);
-  store_.write(kept_as, plan.text());
+  Plan plan(r, pass, profile_, facts_);
+  store_.write(key, plan.text());
   return plan;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,11 +17,10 @@ namespace pesuite::cuda {
 class Plan {
  public:
   // Compiles the best engine that fits in the device's workspace: 0.3 to several seconds. Error
-  // (device) with the rule or cuDNN's reasons where there is none. `kernels`: where plans keep the
-  // kernels that serve any length, so that a further length takes milliseconds; made by the first
-  // of them. Not for backward passes, which have no such kernels.
-  Plan(const AttentionRequest&, Pass, const Descriptor& profile, const DeviceFacts&,
-       std::optional<Descriptor>* kernels = nullptr);
+  // (device) with the rule or cuDNN's reasons where there is none. cuDNN 9.19 can also share
+  // forward kernels between lengths (a kernel cache over graphs of dynamic shape): on an H100 all
+  // lengths but the first came out wrong.
+  Plan(const AttentionRequest&, Pass, const Descriptor& profile, const DeviceFacts&);
   // Of what text() gave, on a device of the same profile and with the same cuDNN: milliseconds.
   Plan(const AttentionRequest&, Pass, const Descriptor& profile, std::string_view text);
   std::string text() const;
@@ -44,9 +42,8 @@ class Plan {
 // what was asked for before: results must not depend on that.
 class Plans {
  public:
-  // `any_length`: forward plans share kernels, see Plan. `folder` of compiled plans; none: not
-  // kept.
-  Plans(int device, const DeviceFacts& facts, Descriptor profile, bool any_length = true,
+  // `folder` of compiled plans; none: not kept.
+  Plans(int device, const DeviceFacts& facts, Descriptor profile,
         const std::filesystem::path& folder = {});
   // Compiled where it is new; Error as of Plan, at once where it was refused before.
   const Plan& get(const AttentionRequest&, Pass);
@@ -57,9 +54,7 @@ class Plans {
   int device_;
   DeviceFacts facts_;
   Descriptor profile_;
-  bool any_length_;
   PlanStore store_;
-  std::map<std::string, std::optional<Descriptor>> kernels_;  // by form_key
   std::map<std::string, Plan> plans_;
   std::map<std::string, Error> refused_;
 };

@@ -13,10 +13,6 @@ int family(int sm) {
   return sm >= 120 ? 120 : sm >= 100 ? 100 : sm >= 90 ? 90 : 80;
 }
 
-std::int64_t up_to(std::int64_t multiple, std::int64_t n) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 const char* name_of(Type t) {
   switch (t) {
     case Type::fp32: return "fp32";
@@ -241,20 +237,6 @@ std::string plan_key(const AttentionRequest& r, Pass pass, int device) {
   if (r.dbias) key += ", dbias " + text_of(*r.dbias);
   if (r.deterministic) key += ", deterministic";
   return key;
-}
-
-std::string form_key(const AttentionRequest& r, Pass pass, int device) {
-  constexpr std::int64_t many = 64;  // in place of any extent but 1
-  const auto any = [](std::int64_t n) { return n > 1 ? many : 1; };
-  AttentionRequest form = r;
-  form.B = any(r.B), form.T = any(r.T), form.S = r.S == r.T ? form.T : many + any(r.S);
-  const auto shapeless = [&](BiasForm& b) {
-    b.shape = {any(b.shape[0]), b.shape[1], any(b.shape[2]), form.S};
-    b.pitch = form.S;
-  };
-  for (BiasForm& b : form.biases) shapeless(b);
-  if (form.dbias) shapeless(*form.dbias);
-  return plan_key(form, pass, device);
 }
 
 }  // namespace pesuite::cuda

@@ -16,6 +16,10 @@ namespace pesuite::cuda {
 
 enum class Type { fp32, fp16, bf16, int32, int64, boolean };
 std::int64_t bytes_of(Type);
+// n, or the next multiple.
+inline std::int64_t up_to(std::int64_t multiple, std::int64_t n) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 // How q, k, v and their gradients lie in memory. The output is [B, T, H, E] in all of them.
 enum class Layout {
@@ -82,7 +86,5 @@ bool sums_in_order(const AttentionRequest&);
 
 // All that a plan depends on, in words: requests with the same text share one plan.
 std::string plan_key(const AttentionRequest&, Pass, int device);
-// The same for requests that differ in batch and length alone.
-std::string form_key(const AttentionRequest&, Pass, int device);
 
 }  // namespace pesuite::cuda
