@@ -50,8 +50,8 @@ TEST(TiledAttention, TakesEveryFormOfWhatIsAdded) {
   for (const Shape& table : {Shape{0}, {1, T}, {4, T}, {4, T + 90}})
     for (const Shape& keys : {Shape{0}, {T}, {1, T}, {4, 1, T}, {3, 1, 1, T}, {3, 4, 1, T}})
       if (given(table) || given(keys)) {
-        const AttentionExample c = {"table " + table.text() + ", keys " + keys.text(),
-                                    3, 4, 2, T, 16, 24, table, keys};
+        const AttentionExample c = {
+            "table " + table.text() + ", keys " + keys.text(), 3, 4, 2, T, 16, 24, table, keys};
         expect_same(c, inputs(c));
       }
 }

@@ -1,6 +1,6 @@
 // Rows of a table by tokens, or of any tensor by indices. The gradient of a row is a sum over the
 // places of its token: places are sorted by token and then by place, and a run of places of one
-// token is summed in that order.
+// token is summed in that order. Where a table has few numbers, each looks at all places.
 #include <algorithm>
 
 #include "backend/cuda/cuda.h"
@@ -151,6 +151,23 @@ void add_rows(Queue& queue, Target dtable, const float* dy, const Row& row, Inde
   queue.each(N * W, RunSums{dtable, heads.data(), rows});
 }
 
+// The same without sorting, and for all rows: an output is a number of the table, a term a place.
+template <class Row>
+struct MatchedRow {
+  const float* dy;
+  Row row;
+  Index W;
+  PESUITE_HD float operator()(Index o, Index n) const {
+    Index w;
+    const Index own = divide(o, W, w);
+    return row(n) == own ? dy[n * W + w] : 0;
+  }
+};
+// Where looking at all places is less than the kernels of a sort.
+bool are_few(Index outputs, Index N) {
+  return outputs <= 1024 && N <= 8192;
+}
+
 }  // namespace
 
 void CudaBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
@@ -167,9 +184,12 @@ void CudaBackend::rows_forward(Out y, View x, View index) {
   queue_.each(index.shape.count() * W, TakeRows<ByIndex>{target(y), in(x), {in(index), rows}, W});
 }
 void CudaBackend::rows_backward(Out dx, View dy, View index) {
-  const Index rows = dx.shape[0], W = dx.shape.count() / rows;
+  const Index rows = dx.shape[0], W = dx.shape.count() / rows, N = index.shape.count();
+  const ByIndex row{in(index), rows};
+  if (are_few(rows * W, N))
+    return reduce_rows(queue_, target(dx), rows * W, N, MatchedRow<ByIndex>{in(dy), row, W});
   if (!dx.add) fill(dx, 0);
-  add_rows(queue_, target(dx), in(dy), ByIndex{in(index), rows}, index.shape.count(), W);
+  add_rows(queue_, target(dx), in(dy), row, N, W);
 }
 
 }  // namespace pesuite::cuda

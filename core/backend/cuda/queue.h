@@ -67,11 +67,11 @@ class Queue {
   CUstream_st* stream() const { return stream_; }
 
  private:
-  struct Staging;             // memory from which a device reads uploads
-  struct Released;            // memory that the next op may have
-  void give_back() noexcept;  // what is in released_
+  struct Staging;                                    // memory from which a device reads uploads
+  struct Released;                                   // memory that the next op may have
+  void give_back() noexcept;                         // what is in released_
   void allow_shared(const void* kernel, int bytes);  // of shared memory
-  void launched();            // Error where the kernel before was not; on the host, counts
+  void launched();  // Error where the kernel before was not; on the host, counts
 
   int device_;
   CUstream_st* stream_ = nullptr;

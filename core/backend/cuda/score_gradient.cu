@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/cuda/tiled_attention.h"
 #include "backend/cuda/tiles.h"
 #include "backend/cuda/walk.h"
 
@@ -16,7 +15,7 @@ namespace {
 constexpr int tile_side = tile_rows;  // of a tile, in queries and in keys
 constexpr int diagonals = 2 * tile_side - 1;
 
-struct Corner {  // of a tile
+struct Corner {      // of a tile
   Index b, h, i, j;  // query head; i and j count tiles
 };
 
@@ -95,12 +94,28 @@ struct Scores {
   }
 };
 
+struct RowSums {  // of 8 numbers at a time, E / 8 of them a row
+  float* delta;
+  const Bf16 *y, *dy;
+  Index H, T, E;
+  PESUITE_HD void operator()(Index row) const {
+    Index h, i;
+    const Index b = divide(divide(row, T, i), H, h), from = ((b * T + i) * H + h) * E;
+    float sum = 0;
+    for (Index e = from; e < from + E; e += 8) {
+      const Some<8> one = some<8>(y + e), other = some<8>(dy + e);
+      for (int n = 0; n < 8; ++n) sum += one.x[n] * other.x[n];
+    }
+    delta[row] = sum;
+  }
+};
+
 // A sink says which tiles a block visits, how a tile's `width` sums are made, and where they go.
 template <class Sink, int size>
 struct Visit {
   static constexpr int threads = tile_threads, at_once = 2;
-  static constexpr int bytes = bf16_bytes(2 * tile_side, size) +
-                               tile_side * tile_side * static_cast<int>(sizeof(float));
+  static constexpr int bytes =
+      bf16_bytes(2 * tile_side, size) + tile_side * tile_side * static_cast<int>(sizeof(float));
   Scores scores;
   Sink sink;
   PESUITE_HD void operator()(Block& block) const {
@@ -249,10 +264,16 @@ Scores scores_of(const AttentionRequest& r, const Bindings& b, const float* delt
   return s;
 }
 
+void row_sums(Queue& queue, float* delta, const AttentionRequest& r, const Bindings& b) {
+  queue.each(r.B * r.H * r.T, RowSums{delta, static_cast<const Bf16*>(b[Slot::y]),
+                                      static_cast<const Bf16*>(b[Slot::dy]), r.H, r.T, r.E});
+}
+
 template <class Sink>
 void visit(Queue& queue, Index blocks, const Scores& scores, const Sink& sink) {
-  by_size(std::max(scores.D, scores.E),
-          [&]<int n>(Width<n>) { queue.tiles(blocks, Visit<Sink, n>{scores, sink}); });
+  by_size(std::max(scores.D, scores.E), [&]<int n>(Width<n>) {
+    queue.tiles(blocks, Visit<Sink, n>{scores, sink});
+  });
 }
 
 // Enough blocks for a large device, and few enough that their sums stay small.
@@ -265,7 +286,7 @@ Index parts_for(Index owners) {
 void sum_scores_by_distance(Queue& queue, Target dtable, Index rows, Index N,
                             const AttentionRequest& r, const Bindings& b) {
   const Scratch<float> delta(queue, r.B * r.H * r.T);
-  sum_rows(queue, delta.data(), r, b);
+  row_sums(queue, delta.data(), r, b);
   const Index bands = tiles_of(r.T), owners = rows * bands, parts = parts_for(owners);
   const Scratch<float> sums(queue, owners * parts * 2 * tile_side);
   const PartSums to{sums.data(), parts};
@@ -277,7 +298,7 @@ void sum_scores_by_distance(Queue& queue, Target dtable, Index rows, Index N,
 void sum_scores_to_bias(Queue& queue, Target dbias, const Shape& shape, const AttentionRequest& r,
                         const Bindings& b) {
   const Scratch<float> delta(queue, r.B * r.H * r.T);
-  sum_rows(queue, delta.data(), r, b);
+  row_sums(queue, delta.data(), r, b);
   const Scores scores = scores_of(r, b, delta.data());
   const Index maps = shape[0] * shape[1], tiles = tiles_of(r.T);
   if (shape[2] > 1) {

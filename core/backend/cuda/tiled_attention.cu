@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backend/cuda/diagonals.h"
 #include "backend/cuda/tiles.h"
 
 namespace pesuite::cuda {
@@ -13,7 +14,9 @@ constexpr float log2_e = 1.44269504088896340736f;
 
 PESUITE_HD inline float two_to(float x) {
 #ifdef __CUDA_ARCH__
-  return exp2f(x);
+  float y;  // exp2f() also knows results below the smallest normal number, in four instructions
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 #else
   return std::exp2(x);
 #endif
@@ -61,12 +64,46 @@ PESUITE_HD Turns<T> two(Pieces& memory, int size) {
   return {memory.take<T>(2 * size), size};
 }
 
+// The tiles of keys and values that a block of 64 queries visits, and what is added to its scores.
+template <int width, int size>
+struct KeyTiles {
+  static constexpr int bytes =
+      bf16_bytes(4 * width, size) + 2 * (slice_numbers + width) * float_bytes;
+  Turns<Bf16> k, v;
+  Turns<float> slice, values;  // of the table and of the bias
+  PESUITE_HD explicit KeyTiles(Pieces& memory)
+      : k(two<Bf16>(memory, width * pitch_of(size))),
+        v(two<Bf16>(memory, width * pitch_of(size))),
+        slice(two<float>(memory, slice_numbers)),
+        values(two<float>(memory, width)) {}
+  // Tile j, for the queries of a head from `first` on.
+  PESUITE_HD void begin(Block& block, const TiledInput& in, Index b, Index h, Index g, Index first,
+                        Index j) const {
+    const Index key = j * width;
+    begin_rows<width, size>(block, k[j], in.keys_of(b, g, key));
+    begin_rows<width, size>(block, v[j], in.values(b, g, key));
+    if (in.table != nullptr)
+      begin_numbers(block, slice[j], in.table_of(h), first - key - (width - 1), in.N,
+                    tile_rows + width - 1);
+    if (in.keys != nullptr) begin_numbers(block, values[j], in.key_values(b, h), key, in.T, width);
+    end_group();
+  }
+  // Scores of tile j from q.k.
+  PESUITE_HD void add(Tile<width>& s, const TiledInput& in, Index j) const {
+    const float *const distances = slice[j], *const of_key = values[j];
+    s.each([&](TileRow r, int c, float& x) {
+      x *= in.scale;
+      if (in.table != nullptr) x += distances[r.row - c + width - 1];
+      if (in.keys != nullptr) x += of_key[c];
+    });
+  }
+};
+
 // A block: 64 queries of a head, the longest rows first.
 template <int size>
 struct Forward {
-  static constexpr int threads = tile_threads, at_once = size > 64 ? 2 : 3, width = 64;
-  static constexpr int bytes =
-      bf16_bytes(tile_rows + 4 * width, size) + 2 * (slice_numbers + width) * float_bytes;
+  static constexpr int threads = tile_threads, at_once = 2, width = 64;
+  static constexpr int bytes = bf16_bytes(tile_rows, size) + KeyTiles<width, size>::bytes;
   TiledInput in;
   Bf16* y;
   float* lse;
@@ -77,42 +114,32 @@ struct Forward {
     const Index b = divide(bh, in.H, h), g = h / (in.H / in.G), first = i * tile_rows;
     Pieces memory(block.shared());
     Bf16* const q = memory.take<Bf16>(tile_rows * pitch_of(size));
-    const auto k = two<Bf16>(memory, width * pitch_of(size));
-    const auto v = two<Bf16>(memory, width * pitch_of(size));
-    const auto slice = two<float>(memory, slice_numbers), keys = two<float>(memory, width);
-    const auto begin = [&](Index j) {
-      const Index key = j * width;
-      begin_rows<width, size>(block, k[j], in.keys_of(b, g, key));
-      begin_rows<width, size>(block, v[j], in.values(b, g, key));
-      if (in.table != nullptr)
-        begin_numbers(block, slice[j], in.table_of(h), first - key - (width - 1), in.N,
-                      tile_rows + width - 1);
-      if (in.keys != nullptr)
-        begin_numbers(block, keys[j], in.key_values(b, h), key, in.T, width);
-      end_group();
-    };
+    const KeyTiles<width, size> keys(memory);
     begin_rows<tile_rows, size>(block, q, in.queries(b, h, first));
-    begin(0);
+    end_group();
+    keys.begin(block, in, b, h, g, first, 0);
+    finish_all_but<1>();
+    const Held<size> queries(q);
     RowValues top, total;
     top.each([](TileRow, float& x) { x = -std::numeric_limits<float>::infinity(); });
     total.each([](TileRow, float& x) { x = 0; });
     Tile<size> sum;
     for (Index j = 0; j <= i; ++j) {
       if (j < i) {
-        begin(j + 1);
+        keys.begin(block, in, b, h, g, first, j + 1);
         finish_all_but<1>();
       } else {
         finish_all_but<0>();
       }
       Tile<width> s;
-      add_product_of_rows<size>(s, q, k[j]);
-      add(s, slice[j], keys[j]);
+      add_product_of_rows(s, queries, keys.k[j]);
+      keys.add(s, in, j);
       if (j == i)
         s.each([](TileRow r, int c, float& x) {
           if (c > r.row) x = -std::numeric_limits<float>::infinity();
         });
       weigh(s, sum, top, total);
-      add_product(sum, Rounded<width>(s), v[j]);
+      add_product(sum, Rounded<width>(s), keys.v[j]);
       meet();
     }
     total.combine([](float one, float other) { return one + other; });
@@ -130,15 +157,6 @@ struct Forward {
   }
 
  private:
-  PESUITE_HD void add(Tile<width>& s, const float* slice, const float* keys) const {
-    if (in.table != nullptr)
-      s.each([&](TileRow r, int c, float& x) {
-        x = x * in.scale + slice[r.row - c + width - 1];
-      });
-    else
-      s.each([&](TileRow, int, float& x) { x *= in.scale; });
-    if (in.keys != nullptr) s.each([&](TileRow, int c, float& x) { x += keys[c]; });
-  }
   // Scores become probabilities but for the factor that `total` is for; what was summed so far
   // goes along where the largest score changes.
   PESUITE_HD static void weigh(Tile<width>& s, Tile<size>& sum, RowValues& top, RowValues& total) {
@@ -159,13 +177,23 @@ struct Forward {
   }
 };
 
+// The first `columns` numbers of the first `count` rows, times a factor, rows `columns` apart.
+template <int size>
+PESUITE_HD void write_rows(Tile<size>& from, Bf16* to, Index count, int columns, float factor) {
+  from.pairs([&](TileRow r, int c, float& one, float& other) {
+    if (r.row >= count || c >= columns) return;
+    Bf16* const at = to + Index{r.row} * columns + c;
+    at[0] = Bf16(one * factor), at[1] = Bf16(other * factor);
+  });
+}
+
 // A block: the gradients of 64 keys and values, from all queries that see them.
 template <int size>
 struct KeyGradients {
   static constexpr int threads = tile_threads, at_once = 2;
   static constexpr int width = size > 64 ? 32 : 64;  // of queries
-  static constexpr int bytes = bf16_bytes(2 * tile_rows + 4 * width, size) +
-                               2 * (slice_numbers + 2 * width) * float_bytes;
+  static constexpr int bytes =
+      bf16_bytes(2 * tile_rows + 4 * width, size) + 2 * (slice_numbers + 2 * width) * float_bytes;
   TiledInput in;
   const float *lse, *delta;
   Bf16 *dk, *dv;
@@ -242,28 +270,21 @@ struct KeyGradients {
       }
       meet();
     }
-    const auto write = [&](Tile<size>& from_tile, Bf16* to, int columns, float factor) {
-      from_tile.pairs([&](TileRow r, int c, float& one, float& other) {
-        if (key + r.row >= in.T || c >= columns) return;
-        Bf16* const at = to + (bg * in.T + key + r.row) * columns + c;
-        at[0] = Bf16(one * factor), at[1] = Bf16(other * factor);
-      });
-    };
-    write(key_sum, dk, in.D, in.scale);
-    write(value_sum, dv, in.E, 1);
+    write_rows(key_sum, dk + (bg * in.T + key) * in.D, in.T - key, in.D, in.scale);
+    write_rows(value_sum, dv + (bg * in.T + key) * in.E, in.T - key, in.E, 1);
   }
-
 };
 
-// Sums along the diagonals of tiles: of each head of an example, tile of queries and tile of keys
-// that it sees, `slice_numbers`.
-struct DiagonalParts {
+// Sums of the scores' gradient by distance, each over 16 queries of a head, of those that such
+// queries have: strip [head of an example, T / 16, distance].
+struct Strips {
+  static constexpr Index rows = 16, of_tile = tile_rows / rows;
   float* data;
   Index tiles;
-  int width;  // of a tile of keys
-  PESUITE_HD Index of_queries(Index i) const { return i * (i + 1) / 2 * (tile_rows / width); }
-  PESUITE_HD float* at(Index bh, Index i, Index j) const {
-    return data + (bh * of_queries(tiles) + of_queries(i) + j) * slice_numbers;
+  PESUITE_HD Index of_head() const { return tiles * of_tile * distances(); }
+  PESUITE_HD Index distances() const { return tiles * tile_rows; }
+  PESUITE_HD float* at(Index bh, Index strip) const {
+    return data + bh * of_head() + strip * distances();
   }
 };
 
@@ -272,110 +293,99 @@ template <int size>
 struct QueryGradients {
   static constexpr int threads = tile_threads, at_once = size > 64 ? 2 : 3;
   static constexpr int width = size > 64 ? 32 : 64;  // of keys
-  static constexpr int bytes = bf16_bytes(2 * tile_rows + 4 * width, size) +
-                               2 * (slice_numbers + width) * float_bytes +
-                               Diagonals<width>::bytes;
+  static constexpr int bytes = bf16_bytes(2 * tile_rows, size) + KeyTiles<width, size>::bytes;
   TiledInput in;
-  const float *lse, *delta;
+  const Bf16* y;
+  const float* lse;
+  float* delta;  // [B, H, T] = rowsum(dy y)
   Bf16* dq;
-  DiagonalParts parts;  // without data they are not wanted
-  Index examples;       // that `parts` is of, from `example` on
-  Index example;
+  Strips strips;            // without data they are not wanted
+  Index examples, example;  // that are computed, from `example` on; strips has these alone
 
   PESUITE_HD void operator()(Block& block) const {
     Index bh, h;
-    const Index i = parts.tiles - 1 - divide(block.index(), examples * in.H, bh);
+    const Index i = strips.tiles - 1 - divide(block.index(), examples * in.H, bh);
     const Index b = example + divide(bh, in.H, h), g = h / (in.H / in.G), first = i * tile_rows;
-    const Index seen = first + tile_rows < in.T ? first + tile_rows : in.T;
-    const Index count = (seen + width - 1) / width;
+    // Up to the diagonal also where it ends behind the last key: strips are written to their ends.
+    const int count = static_cast<int>(first + tile_rows) / width;
     Pieces memory(block.shared());
     Bf16* const q = memory.take<Bf16>(tile_rows * pitch_of(size));
     Bf16* const dy = memory.take<Bf16>(tile_rows * pitch_of(size));
-    const auto k = two<Bf16>(memory, width * pitch_of(size));
-    const auto v = two<Bf16>(memory, width * pitch_of(size));
-    const auto slice = two<float>(memory, slice_numbers), keys = two<float>(memory, width);
-    float* const of_diagonals = memory.take<float>(4 * Diagonals<width>::part);
-    const auto begin = [&](Index j) {
-      const Index key = j * width;
-      begin_rows<width, size>(block, k[j], in.keys_of(b, g, key));
-      begin_rows<width, size>(block, v[j], in.values(b, g, key));
-      if (in.table != nullptr)
-        begin_numbers(block, slice[j], in.table_of(h), first - key - (width - 1), in.N,
-                      tile_rows + width - 1);
-      if (in.keys != nullptr)
-        begin_numbers(block, keys[j], in.key_values(b, h), key, in.T, width);
-      end_group();
-    };
+    const KeyTiles<width, size> keys(memory);
     begin_rows<tile_rows, size>(block, q, in.queries(b, h, first));
     begin_rows<tile_rows, size>(block, dy, in.output_gradients(b, h, first));
-    begin(0);
-    RowValues norm, row_sum;
+    end_group();
+    keys.begin(block, in, b, h, g, first, 0);
+    const Index row = (b * in.H + h) * in.T + first;
+    RowValues norm;
     norm.each([&](TileRow r, float& x) {  // rows that are not there have probabilities of 0
-      const Index row = (b * in.H + h) * in.T + first + r.row;
-      const bool there = first + r.row < in.T;
-      x = there ? lse[row] : std::numeric_limits<float>::infinity();
-      row_sum[r] = there ? delta[row] : 0;
+      x = first + r.row < in.T ? lse[row + r.row] : std::numeric_limits<float>::infinity();
+    });
+    finish_all_but<1>();
+    RowValues row_sum = row_sums(dy, b, h, first);
+    row_sum.once([&](int r, float x) {
+      if (first + r < in.T) delta[row + r] = x;
     });
     Tile<size> sum;
-    for (Index j = 0; j < count; ++j) {
+    Diagonals<width> diagonals;
+    for (int j = 0; j < count; ++j) {
       if (j + 1 < count) {
-        begin(j + 1);
+        keys.begin(block, in, b, h, g, first, j + 1);
         finish_all_but<1>();
       } else {
         finish_all_but<0>();
       }
       Tile<width> p, ds;
-      add_product_of_rows<size>(p, q, k[j]);
-      const float *const distances = slice[j], *const of_key = keys[j];
-      p.each([&](TileRow r, int c, float& x) {
-        x *= in.scale;
-        if (in.table != nullptr) x += distances[r.row - c + width - 1];
-        if (in.keys != nullptr) x += of_key[c];
-        x = two_to((x - norm[r]) * log2_e);
-      });
-      if ((j + 1) * width > first)
+      add_product_of_rows<size>(p, q, keys.k[j]);
+      keys.add(p, in, j);
+      p.each([&](TileRow r, int, float& x) { x = two_to((x - norm[r]) * log2_e); });
+      if (const int ahead = static_cast<int>(j * width - first); ahead + width > 0)
         p.each([&](TileRow r, int c, float& x) {
-          if (j * width + c > first + r.row) x = 0;
+          if (ahead + c > r.row) x = 0;
         });
-      add_product_of_rows<size>(ds, dy, v[j]);
-      ds.each_with(p, [&](TileRow r, int, float& x, float weight) {
-        x = weight * (x - row_sum[r]);
-      });
-      if (parts.data != nullptr) {
-        float* const to = parts.at(bh, i, j);
-        Diagonals<width>::sum(block, ds, of_diagonals, [&](int w, float x) { to[w] = x; });
-      }
-      add_product(sum, Rounded<width>(ds), k[j]);
+      add_product_of_rows<size>(ds, dy, keys.v[j]);
+      ds.each_with(p,
+                   [&](TileRow r, int, float& x, float weight) { x = weight * (x - row_sum[r]); });
+      if (strips.data != nullptr)
+        diagonals.add(ds, [&](int warp, int d, float x) {
+          const Index distance = first - j * width + Strips::rows * warp + d;
+          if (distance >= 0) strips.at(bh, i * Strips::of_tile + warp)[distance] = x;
+        });
+      add_product(sum, Rounded<width>(ds), keys.k[j]);
       meet();
     }
-    sum.pairs([&](TileRow r, int c, float& one, float& other) {
-      if (first + r.row >= in.T || c >= in.D) return;
-      Bf16* const to = dq + ((b * in.H + h) * in.T + first + r.row) * in.D + c;
-      to[0] = Bf16(one * in.scale), to[1] = Bf16(other * in.scale);
-    });
+    write_rows(sum, dq + row * in.D, in.T - first, in.D, in.scale);
   }
 
+ private:
+  PESUITE_HD RowValues row_sums(const Bf16* dy, Index b, Index h, Index first) const {
+    RowValues sum;
+    sum.by_parts([&](TileRow r, float& x, int part, int parts) {
+      x = 0;
+      if (first + r.row >= in.T) return;
+      const Bf16* const own = y + ((b * in.T + first + r.row) * in.H + h) * in.E;
+      const Bf16* const gradient = dy + r.row * pitch_of(size);
+      for (int c = part * (size / parts); c < (part + 1) * (size / parts) && c < in.E; c += 8) {
+        const Some<8> one = some<8>(own + c), other = some<8>(gradient + c);
+        for (int n = 0; n < 8; ++n) x += one.x[n] * other.x[n];
+      }
+    });
+    sum.combine([](float one, float other) { return one + other; });
+    return sum;
+  }
 };
 
-// An output is an entry of a table, a term a tile of queries of a head that uses it and one of the
-// tiles of keys in which some of its keys are that far away.
-struct DistanceOfParts {
-  DiagonalParts parts;
-  Index H, N, T;
+// An output is an entry of a table, a term a strip of a head that uses it.
+struct DistanceOfStrips {
+  Strips strips;
+  Index H, N;
   bool shared;  // by the heads
-  PESUITE_HD Index terms_of_tile() const { return (tile_rows - 1) / parts.width + 2; }
   PESUITE_HD float operator()(Index o, Index term) const {
-    Index d, i, nth;
+    Index d, strip;
     const Index row = divide(o, N, d);
-    const Index rest = divide(divide(term, terms_of_tile(), nth), parts.tiles, i);
-    const Index bh = shared ? rest : rest * H + row;
-    // the distance from the tile's first query to its first key is d - w + width - 1
-    const Index width = parts.width, least = i * tile_rows - d - (width - 1);
-    const Index j = (least > 0 ? (least + width - 1) / width : 0) + nth;
-    const Index w = d + width - 1 - (i * tile_rows - j * width);
-    if (d >= T || w < 0 || w > tile_rows + width - 2) return 0;
-    const Index seen = (i + 1) * tile_rows < T ? (i + 1) * tile_rows : T;
-    return j * width < seen ? parts.at(bh, i, j)[w] : 0;
+    const Index rest = divide(term, strips.tiles * Strips::of_tile, strip);
+    if (d >= (strip + 1) * Strips::rows) return 0;
+    return strips.at(shared ? rest : rest * H + row, strip)[d];
   }
 };
 struct KeySum {  // an output is a number of the bias, a term one that it is added to
@@ -386,22 +396,6 @@ struct KeySum {  // an output is a number of the bias, a term one that it is add
     parts.own.at(o, own);
     parts.repeated.at(term, more);
     return of_keys[own[0] + more[0]];
-  }
-};
-
-struct RowSums {  // of 8 numbers at a time, E / 8 of them a row
-  float* delta;
-  const Bf16 *y, *dy;
-  Index H, T, E;
-  PESUITE_HD void operator()(Index row) const {
-    Index h, i;
-    const Index b = divide(divide(row, T, i), H, h), from = ((b * T + i) * H + h) * E;
-    float sum = 0;
-    for (Index e = from; e < from + E; e += 8) {
-      const Some<8> one = some<8>(y + e), other = some<8>(dy + e);
-      for (int n = 0; n < 8; ++n) sum += one.x[n] * other.x[n];
-    }
-    delta[row] = sum;
   }
 };
 
@@ -438,44 +432,37 @@ TiledInput input(const AttentionRequest& r, const Bindings& b, const AddedByDist
   return in;
 }
 
-constexpr Index most_parts = Index{1} << 26;  // numbers, of a table's gradient
+constexpr Index most_in_strips = Index{1} << 26;  // numbers
 
-// dq, and the sums of a table's gradient by as many examples at a time as there is room for.
+// dq and delta; and a table's gradient, of as many examples at a time as there is room for.
 template <int size>
 void query_gradients(Queue& queue, const AttentionRequest& r, const Bindings& b,
-                     const TiledInput& in, const float* delta, const AddedByDistance& d,
-                     Target dtable) {
-  using Kernel = QueryGradients<size>;
-  DiagonalParts parts{nullptr, tiles_of(r.T), Kernel::width};
-  const Index numbers = r.H * parts.of_queries(parts.tiles) * slice_numbers;  // of an example
+                     const TiledInput& in, float* delta, const AddedByDistance& d, Target dtable) {
+  Strips strips{nullptr, tiles_of(r.T)};
+  const Index numbers = r.H * strips.of_head();  // of an example
   const bool wanted = dtable.data != nullptr;
-  const Index most = wanted ? std::clamp<Index>(most_parts / numbers, 1, r.B) : r.B;
+  const Index most = wanted ? std::clamp<Index>(most_in_strips / numbers, 1, r.B) : r.B;
   for (Index example = 0; example < r.B; example += most) {
     const Index examples = std::min(most, r.B - example);
     const Scratch<float> sums(queue, wanted ? examples * numbers : 1);
-    if (wanted) parts.data = sums.data();
-    queue.tiles(examples * r.H * parts.tiles,
-                Kernel{in, fp32(b, Slot::lse), delta, half(b, Slot::dq), parts, examples, example});
+    if (wanted) strips.data = sums.data();
+    queue.tiles(examples * r.H * strips.tiles,
+                QueryGradients<size>{in, half(b, Slot::y), fp32(b, Slot::lse), delta,
+                                     half(b, Slot::dq), strips, examples, example});
     if (!wanted) continue;
-    const DistanceOfParts f{parts, r.H, d.N, r.T, d.rows == 1};
+    const DistanceOfStrips f{strips, r.H, d.N, d.rows == 1};
     reduce(queue, {dtable.data, dtable.add || example > 0}, d.rows * d.N,
-           examples * (d.rows == 1 ? r.H : Index{1}) * parts.tiles * f.terms_of_tile(), f);
+           examples * (d.rows == 1 ? r.H : Index{1}) * strips.tiles * Strips::of_tile, f);
   }
 }
 
 }  // namespace
 
-void sum_rows(Queue& queue, float* delta, const AttentionRequest& r, const Bindings& b) {
-  queue.each(r.B * r.H * r.T,
-             RowSums{delta, half(b, Slot::y), half(b, Slot::dy), r.H, r.T, r.E});
-}
-
 void tiled_forward(Queue& queue, const AttentionRequest& r, const Bindings& b,
                    const AddedByDistance& d, const AddedByKey& k) {
   const TiledInput in = input(r, b, d, k);
   by_size(std::max(r.D, r.E), [&]<int n>(Width<n>) {
-    queue.tiles(r.B * r.H * tiles_of(r.T),
-                Forward<n>{in, half(b, Slot::y), fp32(b, Slot::lse)});
+    queue.tiles(r.B * r.H * tiles_of(r.T), Forward<n>{in, half(b, Slot::y), fp32(b, Slot::lse)});
   });
 }
 
@@ -483,14 +470,13 @@ void tiled_backward(Queue& queue, const AttentionRequest& r, const Bindings& b,
                     const AddedByDistance& d, const AddedByKey& k, Target dtable, Target dbias) {
   const TiledInput in = input(r, b, d, k);
   const Scratch<float> delta(queue, r.B * r.H * r.T);
-  sum_rows(queue, delta.data(), r, b);
   const bool of_keys = dbias.data != nullptr;
   const Scratch<float> sums(queue, of_keys ? r.B * r.H * r.T : 1);
   by_size(std::max(r.D, r.E), [&]<int n>(Width<n>) {
+    query_gradients<n>(queue, r, b, in, delta.data(), d, dtable);
     queue.tiles(r.B * r.G * tiles_of(r.T),
                 KeyGradients<n>{in, fp32(b, Slot::lse), delta.data(), half(b, Slot::dk),
                                 half(b, Slot::dv), of_keys ? sums.data() : nullptr});
-    query_gradients<n>(queue, r, b, in, delta.data(), d, dtable);
   });
   if (!of_keys) return;
   const Shape full = {r.B, r.H, 1, r.T};

@@ -1,6 +1,6 @@
 // Fused attention of our own, for what cuDNN reads from a tensor of T x S or gets wrong: a table by
 // distance and a value for each key, added to the scores and with gradients. No memory grows with
-// the square of the length but that of a table's gradient: a number for each 64 pairs of tokens.
+// the square of the length but that of a table's gradient: a number for each 16 pairs of tokens.
 //
 // Scores are made tile by tile, as in FlashAttention-2 (Dao 2023), on tensor cores. The backward
 // pass makes them twice, once for the gradients of k and v and once for that of q, so that no two
@@ -31,8 +31,5 @@ void tiled_forward(Queue&, const AttentionRequest&, const Bindings&, const Added
 // added, are the sums of the gradient of the scores; without data they are not made.
 void tiled_backward(Queue&, const AttentionRequest&, const Bindings&, const AddedByDistance&,
                     const AddedByKey&, Target dtable, Target dbias);
-
-// delta [B, H, T] = rowsum(dy y), of y and dy in bf16.
-void sum_rows(Queue&, float* delta, const AttentionRequest&, const Bindings&);
 
 }  // namespace pesuite::cuda

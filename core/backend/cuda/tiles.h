@@ -100,6 +100,15 @@ class RowValues {
       f(r.row, x);
     });
   }
+  // f(row, value, part, parts): a thread for each part of a row.
+  template <class F>
+  PESUITE_HD void by_parts(F f) {
+#ifdef __CUDA_ARCH__
+    each([&](TileRow r, float& x) { f(r, x, own_lane() % 4, 4); });
+#else
+    each([&](TileRow r, float& x) { f(r, x, 0, 1); });
+#endif
+  }
   // Where each thread has a part of a row's number: all of it, in a fixed order.
   template <class Combine>
   PESUITE_HD void combine([[maybe_unused]] Combine with) {
@@ -107,7 +116,8 @@ class RowValues {
 #pragma unroll
     for (int a = 0; a < 2; ++a)
 #pragma unroll
-      for (int by = 1; by < 4; by *= 2) x_[a] = with(x_[a], __shfl_xor_sync(0xffffffffu, x_[a], by));
+      for (int by = 1; by < 4; by *= 2)
+        x_[a] = with(x_[a], __shfl_xor_sync(0xffffffffu, x_[a], by));
 #endif
   }
 
@@ -190,7 +200,8 @@ class Rounded {
     for (int k = 0; k < K / 16; ++k)
 #pragma unroll
       for (int a = 0; a < 4; ++a)
-        x_[k][a] = two_as_bf16(t.x_[2 * k + a / 2][2 * (a % 2)], t.x_[2 * k + a / 2][2 * (a % 2) + 1]);
+        x_[k][a] =
+            two_as_bf16(t.x_[2 * k + a / 2][2 * (a % 2)], t.x_[2 * k + a / 2][2 * (a % 2) + 1]);
 #else
     for (int r = 0; r < tile_rows; ++r)
       for (int k = 0; k < K; ++k) x_[r][k] = Bf16(t.x_[r][k]);
@@ -200,6 +211,26 @@ class Rounded {
   unsigned x_[K / 16][4];
 #else
   Bf16 x_[tile_rows][K];
+#endif
+};
+
+// The same of what stands in shared memory, which must stay there.
+template <int K>
+class Held {
+ public:
+  PESUITE_HD explicit Held(const Bf16* x) {
+#ifdef __CUDA_ARCH__
+    x += (16 * own_warp() + own_lane() % 16) * pitch_of(K) + own_lane() / 16 * 8;
+#pragma unroll
+    for (int k = 0; k < K / 16; ++k) load_matrices(x_[k], x + 16 * k);
+#else
+    x_ = x;
+#endif
+  }
+#ifdef __CUDA_ARCH__
+  unsigned x_[K / 16][4];
+#else
+  const Bf16* x_;
 #endif
 };
 
@@ -227,8 +258,25 @@ PESUITE_HD void add_product_of_rows(Tile<N>& sum, const Bf16* x, const Bf16* y) 
   for (int r = 0; r < tile_rows; ++r)
     for (int n = 0; n < N; ++n)
       for (int k = 0; k < K; ++k)
-        sum.x_[r][n] +=
-            static_cast<float>(x[r * pitch + k]) * static_cast<float>(y[n * pitch + k]);
+        sum.x_[r][n] += static_cast<float>(x[r * pitch + k]) * static_cast<float>(y[n * pitch + k]);
+#endif
+}
+
+template <int K, int N>
+PESUITE_HD void add_product_of_rows(Tile<N>& sum, const Held<K>& x, const Bf16* y) {
+#ifdef __CUDA_ARCH__
+  y += (own_lane() / 16 * 8 + own_lane() % 8) * pitch_of(K) + own_lane() / 8 % 2 * 8;
+#pragma unroll
+  for (int k = 0; k < K / 16; ++k)
+#pragma unroll
+    for (int n = 0; n < N / 16; ++n) {
+      unsigned b[4];
+      load_matrices(b, y + 16 * n * pitch_of(K) + 16 * k);
+      multiply_add(sum.x_[2 * n], x.x_[k], b[0], b[1]);
+      multiply_add(sum.x_[2 * n + 1], x.x_[k], b[2], b[3]);
+    }
+#else
+  add_product_of_rows<K>(sum, x.x_, y);
 #endif
 }
 
@@ -338,56 +386,5 @@ PESUITE_HD inline void begin_numbers(Block& block, float* to, const float* from,
     begin_copy<4>(to + i, there ? from + at : from, there);
   });
 }
-
-// Sums along the diagonals of a tile, of which there are 63 + N: sums[w] is that of the numbers at
-// row - column = w - (N - 1). `memory` is for 4 * part numbers of shared memory; ends where all
-// threads have met.
-template <int N>
-struct Diagonals {
-  static constexpr int count = tile_rows + N - 1;
-  // A thread adds what lies 8 rows and columns apart: of the 2 x N/8 matrices of its warp, those on
-  // one diagonal.
-  static constexpr int lines = N / 8 + 1, part = lines * 64;
-  static constexpr int bytes = 4 * part * static_cast<int>(sizeof(float));
-  template <class F>
-  PESUITE_HD static void sum(Block& block, Tile<N>& t, [[maybe_unused]] float* memory, F put) {
-#ifdef __CUDA_ARCH__
-    float own[lines][2] = {};
-#pragma unroll
-    for (int n = 0; n < N / 8; ++n)
-#pragma unroll
-      for (int a = 0; a < 2; ++a)
-#pragma unroll
-        for (int e = 0; e < 2; ++e) own[a - n + N / 8 - 1][e] += t.x_[n][2 * a + e];
-    const int lane = own_lane();
-    float* const mine = memory + own_warp() * part + lane / 4 * 8 + lane % 4 * 2;
-#pragma unroll
-    for (int line = 0; line < lines; ++line)
-      *reinterpret_cast<float2*>(mine + line * 64) = make_float2(own[line][0], own[line][1]);
-    __syncthreads();
-    block.all(count, [&](int w) {
-      float all = 0;
-      for (int warp = 0; warp < 4; ++warp)
-        // row - column within the warp's rows, and so the two lines of matrices it is in
-        for (int side = 0, off = w - (N - 1) - 16 * warp; side < 2; ++side) {
-          const int line = (off + 8 * N) / 8 - N + side;  // rounded down
-          const int within = off - 8 * line, at = line + N / 8 - 1;
-          if (at < 0 || at >= lines) continue;
-          for (int row = within > 0 ? within : 0; row < (within < 0 ? 8 + within : 8); ++row)
-            all += memory[warp * part + at * 64 + row * 8 + row - within];
-        }
-      put(w, all);
-    });
-    __syncthreads();
-#else
-    block.all(count, [&](int w) {
-      float all = 0;
-      for (int r = 0; r < tile_rows; ++r)
-        if (const int c = r - (w - (N - 1)); c >= 0 && c < N) all += t.x_[r][c];
-      put(w, all);
-    });
-#endif
-  }
-};
 
 }  // namespace pesuite::cuda
