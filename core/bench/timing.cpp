@@ -132,7 +132,15 @@ std::string timing_table(std::span<const Timing> all, double peak) {
       row.push_back(it == t.facts.end() ? "" : format_count(it->second));
     }
   }
-  return plain_table(rows);
+  std::string table = plain_table(rows);
+  for (const Timing& t : all)
+    if (peak > 0 && t.rate() > believable * peak)
+      table += fmt::format(
+          "{} did {:.1f} times the FLOP/s of a large product: part of its work was not done, or "
+          "the "
+          "product was held up. Do not trust it.\n",
+          t.name, t.rate() / peak);
+  return table;
 }
 
 Json google_benchmark(std::span<const Timing> all, const Json& context) {

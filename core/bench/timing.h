@@ -57,7 +57,9 @@ struct Plan {
 // Warms every subject up and times it. The windows of one repetition follow each other directly.
 std::vector<Timing> interleave(std::span<const Subject>, const Plan&);
 
-// For people: a row each, sorted as given. Shares are of `peak`, in FLOP/s, where it is not 0.
+// For people: a row each, sorted as given. Shares are of `peak`, in FLOP/s, where it is not 0; what
+// is above `believable` of it gets a sentence: so wrong kernels of a device were found.
+constexpr double believable = 1.5;
 std::string timing_table(std::span<const Timing>, double peak);
 // The format of Google Benchmark: every window as an iteration, then median and quartiles.
 Json google_benchmark(std::span<const Timing>, const Json& context);

@@ -1,4 +1,6 @@
 // `pesuite bench` as a user and as a script meet it.
+#include <gmock/gmock.h>
+
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -16,6 +18,8 @@
 
 namespace pesuite::testing {
 namespace {
+
+using ::testing::HasSubstr, ::testing::Not;
 
 class Bench : public ::testing::Test {
  protected:
@@ -221,6 +225,20 @@ TEST(Timing, SubjectsTakeTurns) {
   const auto all = bench::interleave(subjects, plan);
   EXPECT_EQ(order, "aabbababab");
   EXPECT_EQ(all[1].seconds.size(), 3U);
+}
+
+TEST(Timing, DoubtsWhatIsFasterThanAProduct) {
+  const auto timing = [](const char* name, double flops) {
+    bench::Timing t;
+    t.name = name, t.flops = flops, t.seconds = t.cpu_seconds = {1};
+    return t;
+  };
+  const std::vector<bench::Timing> all = {timing("slow", 90), timing("noisy", 130),
+                                          timing("idle", 540)};
+  const std::string table = bench::timing_table(all, 100);
+  EXPECT_THAT(table, HasSubstr("idle did 5.4 times the FLOP/s of a large product"));
+  EXPECT_THAT(table, Not(HasSubstr("noisy did")));
+  EXPECT_THAT(bench::timing_table(all, 0), Not(HasSubstr("did")));
 }
 
 TEST(Timing, BelievesTheClockOfWhatComputes) {
