@@ -14,8 +14,8 @@ class Diagonals {
   PESUITE_HD Diagonals() {
     each_line([](int, int, float& x) { x = 0; });
   }
-  // put(warp, d, sum) for the diagonals that no further tile adds to, 8 - N <= d < 16 with d - N
-  // counted from the next tile's column. The last tile's others stay out.
+  // put(warp, d, sum) for 16 - N <= d < 16, to which no further tile adds. Those below wait for the
+  // next tile, where they are d + N; behind a tile that reaches the diagonal they are 0.
   template <class F>
   PESUITE_HD void add(const Tile<N>& t, F put) {
 #ifdef __CUDA_ARCH__
