@@ -28,7 +28,7 @@ class Diagonals {
 #pragma unroll
         for (int e = 0; e < 2; ++e) own[a - n + N / 8 - 1][e] += t.x_[n][2 * a + e];
     // Within 8 x 8 numbers, that of row g and column 2 t + e goes to the thread of row
-    // g - 2 t - e; below 0 that is row 8 of the line before.
+    // g - 2 t - e; below 0 it belongs to the line before, 8 rows on.
     const int row = own_lane() / 4, column = own_lane() % 4 * 2;
 #pragma unroll
     for (int line = 0; line < lines - 1; ++line)

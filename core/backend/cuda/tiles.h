@@ -133,7 +133,6 @@ class RowValues {
 template <int N>
 class Tile {
  public:
-  static constexpr int columns = N;
   PESUITE_HD Tile() {
     each([](TileRow, int, float& x) { x = 0; });
   }
@@ -361,6 +360,7 @@ class Pieces {
 constexpr int bf16_bytes(int rows, int size) {
   return rows * pitch_of(size) * static_cast<int>(sizeof(Bf16));
 }
+
 struct MatrixRows {  // in memory: `count` rows, `size` numbers of each, a multiple of 8
   const Bf16* data;
   Index stride, count;
