@@ -202,7 +202,7 @@ TEST(BlockBf16, MultipliesRoundedInputs) {
 TEST(LinearLayers, TakeWeightsInBf16) {
   const auto backend = open_backend("cpu", {.threads = 2});
   ASSERT_TRUE(backend->takes_bf16_weights());
-  for (const std::int64_t rows : {1, 2, 3, 5, 8, 16, 17, 300})
+  for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 17, 300})
     for (const auto& [K, N] : {std::pair<std::int64_t, std::int64_t>{64, 128}, {37, 70}, {9, 3}}) {
       std::vector<double> x(static_cast<std::size_t>(rows * K)), w(static_cast<std::size_t>(N * K));
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i));
@@ -229,6 +229,28 @@ TEST(LinearLayers, TakeWeightsInBf16) {
                       1e-6 * static_cast<double>(K))
               << rows << " " << K << " " << N << ", place " << r << " " << n;
         }
+    }
+}
+
+// A row's numbers depend neither on who else computes nor on the rows beside it.
+TEST(LinearLayers, OfFewRowsKeepTheirBits) {
+  constexpr std::int64_t K = 1100, N = 197;
+  std::vector<double> x(16 * K), w(N * K);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i));
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::cos(static_cast<double>(i));
+  std::vector<float> of_all;
+  for (std::int64_t rows = 16; rows > 0; --rows)
+    for (const int threads : {1, 3}) {
+      const auto backend = open_backend("cpu", {.threads = threads});
+      Tape tape(*backend);
+      const Tensor a = tape.constant({rows, K}, x.data()), weight = tape.constant({N, K}, w.data());
+      const Tensor y = ops::linear(tape, a, weight, {}, {});
+      ASSERT_FALSE(tape.failed()) << tape.failure();
+      std::vector<float> found(static_cast<std::size_t>(rows * N));
+      backend->download(found.data(), tape.view(y));
+      if (of_all.empty()) of_all = found;
+      EXPECT_TRUE(std::ranges::equal(found, std::span(of_all).first(found.size())))
+          << rows << " rows, " << threads << " threads";
     }
 }
 

@@ -87,7 +87,7 @@ bool CpuBackend::thin_product(Out y, View x, View w, View bias, View residual) {
   float* const c = outputs > 0 ? memory + inputs : static_cast<float*>(y.data);
   float* const packed = memory + inputs + outputs;
   thin::prepare(p, packed);
-  parallel(O, 64, [&](Index first, Index last) { thin::columns(p, packed, first, last, c); });
+  parallel(O, 48, [&](Index first, Index last) { thin::columns(p, packed, first, last, c); });
   if (outputs > 0) bf16::round(static_cast<std::uint16_t*>(y.data), c, outputs);
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/thin.cpp"
@@ -15,7 +16,10 @@ namespace pesuite::HWY_NAMESPACE {
 
 using Index = std::int64_t;
 constexpr Index kThinLanes = static_cast<Index>(hn::MaxLanes(F32()));
-constexpr int kThinRows = kThinLanes == 16 ? 6 : 3;  // 4 sums a row, in 32 or 16 registers
+// Rows by columns of sums that registers hold, beside the vectors that make them: the more rows,
+// the fewer walks along the columns.
+constexpr int kThinRows = kThinLanes == 16 ? 8 : 4, kThinColumns = 3;
+constexpr int kFewRows = kThinLanes == 16 ? 6 : 3, kManyColumns = 4;
 
 #if HWY_TARGET != HWY_SCALAR
 // to [4] = the sums of v's blocks of four lanes.
@@ -29,7 +33,8 @@ HWY_INLINE void StoreFolded(D d, hn::Vec<D> v, float* to) {
   }
 }
 #endif
-// to [4] = the sums of each one's lanes, by a tree over all four.
+// to [4] = the sums of each one's lanes, by a tree over all four: the same for each of them,
+// whatever the others are.
 HWY_INLINE void SumsOfFour(V32 a, V32 b, V32 e, V32 f, float* to) {
   const F32 d;
 #if HWY_TARGET == HWY_SCALAR
@@ -53,41 +58,71 @@ HWY_INLINE void PutSum(const thin::Product& p, Index m, Index n, float sum, floa
   c[m * p.N + n] = sum;
 }
 
-// Rows `row` .. row + M - 1 of columns n .. n + R - 1. The second walk along these columns finds
-// them near: meanwhile those of the next call are asked for. With 16 lanes every walk asks; with 8
-// the processor's own prefetchers do better during the first (33 against 28 GB/s).
+// c's rows `row` .. row + M - 1 of columns n .. n + R - 1.
+template <int M, int R>
+HWY_INLINE void PutSums(const thin::Product& p, Index row, Index n, const V32 (&sums)[M][R],
+                        float* c) {
+  const F32 d;
+  float sum[M][R];
+  if constexpr (R == 4) {
+    for (int m = 0; m < M; ++m) SumsOfFour(sums[m][0], sums[m][1], sums[m][2], sums[m][3], sum[m]);
+  } else {
+    const auto row_of = [&](int m, int r) HWY_ATTR { return m < M ? sums[m][r] : hn::Zero(d); };
+    for (int r = 0; r < R; ++r)
+      for (int m = 0; m < M; m += 4) {
+        float of[4];
+        SumsOfFour(row_of(m, r), row_of(m + 1, r), row_of(m + 2, r), row_of(m + 3, r), of);
+        for (int i = m; i < std::min(m + 4, M); ++i) sum[i][r] = of[i - m];
+      }
+  }
+  for (int m = 0; m < M; ++m)
+    for (int r = 0; r < R; ++r) PutSum(p, row + m, n + r, sum[m][r], c);
+}
+
+// The same from a and w. Registers hold the fewer of a's rows and the columns; the others come by
+// one after another. A single walk asks for nothing with 8 lanes, where the processor's own
+// prefetchers do better (33 against 28 GB/s).
 template <class T, int M, int R>
 HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
   const F32 d;
+  constexpr int side = std::max(1, static_cast<int>(64 / sizeof(T)) / static_cast<int>(kThinLanes));
   const Index K = p.K;
-  const bool asks = kThinLanes == 16 || row == kThinRows;
+  const Index walks = (p.M + kThinRows - 1) / kThinRows;
+  const thin::Asked asked =
+      walks == 1 && kThinLanes < 16 ? thin::Asked{0, 0} : thin::asked(R, row / kThinRows, walks);
+  const int asks = static_cast<int>(asked.last - asked.first);
   const T* const w = static_cast<const T*>(p.w) + n * K;
+  const T* const next = w + (R + asked.first) * K;
   const float* const a = p.a + row * K;
   V32 sums[M][R];
   for (int m = 0; m < M; ++m)
     for (int r = 0; r < R; ++r) sums[m][r] = hn::Zero(d);
   const auto step = [&](Index k, std::size_t lanes) HWY_ATTR {
-    V32 column[R];
-    for (int r = 0; r < R; ++r) {
-      column[r] = Load(d, w + r * K + k, lanes);
-      if (asks) hwy::Prefetch(w + (R + r) * K + k);
-    }
-    for (int m = 0; m < M; ++m) {
-      const V32 x = Load(d, a + m * K + k, lanes);
-      for (int r = 0; r < R; ++r) sums[m][r] = hn::MulAdd(x, column[r], sums[m][r]);
+    if constexpr (M < R) {
+      V32 x[M];
+      for (int m = 0; m < M; ++m) x[m] = Load(d, a + m * K + k, lanes);
+      for (int r = 0; r < R; ++r) {
+        const V32 column = Load(d, w + r * K + k, lanes);
+        for (int m = 0; m < M; ++m) sums[m][r] = hn::MulAdd(x[m], column, sums[m][r]);
+      }
+    } else {
+      V32 column[R];
+      for (int r = 0; r < R; ++r) column[r] = Load(d, w + r * K + k, lanes);
+      for (int m = 0; m < M; ++m) {
+        const V32 x = Load(d, a + m * K + k, lanes);
+        for (int r = 0; r < R; ++r) sums[m][r] = hn::MulAdd(x, column[r], sums[m][r]);
+      }
     }
   };
+  constexpr auto whole = static_cast<std::size_t>(kThinLanes);
   Index k = 0;
-  for (; k + kThinLanes <= K; k += kThinLanes) step(k, static_cast<std::size_t>(kThinLanes));
-  if (k < K) step(k, static_cast<std::size_t>(K - k));
-  for (int m = 0; m < M; ++m) {
-    float sum[R];
-    if constexpr (R == 4)
-      SumsOfFour(sums[m][0], sums[m][1], sums[m][2], sums[m][3], sum);
-    else
-      for (int r = 0; r < R; ++r) sum[r] = SumOf(d, sums[m][r]);
-    for (int r = 0; r < R; ++r) PutSum(p, row + m, n + r, sum[r], c);
+  for (; k + side * kThinLanes <= K; k += side * kThinLanes) {
+    for (int r = 0; r < R; ++r)  // once for each line of memory; g++ 12 drops it from a lambda
+      if (r < asks) hwy::Prefetch(next + r * K + k);
+    for (int i = 0; i < side; ++i) step(k + i * kThinLanes, whole);
   }
+  for (; k < K; k += kThinLanes) step(k, std::min(whole, static_cast<std::size_t>(K - k)));
+  PutSums<M, R>(p, row, n, sums, c);
 }
 
 // The same of a's only row and one column, which are short: columns side by side would be streams
@@ -112,7 +147,7 @@ HWY_INLINE void OneDot(const thin::Product& p, Index n, float* c) {
 }
 
 // All rows of columns n .. n + R - 1, as many at a time as registers hold.
-template <class T, int R, int M = kThinRows>
+template <class T, int R, int M = R == kManyColumns ? kFewRows : kThinRows>
 HWY_INLINE void Block(const thin::Product& p, Index row, Index n, float* c) {
   for (; row + M <= p.M; row += M) Dots<T, M, R>(p, row, n, c);
   if constexpr (M > 1) Block<T, R, M - 1>(p, row, n, c);
@@ -121,12 +156,16 @@ HWY_INLINE void Block(const thin::Product& p, Index row, Index n, float* c) {
 template <class T>
 HWY_INLINE void ColumnsOf(const thin::Product& p, Index first, Index last, float* c) {
   Index n = first;
-  if (p.M == 1 && p.K < 1024) {
+  const auto blocks = [&](auto columns) HWY_ATTR {
+    for (; n + columns <= last; n += columns) Block<T, columns>(p, 0, n, c);
+  };
+  if (p.M == 1 && p.K < 1024)
     for (; n < last; ++n) OneDot<T>(p, n, c);
-    return;
-  }
-  for (; n + 4 <= last; n += 4) Block<T, 4>(p, 0, n, c);
-  for (; n < last; ++n) Block<T, 1>(p, 0, n, c);
+  else if (p.M <= kFewRows)
+    blocks(std::integral_constant<int, kManyColumns>());
+  else
+    blocks(std::integral_constant<int, kThinColumns>());
+  blocks(std::integral_constant<int, 1>());
 }
 
 void ThinColumns(const thin::Product& p, Index first, Index last, float* c) {

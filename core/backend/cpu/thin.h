@@ -27,6 +27,18 @@ std::int64_t floats(const Product&);
 void prepare(const Product&, float* memory);
 void columns(const Product&, const float* memory, std::int64_t first, std::int64_t last, float* c);
 
+// What both kernels share. All rows are done in `walks` along the same few columns, as many rows at
+// a time as registers hold. Meanwhile each walk asks for some of the columns of the next call, so
+// that they are near when it comes, and all walks together for all: more requests at a time than
+// the processor keeps would stall it.
+struct Asked {
+  std::int64_t first, last;  // columns of the next call: first .. last - 1
+};
+constexpr Asked asked(std::int64_t columns, std::int64_t walk, std::int64_t walks) {
+  const auto upto = [&](std::int64_t walk) { return (walk * columns + walks - 1) / walks; };
+  return {upto(walk), upto(walk + 1)};
+}
+
 // What they do with a product that rounds.
 bool bf16_available();
 std::int64_t bf16_floats(const Product&);

@@ -33,16 +33,51 @@ PESUITE_BF16 inline void put(const Product& p, Index m, Index n, float sum, floa
   c[m * p.N + n] = sum;
 }
 
-// The columns of the next call come from memory meanwhile.
-PESUITE_BF16 inline void ask_for(const void* w, Index ahead) {
-  _mm_prefetch(static_cast<const char*>(w) + ahead, _MM_HINT_T0);
+// The sums of each one's lanes, by a tree over all four.
+PESUITE_BF16 inline __m128 sums_of_four(__m512 a, __m512 b, __m512 e, __m512 f) {
+  const __m512d ab =
+      _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)));
+  const __m512d ef =
+      _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(e, f), _mm512_unpackhi_ps(e, f)));
+  const __m512 by_four = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(ab, ef)),
+                                       _mm512_castpd_ps(_mm512_unpackhi_pd(ab, ef)));
+  const __m256 upper = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(by_four), 1));
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(by_four), upper);
+  return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-// M rows of c, R columns from n on.
+// c's rows `row` .. row + M - 1 of columns n .. n + R - 1.
+template <int M, int R>
+PESUITE_BF16 inline void put_sums(const Product& p, Index row, Index n, const __m512 (&sums)[M][R],
+                                  float* c) {
+  float sum[M][R];
+  if constexpr (R == 4) {
+    PESUITE_EACH(m, M)
+    _mm_storeu_ps(sum[m], sums_of_four(sums[m][0], sums[m][1], sums[m][2], sums[m][3]));
+  } else {
+    const __m512 zero = _mm512_setzero_ps();
+    PESUITE_EACH(r, R)
+    PESUITE_EACH(quarter, (M + 3) / 4) {
+      const int m = 4 * quarter;
+      float of[4];
+      _mm_storeu_ps(
+          of, sums_of_four(sums[m][r], m + 1 < M ? sums[m + 1][r] : zero,
+                           m + 2 < M ? sums[m + 2][r] : zero, m + 3 < M ? sums[m + 3][r] : zero));
+      for (int i = m; i < m + 4 && i < M; ++i) sum[i][r] = of[i - m];
+    }
+  }
+  for (int m = 0; m < M; ++m)
+    for (int r = 0; r < R; ++r) put(p, row + m, n + r, sum[m][r], c);
+}
+
+constexpr int most = 8;                   // rows of a walk, by 3 columns; 24 sums in 32 registers
+constexpr int few = 6, many_columns = 4;  // up to so many rows: by 4 columns
+
 template <int M, int R>
 PESUITE_BF16 void dots_of_pairs(const Product& p, const bf16::Word* packed, Index row, Index n,
                                 float* c) {
-  const Index K = p.K, words = words_of(p), ahead = R * K * static_cast<Index>(sizeof(Bf16));
+  const Index K = p.K, words = words_of(p);
+  const Asked next = asked(R, row / most, (p.M + most - 1) / most);
   const auto* w = static_cast<const std::uint16_t*>(p.w) + n * K;
   const bf16::Word* a = packed + row * words;
   __m512 sums[M][R];
@@ -54,19 +89,19 @@ PESUITE_BF16 void dots_of_pairs(const Product& p, const bf16::Word* packed, Inde
     __m512bh column[R];
     PESUITE_EACH(r, R) {
       column[r] = reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(lanes, w + r * K + k));
-      ask_for(w + r * K + k, ahead);
+      if (r < next.last - next.first)
+        _mm_prefetch(reinterpret_cast<const char*>(w + (R + next.first + r) * K + k), _MM_HINT_T0);
     }
     PESUITE_EACH(m, M) {
       const auto x = reinterpret_cast<__m512bh>(_mm512_loadu_si512(a + m * words + k / 2));
       PESUITE_EACH(r, R) sums[m][r] = _mm512_dpbf16_ps(sums[m][r], x, column[r]);
     }
   }
-  PESUITE_EACH(m, M)
-  PESUITE_EACH(r, R) put(p, row + m, n + r, _mm512_reduce_add_ps(sums[m][r]), c);
+  put_sums<M, R>(p, row, n, sums, c);
 }
 
 // All rows, R columns: as many rows at a time as registers hold.
-template <int R, int M = 6>
+template <int R, int M = R == many_columns ? few : most>
 void block(const Product& p, const bf16::Word* packed, Index row, Index n, float* c) {
   for (; row + M <= p.M; row += M) dots_of_pairs<M, R>(p, packed, row, n, c);
   if constexpr (M > 1) block<R, M - 1>(p, packed, row, n, c);
@@ -89,7 +124,10 @@ void bf16_prepare(const Product& p, float* memory) {
 void bf16_columns(const Product& p, const float* memory, Index first, Index last, float* c) {
   const auto* const packed = reinterpret_cast<const bf16::Word*>(memory);
   Index n = first;
-  for (; n + 4 <= last; n += 4) block<4>(p, packed, 0, n, c);
+  if (p.M <= few)
+    for (; n + many_columns <= last; n += many_columns) block<many_columns>(p, packed, 0, n, c);
+  else
+    for (; n + 3 <= last; n += 3) block<3>(p, packed, 0, n, c);
   for (; n < last; ++n) block<1>(p, packed, 0, n, c);
 }
 
