@@ -1,8 +1,10 @@
 #include "model/sample.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -22,12 +24,33 @@ void check(const Sampling& s) {
 
 namespace {
 
+// The largest; infinity where one is no number. Side by side, in one pass: 8 texts have 256,000 of
+// them a step, and one after another they would be 4 % of it.
+double top_of(std::span<const double> logits) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::array<double, 8> tops;
+  tops.fill(-infinity);
+  for (std::size_t i = 0; i < logits.size(); i += tops.size()) {
+    const std::size_t n = std::min(tops.size(), logits.size() - i);
+    const auto take = [&](std::size_t j) {
+      const double x = logits[i + j];
+      const double known = x < infinity ? x : infinity;  // NaN is not below
+      tops[j] = known > tops[j] ? known : tops[j];
+    };
+    if (n == tops.size())
+      for (std::size_t j = 0; j < tops.size(); ++j) take(j);
+    else
+      for (std::size_t j = 0; j < n; ++j) take(j);
+  }
+  return std::ranges::max(tops);
+}
+
 // Tokens that may be drawn, and their weights.
 struct Choice {
   std::vector<std::int32_t> tokens;
   std::vector<double> weights;
 };
-Choice choice(std::span<const double> logits, const Sampling& s) {
+Choice choice(std::span<const double> logits, double top, const Sampling& s) {
   Choice c;
   c.tokens.resize(logits.size());
   std::iota(c.tokens.begin(), c.tokens.end(), 0);
@@ -42,7 +65,6 @@ Choice choice(std::span<const double> logits, const Sampling& s) {
     c.tokens.resize(static_cast<std::size_t>(kept));
   }
   if (kept < all || s.top_p < 1) std::sort(c.tokens.begin(), c.tokens.end(), likelier);
-  const double top = *std::max_element(logits.begin(), logits.end());
   for (const std::int32_t t : c.tokens)
     c.weights.push_back(std::exp((logit(t) - top) / s.temperature));
   const double total = std::accumulate(c.weights.begin(), c.weights.end(), 0.0);
@@ -64,14 +86,12 @@ double seconds_of(const std::function<void()>& body) {
 
 std::int32_t draw(std::span<const double> logits, const Sampling& s, double u) {
   PES_CHECK(!logits.empty());
-  const bool none =
-      std::any_of(logits.begin(), logits.end(), [](double x) { return std::isnan(x); });
-  if (none || !std::isfinite(*std::max_element(logits.begin(), logits.end())))
+  const double top = top_of(logits);
+  if (!std::isfinite(top))
     fail(Exit::internal, "the model's logits are no numbers: nothing can be drawn from them");
   if (s.temperature == 0)
-    return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) -
-                                     logits.begin());
-  const Choice c = choice(logits, s);
+    return static_cast<std::int32_t>(std::ranges::find(logits, top) - logits.begin());
+  const Choice c = choice(logits, top, s);
   double left = u * std::accumulate(c.weights.begin(), c.weights.end(), 0.0);
   for (std::size_t i = 0; i < c.tokens.size(); ++i)
     if ((left -= c.weights[i]) < 0) return c.tokens[i];
