@@ -17,48 +17,57 @@
 HWY_BEFORE_NAMESPACE();
 namespace pesuite::HWY_NAMESPACE {
 
-// scores[j] = q [D] . k [S, D] for begin <= j < end, four keys side by side.
+// to [4] = q [D] . rows of k [N, D], N <= 4.
+template <int N, class T>
+HWY_INLINE void ScoreRows(const float* q, const T* k, I D, float* to) {
+  const F32 d;
+  V32 sums[4];
+  for (V32& sum : sums) sum = hn::Zero(d);
+  for (I i = 0; i < D; i += kLanes) {
+    const auto m = static_cast<std::size_t>(D - i);
+    const V32 x = Load(d, q + i, m);
+    for (int n = 0; n < N; ++n) sums[n] = hn::MulAdd(x, Load(d, k + n * D + i, m), sums[n]);
+  }
+  SumsOfFour(sums[0], sums[1], sums[2], sums[3], to);
+}
+// scores[j] = q [D] . k [S, D] for begin <= j < end, with room for three more.
 template <class T>
 HWY_INLINE void ScoreKeys(const float* q, const T* k, I D, I begin, I end, float* scores) {
-  const F32 d;
   I j = begin;
-  for (; j + 4 <= end; j += 4) {
-    const T* row = k + j * D;
-    V32 a = hn::Zero(d), b = a, c = a, e = a;
-    for (I i = 0; i < D; i += kLanes) {
-      const auto m = static_cast<std::size_t>(D - i);
-      const V32 x = Load(d, q + i, m);
-      a = hn::MulAdd(x, Load(d, row + i, m), a);
-      b = hn::MulAdd(x, Load(d, row + D + i, m), b);
-      c = hn::MulAdd(x, Load(d, row + 2 * D + i, m), c);
-      e = hn::MulAdd(x, Load(d, row + 3 * D + i, m), e);
-    }
-    scores[j] = SumOf(d, a), scores[j + 1] = SumOf(d, b);
-    scores[j + 2] = SumOf(d, c), scores[j + 3] = SumOf(d, e);
-  }
-  for (; j < end; ++j) scores[j] = DotOf(q, k + j * D, D);
+  for (; j + 4 <= end; j += 4) ScoreRows<4>(q, k + j * D, D, scores + j);
+  for (; j < end; ++j) ScoreRows<1>(q, k + j * D, D, scores + j);
 }
-// o [E] = sum of p[j] v [S, E] over begin <= j < end, four vectors of it at a time.
+// The largest of scores[j] over begin <= j < end.
+HWY_INLINE float Largest(const float* scores, I begin, I end) {
+  const F32 d;
+  float top = -std::numeric_limits<float>::infinity();
+  V32 tops = hn::Set(d, top);
+  I j = begin;
+  for (; j + kLanes <= end; j += kLanes) tops = hn::Max(tops, hn::LoadU(d, scores + j));
+  for (; j < end; ++j) top = std::max(top, scores[j]);
+  return std::max(top, MaxOf(d, tops));
+}
+// N vectors of o [E] from e on = sum of p[j] v [S, E] over begin <= j < end.
+template <int N, class T>
+HWY_INLINE void MixVectors(const float* p, const T* v, I E, I e, I begin, I end, float* o) {
+  const F32 d;
+  const auto of = [&](int n) { return static_cast<std::size_t>(E - e - n * kLanes); };
+  V32 sums[N];
+  for (V32& sum : sums) sum = hn::Zero(d);
+  for (I j = begin; j < end; ++j) {
+    const V32 x = hn::Set(d, p[j]);
+    const T* row = v + j * E + e;
+    for (int n = 0; n < N; ++n) sums[n] = hn::MulAdd(x, Load(d, row + n * kLanes, of(n)), sums[n]);
+  }
+  for (int n = 0; n < N; ++n) Store(d, sums[n], o + e + n * kLanes, of(n));
+}
+// The same of all: as many at a time as hide how long one sum takes.
 template <class T>
 HWY_INLINE void MixValues(const float* p, const T* v, I E, I begin, I end, float* o) {
-  const F32 d;
-  for (I e = 0; e < E; e += 4 * kLanes) {
-    const auto m = static_cast<std::size_t>(E - e);
-    const auto part = [&](std::size_t n) { return m > n * kLanes ? m - n * kLanes : 0; };
-    V32 a = hn::Zero(d), b = a, c = a, f = a;
-    for (I j = begin; j < end; ++j) {
-      const V32 x = hn::Set(d, p[j]);
-      const T* row = v + j * E + e;
-      a = hn::MulAdd(x, Load(d, row, m), a);
-      if (part(1) > 0) b = hn::MulAdd(x, Load(d, row + kLanes, part(1)), b);
-      if (part(2) > 0) c = hn::MulAdd(x, Load(d, row + 2 * kLanes, part(2)), c);
-      if (part(3) > 0) f = hn::MulAdd(x, Load(d, row + 3 * kLanes, part(3)), f);
-    }
-    Store(d, a, o + e, m);
-    if (part(1) > 0) Store(d, b, o + e + kLanes, part(1));
-    if (part(2) > 0) Store(d, c, o + e + 2 * kLanes, part(2));
-    if (part(3) > 0) Store(d, f, o + e + 3 * kLanes, part(3));
-  }
+  I e = 0;
+  for (; e + 7 * kLanes < E; e += 8 * kLanes) MixVectors<8>(p, v, E, e, begin, end, o);
+  for (; e + 3 * kLanes < E; e += 4 * kLanes) MixVectors<4>(p, v, E, e, begin, end, o);
+  for (; e < E; e += kLanes) MixVectors<1>(p, v, E, e, begin, end, o);
 }
 
 // Query i of a head, q [D] scaled, against the keys that it sees; o [E] without the division by the
@@ -74,8 +83,7 @@ float OneQuery(const HeadBlocks& h, const T* k, const T* v, const float* q, I i,
     for (I j = begin; j < end; ++j) scores[j] += h.reversed[j - (h.first + i)];
   if (h.bias != nullptr)
     for (I j = begin; j < end; ++j) scores[j] += h.bias[i * h.bias_row + j * h.bias_column];
-  float top = -std::numeric_limits<float>::infinity();
-  for (I j = begin; j < end; ++j) top = std::max(top, scores[j]);
+  const float top = Largest(scores, begin, end);
   const float from = top > -std::numeric_limits<float>::infinity() ? top : 0.0f;
   V32 sums = hn::Zero(d);
   for (I j = begin; j < end; j += kLanes) {

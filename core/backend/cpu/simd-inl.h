@@ -189,6 +189,36 @@ HWY_INLINE void PhiloxRow64(std::uint64_t key, std::uint32_t purpose, std::uint6
 HWY_INLINE float SumOf(F32 d, V32 v) {
   return hn::GetLane(hn::SumOfLanes(d, v));
 }
+#if HWY_TARGET != HWY_SCALAR
+// to [4] = the sums of v's blocks of four lanes.
+template <class D>
+HWY_INLINE void StoreFolded(D d, hn::Vec<D> v, float* to) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    StoreFolded(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), to);
+  }
+}
+#endif
+// to [4] = the sums of each one's lanes, by a tree over all four: the same for each of them,
+// whatever the others are.
+HWY_INLINE void SumsOfFour(V32 a, V32 b, V32 e, V32 f, float* to) {
+  const F32 d;
+#if HWY_TARGET == HWY_SCALAR
+  to[0] = SumOf(d, a), to[1] = SumOf(d, b), to[2] = SumOf(d, e), to[3] = SumOf(d, f);
+#else
+  const hn::RepartitionToWide<F32> pairs;
+  const auto ab =
+      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  const auto ef =
+      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, e, f), hn::InterleaveUpper(d, e, f)));
+  StoreFolded(d,
+              hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ef)),
+                      hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ef))),
+              to);
+#endif
+}
 HWY_INLINE float MaxOf(F32 d, V32 v) {
   return hn::GetLane(hn::MaxOfLanes(d, v));
 }

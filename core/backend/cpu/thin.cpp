@@ -21,37 +21,6 @@ constexpr Index kThinLanes = static_cast<Index>(hn::MaxLanes(F32()));
 constexpr int kThinRows = kThinLanes == 16 ? 8 : 4, kThinColumns = 3;
 constexpr int kFewRows = kThinLanes == 16 ? 6 : 3, kManyColumns = 4;
 
-#if HWY_TARGET != HWY_SCALAR
-// to [4] = the sums of v's blocks of four lanes.
-template <class D>
-HWY_INLINE void StoreFolded(D d, hn::Vec<D> v, float* to) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    hn::StoreU(v, d, to);
-  } else {
-    const hn::Half<D> half;
-    StoreFolded(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), to);
-  }
-}
-#endif
-// to [4] = the sums of each one's lanes, by a tree over all four: the same for each of them,
-// whatever the others are.
-HWY_INLINE void SumsOfFour(V32 a, V32 b, V32 e, V32 f, float* to) {
-  const F32 d;
-#if HWY_TARGET == HWY_SCALAR
-  to[0] = SumOf(d, a), to[1] = SumOf(d, b), to[2] = SumOf(d, e), to[3] = SumOf(d, f);
-#else
-  const hn::RepartitionToWide<F32> pairs;
-  const auto ab =
-      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
-  const auto ef =
-      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, e, f), hn::InterleaveUpper(d, e, f)));
-  StoreFolded(d,
-              hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ef)),
-                      hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ef))),
-              to);
-#endif
-}
-
 HWY_INLINE void PutSum(const thin::Product& p, Index m, Index n, float sum, float* c) {
   if (p.bias != nullptr) sum += p.bias[n];
   if (p.plus != nullptr) sum += p.plus[m * p.N + n];
