@@ -1,32 +1,27 @@
 #include "run/run.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <deque>
 #include <optional>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/isolate.h"
 #include "base/seal.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "cell/determinism.h"
 #include "cell/record.h"
-#include "model/safetensors.h"
 #include "plan/trainings.h"
 #include "run/cell_log.h"
+#include "run/cell_process.h"
 #include "run/context.h"
 #include "run/environment.h"
 #include "run/process.h"
@@ -46,29 +41,10 @@ void on_signal(int signal) {
   asked_times = asked_times + 1;
 }
 
-struct Process {
-  std::size_t cell = 0;  // index into the plan
-  pid_t pid = -1;
-  int device = -1;    // of those dealt out, by its place
-  int output = -1;    // the worker's NDJSON
-  std::string nonce;  // of its messages
-  std::string buffer;
-  double time_limit = 0;     // seconds; 0: none
-  std::string kind, reason;  // of a failure it reported
-  CellProgress at;
-  bool timed_out = false, killed = false;
-  std::chrono::steady_clock::time_point start;
-};
-
-constexpr std::size_t longest_message = 1 << 20;  // bytes
-
 std::string random_text() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}", device(), device());
 }
-
-// A worker that stops with a checkpoint goes on where it was, but not for ever.
-constexpr int most_preemptions = 10;
 
 class Runner {
  public:
@@ -240,15 +216,15 @@ class Runner {
     while (!running_.empty() || (!stopping && !queue_.empty())) {
       if (!stopping) start_what_is_ready(records, progress);
       wait_for_news(progress);
-      for (const Process& p : running_) renew(p);
+      for (const CellProcess& p : running_) renew(p);
       if (asked_times > 0 && !stopping) {
         stopping = true;
         result_.stopped_by = asked_by;
         progress.say("stopping: each cell writes a checkpoint; ask again to kill them");
-        for (const Process& p : running_) ask_to_stop(p);
+        for (const CellProcess& p : running_) ask_to_stop(p);
       }
       if (asked_times > 1)
-        for (Process& p : running_) kill(p);
+        for (CellProcess& p : running_) kill(p);
       enforce_time_limits();
       reap(records, progress, stopping);
     }
@@ -280,7 +256,7 @@ class Runner {
         queue_.push_back(i);
         continue;
       }
-      Process p;
+      CellProcess p;
       p.kind = "error";
       p.reason = fmt::format("needs the training of {}, which {}", before.label(),
                              before.state == PlannedCell::State::done
@@ -342,7 +318,7 @@ class Runner {
     const CellLimits limits = limits_of(suite_, c, plan_.rate);
     command.memory_limit = limits.bytes, command.threads = suite_.threads;
     command.fixed_instructions = suite_.determinism == "strict";
-    Process p;
+    CellProcess p;
     p.device = free_device();
     const GivenDevice given(options_.devices, p.device);
     const WorkerProcess worker = start_worker(command);
@@ -357,7 +333,7 @@ class Runner {
   // The one with the fewest cells; -1: they are not dealt out.
   int free_device() const {
     std::vector<int> cells(options_.devices.size(), 0);
-    for (const Process& p : running_)
+    for (const CellProcess& p : running_)
       if (p.device >= 0) ++cells[static_cast<std::size_t>(p.device)];
     return cells.empty()
                ? -1
@@ -386,7 +362,7 @@ class Runner {
 
   void wait_for_news(Progress& progress) {
     std::vector<pollfd> fds;
-    for (const Process& p : running_) fds.push_back({p.output, POLLIN, 0});
+    for (const CellProcess& p : running_) fds.push_back({p.output, POLLIN, 0});
     ::poll(fds.data(), fds.size(), 100);  // interrupted by signals, which is as good as news
     for (std::size_t i = 0; i < running_.size() && i < fds.size(); ++i)
       if (fds[i].revents != 0) read_events(running_[i], progress);
@@ -406,60 +382,32 @@ class Runner {
   }
 
   // False when nothing was there to read.
-  bool read_events(Process& p, Progress& progress) {
-    char buffer[8192];
-    const ssize_t n = ::read(p.output, buffer, sizeof buffer);
-    if (n <= 0) return false;
-    p.buffer.append(buffer, static_cast<std::size_t>(n));
-    for (std::size_t end; (end = p.buffer.find('\n')) != std::string::npos;) {
-      const Json j = Json::parse(p.buffer.substr(0, end), nullptr, false);
-      p.buffer.erase(0, end + 1);
-      try {
-        hear(p, j, progress);
-      } catch (const Json::exception&) {  // a launcher that prints
-      }
-    }
-    if (p.buffer.size() > longest_message) p.buffer.clear();
-    return true;
-  }
-  void hear(Process& p, const Json& j, Progress& progress) {
-    if (j.at("nonce") != p.nonce) return;  // not the worker's
-    const std::string event = j.at("event");
-    if (event == "failed") {
-      static const std::set<std::string> kinds = {"error", "oom", "crash", "diverged"};
-      const std::string kind = j.at("kind");
-      p.reason = j.at("reason");
-      p.kind = kinds.contains(kind) ? kind : "crash";
-    } else if (event == "opened") {
-      note_place(cells_[p.cell], j);
-    } else if (event == "progress") {
-      p.at = {j.at("phase"), j.at("step"),         j.at("steps"),
-              j.at("loss"),  j.at("tokens_per_s"), j.at("share")};
-      progress.update(cells_[p.cell].id, p.at);
-      tracking_.heard(cells_[p.cell], p.at);
-    }
+  bool read_events(CellProcess& p, Progress& progress) {
+    return read_messages(p, [&](const Json& j) {
+      const PlannedCell& c = cells_[p.cell];
+      if (j.at("event") == "opened") return note_place(c, j);
+      progress.update(c.id, p.at);
+      tracking_.heard(c, p.at);
+    });
   }
 
-  void renew(const Process& p) {
-    const double spent =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
+  void renew(const CellProcess& p) {
     Holder h;
     h.phase = p.at.phase, h.step = p.at.step, h.steps = p.at.steps, h.share = p.at.share;
     const double share = p.at.share;
-    h.seconds_left = share > 0 ? spent * (1 - share) / share : cells_[p.cell].seconds;
+    h.seconds_left = share > 0 ? p.spent() * (1 - share) / share : cells_[p.cell].seconds;
     shared_.renew(cells_[p.cell], h);
   }
 
   // mpirun and srun pass SIGUSR1 on; SIGTERM they answer themselves and leave no time.
-  void ask_to_stop(const Process& p) const { ::kill(p.pid, launched() ? SIGUSR1 : SIGTERM); }
+  void ask_to_stop(const CellProcess& p) const { ::kill(p.pid, launched() ? SIGUSR1 : SIGTERM); }
   bool launched() const { return !options_.launch.empty(); }
-  void kill(Process& p) { p.killed = true, end_group(p.pid); }
+  void kill(CellProcess& p) { p.killed = true, end_group(p.pid); }
 
   void enforce_time_limits() {
-    for (Process& p : running_) {
+    for (CellProcess& p : running_) {
       if (p.time_limit <= 0) continue;
-      const double spent =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - p.start).count();
+      const double spent = p.spent();
       if (spent > p.time_limit && !p.timed_out) {
         p.timed_out = true;
         ask_to_stop(p);  // time for a checkpoint
@@ -482,7 +430,7 @@ class Runner {
       int status = 0;
       ::waitpid(pid, &status, 0);
       if (!launched()) end_strays_but(pids());
-      Process p = std::move(running_[i]);
+      CellProcess p = std::move(running_[i]);
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
       while (read_events(p, progress)) {
       }  // what is left in the pipe
@@ -493,66 +441,32 @@ class Runner {
 
   std::set<pid_t> pids() const {
     std::set<pid_t> out = tracking_.processes();
-    for (const Process& p : running_) out.insert(p.pid);
+    for (const CellProcess& p : running_) out.insert(p.pid);
     return out;
   }
 
-  // Why a cell failed, in `kind` and `reason`, which stay empty where it did not. False when it was
-  // stopped, and has to go on another time.
-  bool ended(Process& p, int status, bool stopping) {
+  // As has_ended(), and whether its results are there.
+  bool ended(CellProcess& p, int status, bool stopping) {
     PlannedCell& c = cells_[p.cell];
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    const bool asked = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
-    const bool lost_patience = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    if (p.timed_out && code != 0) {
-      p.kind = "timeout";
-      p.reason = fmt::format(
-          "took longer than the limit of {} s; 'time_limit_s' of [defaults] sets another",
-          format_number(std::round(p.time_limit)));
-    } else if (code == static_cast<int>(Exit::preempted) && !stopping &&
-               ++preempted_[c.id] > most_preemptions) {
-      p.kind = "crash";
-      p.reason = fmt::format("stopped {} times{} though nobody asked; its log is {}",
-                             preempted_[c.id], where(p), store_.log(c.id).string());
-    } else if (code == static_cast<int>(Exit::preempted) ||
-               (stopping && (p.killed || asked || lost_patience ||
-                             (launched() && p.kind.empty() && code != 0)))) {
-      return false;
-    } else if (options_.sandbox && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
-      p.kind = "error";  // with its signals blocked, so that the worker could not say what it was
-      p.reason = fmt::format(
-          "a library tried to start a program{}, or made another system call that --sandbox "
-          "forbids",
-          where(p));
-    } else if (WIFSIGNALED(status)) {
-      // nobody of ours sends SIGKILL here: it is how the kernel ends what is out of memory
-      p.kind = WTERMSIG(status) == SIGKILL ? "oom" : "crash";
-      p.reason =
-          fmt::format("{} {}{}; its log is {}",
-                      WTERMSIG(status) == SIGKILL ? "was killed, probably for want of memory, by"
-                                                  : "crashed with",
-                      signal_name(WTERMSIG(status)), where(p), store_.log(c.id).string());
-    } else if (code == 127 && launched() && p.at.phase.empty()) {
-      p.kind = "error";
-      p.reason = fmt::format("'{}' did not start it; is it installed, and in the path?",
-                             join(options_.launch, " "));
-    } else if (code != 0 && p.kind.empty()) {
-      p.kind = "crash";
-      p.reason = fmt::format("left with exit code {}{}; its log is {}", code, where(p),
-                             store_.log(c.id).string());
-    }
+    const Ending how{.status = status,
+                     .stopping = stopping,
+                     .sandbox = options_.sandbox,
+                     .preemptions = preempted_[c.id],
+                     .log = store_.log(c.id),
+                     .launch = options_.launch};
+    if (!has_ended(p, how)) return false;
     if (!p.kind.empty()) return true;
     refresh(c, store_);  // done is what the store has, whatever the process says
     if (c.state != PlannedCell::State::done && c.state != PlannedCell::State::diverged) {
       p.kind = "crash";
       p.reason = fmt::format("ended with exit code 0{} and left no results; its log is {}",
-                             where(p), store_.log(c.id).string());
+                             p.where(), store_.log(c.id).string());
     }
     return true;
   }
 
   // Writes down how a cell ended.
-  void settle(Process& p, int status, RunRecords& records, Progress& progress, bool& stopping) {
+  void settle(CellProcess& p, int status, RunRecords& records, Progress& progress, bool& stopping) {
     PlannedCell& c = cells_[p.cell];
     if (!ended(p, status, stopping)) {
       shared_.release(c);
@@ -563,7 +477,7 @@ class Runner {
     settle_ended(p, records, progress, stopping);
     shared_.release(c);
   }
-  void settle_ended(Process& p, RunRecords& records, Progress& progress, bool& stopping) {
+  void settle_ended(CellProcess& p, RunRecords& records, Progress& progress, bool& stopping) {
     PlannedCell& c = cells_[p.cell];
     const SharedRun::Alone alone(shared_);
     if (p.kind.empty()) {
@@ -588,17 +502,12 @@ class Runner {
     if (options_.fail_fast && !stopping) {
       stopping = true;
       progress.say("--fail-fast: stopping the other cells, which write a checkpoint");
-      for (const Process& other : running_) ask_to_stop(other);
+      for (const CellProcess& other : running_) ask_to_stop(other);
     }
   }
 
-  static std::string where(const Process& p) {
-    if (p.at.phase.empty()) return " before its first step";
-    return p.at.phase == "train" ? fmt::format(" in training, after step {}", p.at.step)
-                                 : fmt::format(" in evaluation ({})", p.at.phase);
-  }
-
-  void fail_cell(const PlannedCell& c, const Process& p, RunRecords& records, Progress& progress) {
+  void fail_cell(const PlannedCell& c, const CellProcess& p, RunRecords& records,
+                 Progress& progress) {
     const SharedRun::Alone alone(shared_);
     // a trunk is no cell of the suite: those that wait for it say what failed
     if (!c.is_trunk) records.add_failure(c, p.kind, p.reason);
@@ -620,7 +529,7 @@ class Runner {
   bool joined_ = false;       // others were at the run when it began, or have come since
   int jobs_;
   std::deque<std::size_t> queue_;
-  std::vector<Process> running_;
+  std::vector<CellProcess> running_;
   int started_ = 0;  // workers so far
   std::optional<EnvironmentFile> environment_;
   std::map<std::string, int> attempts_, preempted_;
