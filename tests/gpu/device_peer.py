@@ -4,10 +4,11 @@
     device_peer.py train --config WIDTH,LAYERS,HEADS,FF,VOCABULARY --length T --batch B [--compile]
 
 attention: 8 heads of 64, causal, batch 1, as `pesuite bench attention`: its fused attention, and
-FlexAttention with a slope (ALiBi) and with a learned table by distance (T5) where this PyTorch has
-it. train: steps of a decoder with RMSNorm, SwiGLU, RoPE and tied embeddings, fused attention, AdamW,
+where this PyTorch has it FlexAttention, with a slope (ALiBi), with a learned table by distance (T5)
+and with a learned bias for each two tokens. train: steps of a decoder with RMSNorm, SwiGLU, RoPE and tied embeddings, fused attention, AdamW,
 clipping, bf16 by autocast. Times are medians by the device's events; --device cpu tries the script.
-Prints one JSON object. For comparison only: nothing of pesuite depends on it.
+Writes one JSON object to --out, anew after each row: who stops it keeps what there is. For
+comparison only: nothing of pesuite depends on it.
 """
 import argparse
 import json
@@ -75,6 +76,7 @@ def flex_variants(length, device):
     mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, length, length, device=device)
     slopes = torch.tensor([2.0 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)], device=device)
     table = torch.randn(HEADS, length, device=device, requires_grad=True)
+    bias = torch.randn(HEADS, length, length, device=device, requires_grad=True)
 
     def by(score):
         return lambda q, k, v: flex(q, k, v, score_mod=score, block_mask=mask)
@@ -83,11 +85,12 @@ def flex_variants(length, device):
         ("flex/none", by(lambda s, b, h, q, k: s), []),
         ("flex/slope", by(lambda s, b, h, q, k: s + slopes[h] * (k - q)), []),
         ("flex/table", by(lambda s, b, h, q, k: s + table[h, (q - k).clamp(min=0)]), [table]),
+        ("flex/bias", by(lambda s, b, h, q, k: s + bias[h, q, k]), [bias]),
     ]
 
 
 def attention(a):
-    clock, found = Clock(a.device), []
+    clock = Clock(a.device)
     kind = torch.bfloat16 if a.dtype == "bf16" else torch.float32
     has_fused = hasattr(F, "scaled_dot_product_attention")
     for length in [int(n) for n in a.lengths.split(",")]:
@@ -111,8 +114,7 @@ def attention(a):
                     row["flops"] = useful_flops(length, twice) / row["seconds"]
                 except RuntimeError as error:  # one that this PyTorch cannot do ends nothing else
                     row["error"] = str(error)[:300]
-                found.append(row)
-    return found
+                yield row
 
 
 class Layer(nn.Module):
@@ -183,9 +185,9 @@ def train(a):
     seconds = Clock(a.device).median(step, a.repetitions)
     count = sum(p.numel() for p in model.parameters())
     flops = (6 * count + 6 * layers * width * a.length) * a.batch * a.length  # causal
-    return [{"name": "train/" + ("compiled" if a.compile else "eager"), "seconds": seconds,
-             "tokens_per_second": a.batch * a.length / seconds, "flops": flops / seconds,
-             "parameters": count}]
+    yield {"name": "train/" + ("compiled" if a.compile else "eager"), "seconds": seconds,
+           "tokens_per_second": a.batch * a.length / seconds, "flops": flops / seconds,
+           "parameters": count}
 
 
 def main():
@@ -199,12 +201,15 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--out", type=pathlib.Path, default="/dev/stdout")
     a = parser.parse_args()
     torch.manual_seed(0)
-    rows = attention(a) if a.kind == "attention" else train(a)
-    memory = torch.cuda.max_memory_allocated() if a.device == "cuda" else None
-    print(json.dumps({"torch": torch.__version__, "dtype": a.dtype, "memory": memory,
-                      "rows": rows}))
+    rows = []
+    for row in attention(a) if a.kind == "attention" else train(a):
+        rows.append(row)
+        memory = torch.cuda.max_memory_allocated() if a.device == "cuda" else None
+        a.out.write_text(json.dumps({"torch": torch.__version__, "dtype": a.dtype,
+                                     "memory": memory, "rows": rows}) + "\n")
 
 
 if __name__ == "__main__":
