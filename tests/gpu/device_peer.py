@@ -7,8 +7,8 @@ attention: 8 heads of 64, causal, batch 1, as `pesuite bench attention`: its fus
 where this PyTorch has it FlexAttention, with a slope (ALiBi), with a learned table by distance (T5)
 and with a learned bias for each two tokens. train: steps of a decoder with RMSNorm, SwiGLU, RoPE and tied embeddings, fused attention, AdamW,
 clipping, bf16 by autocast. Times are medians by the device's events; --device cpu tries the script.
-Writes one JSON object to --out, anew after each row: who stops it keeps what there is. For
-comparison only: nothing of pesuite depends on it.
+Prints one JSON object, or writes it to --out, anew after each row: who stops it keeps what there is.
+For comparison only: nothing of pesuite depends on it.
 """
 import argparse
 import json
@@ -201,15 +201,19 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path, default="/dev/stdout")
+    parser.add_argument("--out", type=pathlib.Path)
     a = parser.parse_args()
     torch.manual_seed(0)
     rows = []
     for row in attention(a) if a.kind == "attention" else train(a):
         rows.append(row)
         memory = torch.cuda.max_memory_allocated() if a.device == "cuda" else None
-        a.out.write_text(json.dumps({"torch": torch.__version__, "dtype": a.dtype,
-                                     "memory": memory, "rows": rows}) + "\n")
+        found = json.dumps({"torch": torch.__version__, "dtype": a.dtype, "memory": memory,
+                            "rows": rows})
+        if a.out:
+            a.out.write_text(found + "\n")
+    if not a.out:
+        print(found)
 
 
 if __name__ == "__main__":
