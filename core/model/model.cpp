@@ -411,12 +411,12 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
                       learn ? tape_.grad(leaf(head_bias_)) : Out{}, tape_.view(h),
                       tape_.view(leaf(head_)), tape_.view(leaf(head_bias_)),
                       static_cast<std::int32_t*>(b.targets), weight);
+    if (learn) backward(done);  // first, since a download waits for all that is queued
     scores.nats.resize(b.scored.size());
     scores.best.resize(b.scored.size());
     backend_.download(scores.nats.data(), tape_.view(nats));
     backend_.download_tokens(scores.best, static_cast<std::int32_t*>(b.best));
     if (!batch.candidates.empty() && !learn) rank(batch, h, scores);
-    if (learn) backward(done);
   } else if (done) {
     for (const ParameterRange range : gradient_order_) done(range);
   }

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "bench/timed_backend.h"
 #include "model/preset.h"
 #include "pesuite/random.hpp"
 #include "tests/catalog.h"
@@ -24,7 +25,9 @@ struct Pass {
 
   explicit Pass(const std::string& encoding, const char* where = "cpu", bool tied = true,
                 int width = 0)
-      : backend(open_backend(where, {})) {
+      : Pass(encoding, open_backend(where, {}), tied, width) {}
+  Pass(const std::string& encoding, std::unique_ptr<Backend> on, bool tied = true, int width = 0)
+      : backend(std::move(on)) {
     config.vocabulary = config.classes = tokens;
     config.tied = tied, config.head_bias = !tied, config.qk_norm = QkNorm::before;
     if (width > 0) config.width = width, config.ff_width = 4 * width;
@@ -46,6 +49,20 @@ struct Pass {
     return values;
   }
 };
+
+// A download waits for a device: before the backward pass it would leave the device idle.
+TEST(Gradients, AreMadeBeforeTheLossIsDownloaded) {
+  auto timed = std::make_unique<bench::TimedBackend>(open_backend("cpu", {}));
+  const bench::TimedBackend& at_work = *timed;
+  Pass p("rope", std::move(timed));
+  int told = 0;
+  p.model->learn(p.batch, p.info, 1, [&](ParameterRange) {
+    ++told;
+    EXPECT_FALSE(at_work.times().contains("download")) << "before part " << told;
+  });
+  EXPECT_GT(told, 1);
+  EXPECT_EQ(at_work.times().at("download").calls, 2);  // nats and the likeliest classes
+}
 
 TEST(Gradients, AreCompleteWhenTheWalkSaysSo) {
   const auto names = built_catalog().encoding_names();
