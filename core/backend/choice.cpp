@@ -25,17 +25,26 @@ Precision usual_precision(std::string_view backend) {
   return backend == "cuda" ? Precision::bf16 : Precision::fp32;
 }
 
-Choice choose_backend(std::string_view name, std::optional<Precision> asked) {
-  std::string backend(name), note;
+Choice choose_backend(std::string_view name, std::optional<Precision> asked, bool or_fp32) {
+  Choice choice{.backend = std::string(name)};
   if (name == "cuda" || name == "auto") {
     const std::string why = why_no_cuda();
     if (!why.empty() && name == "cuda") fail(Exit::device, "{}; use --device cpu", why);
-    backend = why.empty() ? "cuda" : "cpu";
-    if (!why.empty()) note = "the CPU computes: " + why;
+    choice.backend = why.empty() ? "cuda" : "cpu";
+    if (!why.empty()) choice.notes.push_back("the CPU computes: " + why);
   }
-  const Precision precision = asked.value_or(usual_precision(backend));
-  if (backend != "cuda") open_backend(backend, {.precision = precision});
-  return {backend, precision, note};
+  choice.precision = asked.value_or(usual_precision(choice.backend));
+  if (choice.backend == "cuda") return choice;
+  try {
+    open_backend(choice.backend, {.precision = choice.precision});
+  } catch (const Error& e) {
+    if (!or_fp32 || choice.precision == Precision::fp32) throw;
+    choice.precision = Precision::fp32;
+    open_backend(choice.backend, {});
+    const std::string_view why = e.what();
+    choice.notes.push_back(fmt::format("fp32 multiplies: {}", why.substr(0, why.find(';'))));
+  }
+  return choice;
 }
 
 }  // namespace pesuite

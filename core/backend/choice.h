@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/backend.h"
 
@@ -12,15 +13,16 @@ namespace pesuite {
 struct Choice {
   std::string backend;  // for open_backend()
   Precision precision = Precision::fp32;
-  std::string note;  // a sentence for the user, or ""
+  std::vector<std::string> notes = {};  // sentences for the user
 };
 
 // A backend's default precision: bf16 on devices, which are made for it, else fp32.
 Precision usual_precision(std::string_view backend);
 
 // auto: cuda where a device answers, else cpu, and why. Any other backend: itself, or an Error
-// (device) where it cannot be opened with that precision. Starts no CUDA in this process: it would
-// not survive in the child processes that run cells. Call before threads exist.
-Choice choose_backend(std::string_view name, std::optional<Precision> asked);
+// (device) where it cannot be opened with that precision; with `or_fp32` fp32, and why. Starts no
+// CUDA in this process: it would not survive in the child processes that run cells. Call before
+// threads exist.
+Choice choose_backend(std::string_view name, std::optional<Precision> asked, bool or_fp32 = false);
 
 }  // namespace pesuite

@@ -108,10 +108,10 @@ bench::Settings settings_of(const Arguments& a, const Kind& kind, const Catalog&
   s.config = a.text("config");
   std::optional<Precision> asked;
   if (a.has("dtype")) asked = parse_precision(a.text("dtype"));
-  const Choice device = is_counted(kind) ? Choice{"cpu", asked.value_or(Precision::bf16), ""}
+  const Choice device = is_counted(kind) ? Choice{"cpu", asked.value_or(Precision::bf16), {}}
                                          : choose_backend(a.text("device"), asked);
   s.backend = device.backend, s.precision = device.precision;
-  if (!device.note.empty()) fmt::print(stderr, "note: {}\n", device.note);
+  for (const std::string& note : device.notes) fmt::print(stderr, "note: {}\n", note);
   s.threads = a.threads() > 0 ? a.threads() : default_jobs(1);
   s.plan.repetitions = a.count("repetitions", 1);
   s.plan.window = a.get<double>("window");

@@ -17,7 +17,9 @@ constexpr std::string_view program = "pesuite";
 void print_group(const Verbs& g) {
   if (!g.about.empty()) fmt::print("{}\n\n", g.about);
   fmt::print("usage: {0} {1} [arguments]      {0} {1} --help\n\n", g.usage, g.word);
-  for (const Verb& v : g.all) fmt::print("  {:<10}{}\n", v.name, v.summary);
+  std::size_t width = 10;
+  for (const Verb& v : g.all) width = std::max(width, std::string_view(v.name).size() + 2);
+  for (const Verb& v : g.all) fmt::print("  {:<{}}{}\n", v.name, width, v.summary);
   if (!g.to_end.empty()) fmt::print("\n{}\n", g.to_end);
 }
 

@@ -54,8 +54,11 @@ class Planner {
     if (!problems_.empty()) facts_.check_names(suite_);
     problems_.throw_if_any();
     check_filters();
-    device_ = choose_backend(suite_.backend, suite_.precision);  // refused now, not by every cell
-    if (!device_.note.empty()) plan.notes.push_back(device_.note);
+    // refused now, not by every cell; strict instructions know no bf16
+    const bool fp32 = suite_.or_fp32 && suite_.determinism == "strict";
+    device_ =
+        choose_backend(suite_.backend, fp32 ? Precision::fp32 : suite_.precision, suite_.or_fp32);
+    plan.notes.insert(plan.notes.end(), device_.notes.begin(), device_.notes.end());
     if (const std::string why =
             why_not_determined(suite_.determinism, {device_.backend, suite_.threads, 1});
         !why.empty())

@@ -45,8 +45,11 @@ std::optional<double> read_limit(Reader& r, const std::string& key, const char* 
 void read_defaults(Reader& r, Suite& s) {
   s.seeds = read_seeds(r, {42});
   s.backend = r.text("backend", s.backend);
-  if (r.has("precision"))
-    s.precision = static_cast<Precision>(r.choice("precision", {"fp32", "bf16"}, 0));
+  if (r.has("precision")) {
+    const std::size_t choice = r.choice("precision", {"fp32", "bf16", "auto"}, 0);
+    s.precision = choice == 0 ? Precision::fp32 : Precision::bf16;
+    s.or_fp32 = choice == 2;
+  }
   r.note_default("precision", "the backend's usual");
   if (const std::vector<std::string> levels = {"data", "run", "strict"}; r.has("determinism"))
     s.determinism = levels[r.choice("determinism", levels, 1)];

@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "backend/choice.h"
 #include "model/train.h"
 #include "tests/cli/fixture.h"
@@ -95,6 +97,32 @@ TEST_F(PlannedPrecision, IsPartOfACellWhetherAskedForOrNot) {
   EXPECT_NE(reference["cell"], plan("backend = \"reference\"")["cell"]);
   EXPECT_THAT(pesuite({"plan", suite({"none"}, 5).string()}).out,
               HasSubstr("computed on cpu in fp32\n"));
+}
+
+// bf16 where it can be had: a suite that ships runs on any processor.
+TEST_F(PlannedPrecision, AutoIsFp32WhereBf16CannotBe) {
+  const auto plan = [&](const std::string& defaults) {
+    return pesuite({"plan", suite({"none"}, 5, "", defaults).string(), "--json"});
+  };
+  const auto cell = [](const Ended& e) {
+    EXPECT_EQ(e.code, 0) << e.err;
+    return Json::parse(e.out)["cells"][0]["cell"].get<std::string>();
+  };
+  const std::string fp32 = cell(plan("precision = \"fp32\""));
+  const Ended bf16 = plan("precision = \"bf16\""), here = plan("precision = \"auto\"");
+  EXPECT_EQ(cell(here), bf16.code == 6 ? fp32 : cell(bf16));
+  EXPECT_EQ(cell(plan("precision = \"auto\"\ndeterminism = \"strict\"")),
+            cell(plan("precision = \"fp32\"\ndeterminism = \"strict\"")));
+
+  ASSERT_EQ(::setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1), 0);
+  const Ended limited = plan("precision = \"auto\""), refused = plan("precision = \"bf16\"");
+  const Ended said = pesuite({"plan", suite({"none"}, 5, "", "precision = \"auto\"").string()});
+  ::unsetenv("ONEDNN_MAX_CPU_ISA");
+  EXPECT_EQ(cell(limited), fp32);
+  EXPECT_EQ(refused.code, 6);
+  EXPECT_THAT(said.out, HasSubstr("note: fp32 multiplies: precision bf16 needs AVX-512, which "
+                                  "this processor does not have\n"));
+  EXPECT_EQ(plan("precision = \"half\"").code, 2);
 }
 
 // --dtype reaches the products of a one-off training too.

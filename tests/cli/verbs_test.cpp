@@ -66,10 +66,20 @@ TEST_F(Verbs, AllStandInHelpAndInPages) {
   }
 }
 
+TEST_F(Verbs, StandApartFromWhatTheyDo) {
+  for (const std::string& group : groups) {
+    const std::string help = asked({group}, "--help");
+    for (const std::string& sub : offered({group, ""}))
+      EXPECT_NE(help.find(fmt::format("\n  {}  ", sub)), std::string::npos) << sub << " in\n"
+                                                                            << help;
+  }
+}
+
 TEST_F(Verbs, EachFlagStandsInPageAndCompletion) {
   for (const std::vector<std::string>& verb : verbs()) {
     const std::string name = join(verb, " ");
-    const std::set<std::string> flags = found(asked(verb, "--help"), "^  (?:-. \\[ )?(--[a-z0-9-]+)");
+    const std::set<std::string> flags =
+        found(asked(verb, "--help"), "^  (?:-. \\[ )?(--[a-z0-9-]+)");
     EXPECT_TRUE(flags.contains("--help") && flags.contains("--plugin-path")) << name;
     const std::string page = without_escapes(asked(verb, "--help=man"));
     EXPECT_EQ(found(page, "^\\.B (?:-., )?(--[a-z0-9-]+)"), flags) << name;
