@@ -83,7 +83,8 @@ bool has_ended(CellProcess& p, const Ending& how) {
     return fail("crash", fmt::format("stopped {} times{} though nobody asked; its log is {}",
                                      how.preemptions, p.where(), how.log.string()));
   if (preempted) return false;
-  const bool by_us = p.killed || signal == SIGTERM || signal == SIGKILL;  // or lost patience
+  // SIGKILL: it was asked to stop, and lost patience with itself
+  const bool by_us = p.killed || signal == SIGTERM || signal == SIGKILL;
   if (how.stopping && (by_us || (launched && p.kind.empty() && code != 0))) return false;
   if (how.sandbox && signal == SIGSYS)  // blocked, so that the worker could not say what it was
     return fail("error",

@@ -90,7 +90,8 @@ std::vector<Symptom> examine_processor(const Json& environment) {
 Symptom examine_device() {
   const Choice choice = choose_backend("auto", {});
   if (choice.backend != "cuda")
-    return {"cuda", Health::note, join(choice.notes, "; "), "nothing, where the CPU is to compute; docs/gpu.md"};
+    return {"cuda", Health::note, join(choice.notes, "; "),
+            "nothing, where the CPU is to compute; docs/gpu.md"};
   const Isolated asked =
       run_isolated([] { return opened("cuda", usual_precision("cuda")); }, answer_seconds);
   if (asked.end != Isolated::End::returned)

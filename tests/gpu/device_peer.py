@@ -5,8 +5,9 @@
 
 attention: 8 heads of 64, causal, batch 1, as `pesuite bench attention`: its fused attention, and
 where this PyTorch has it FlexAttention, with a slope (ALiBi), with a learned table by distance (T5)
-and with a learned bias for each two tokens. train: steps of a decoder with RMSNorm, SwiGLU, RoPE and tied embeddings, fused attention, AdamW,
-clipping, bf16 by autocast. Times are medians by the device's events; --device cpu tries the script.
+and with a learned bias for each two tokens. train: steps of a decoder with RMSNorm, SwiGLU, RoPE
+and tied embeddings, fused attention, AdamW, clipping, bf16 by autocast. Times are medians by the
+device's events; --device cpu tries the script.
 Prints one JSON object, or writes it to --out, anew after each row: who stops it keeps what there is.
 For comparison only: nothing of pesuite depends on it.
 """

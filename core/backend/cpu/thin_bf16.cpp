@@ -33,7 +33,7 @@ PESUITE_BF16 inline void put(const Product& p, Index m, Index n, float sum, floa
   c[m * p.N + n] = sum;
 }
 
-// The sums of each one's lanes, by a tree over all four.
+// As SumsOfFour() of simd-inl.h.
 PESUITE_BF16 inline __m128 sums_of_four(__m512 a, __m512 b, __m512 e, __m512 f) {
   const __m512d ab =
       _mm512_castps_pd(_mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)));
@@ -70,14 +70,14 @@ PESUITE_BF16 inline void put_sums(const Product& p, Index row, Index n, const __
     for (int r = 0; r < R; ++r) put(p, row + m, n + r, sum[m][r], c);
 }
 
-constexpr int most = 8;                   // rows of a walk, by 3 columns; 24 sums in 32 registers
-constexpr int few = 6, many_columns = 4;  // up to so many rows: by 4 columns
+// Of a walk: 24 sums in 32 registers.
+constexpr int many_rows = 8, few_columns = 3, few_rows = 6, many_columns = 4;
 
 template <int M, int R>
 PESUITE_BF16 void dots_of_pairs(const Product& p, const bf16::Word* packed, Index row, Index n,
                                 float* c) {
   const Index K = p.K, words = words_of(p);
-  const Asked next = asked(R, row / most, (p.M + most - 1) / most);
+  const Asked next = asked(R, row / many_rows, (p.M + many_rows - 1) / many_rows);
   const auto* w = static_cast<const std::uint16_t*>(p.w) + n * K;
   const bf16::Word* a = packed + row * words;
   __m512 sums[M][R];
@@ -101,7 +101,7 @@ PESUITE_BF16 void dots_of_pairs(const Product& p, const bf16::Word* packed, Inde
 }
 
 // All rows, R columns: as many rows at a time as registers hold.
-template <int R, int M = R == many_columns ? few : most>
+template <int R, int M = R == many_columns ? few_rows : many_rows>
 void block(const Product& p, const bf16::Word* packed, Index row, Index n, float* c) {
   for (; row + M <= p.M; row += M) dots_of_pairs<M, R>(p, packed, row, n, c);
   if constexpr (M > 1) block<R, M - 1>(p, packed, row, n, c);
@@ -124,10 +124,10 @@ void bf16_prepare(const Product& p, float* memory) {
 void bf16_columns(const Product& p, const float* memory, Index first, Index last, float* c) {
   const auto* const packed = reinterpret_cast<const bf16::Word*>(memory);
   Index n = first;
-  if (p.M <= few)
+  if (p.M <= few_rows)
     for (; n + many_columns <= last; n += many_columns) block<many_columns>(p, packed, 0, n, c);
   else
-    for (; n + 3 <= last; n += 3) block<3>(p, packed, 0, n, c);
+    for (; n + few_columns <= last; n += few_columns) block<few_columns>(p, packed, 0, n, c);
   for (; n < last; ++n) block<1>(p, packed, 0, n, c);
 }
 
