@@ -7,9 +7,9 @@
 namespace pesuite {
 
 Precision parse_precision(std::string_view name) {
-  for (const Precision p : {Precision::fp32, Precision::bf16})
+  for (const Precision p : {Precision::fp32, Precision::bf16, Precision::fp16})
     if (name == precision_name(p)) return p;
-  fail(Exit::usage, "there is no precision '{}'; known are fp32 and bf16", name);
+  fail(Exit::usage, "there is no precision '{}'; known are fp32, bf16 and fp16", name);
 }
 
 int usual_pass_tokens(std::string_view backend) {

@@ -25,8 +25,9 @@
 namespace pesuite {
 
 // How numbers are stored: as the backend's own, of element_size() bytes, or rounded to bf16.
-// Kernels take bf16 where their comment says so.
-enum class Storage : std::uint8_t { own, bf16 };
+// Kernels take bf16 where their comment says so. Only products and fused attention know fp16, in
+// copies that they make themselves.
+enum class Storage : std::uint8_t { own, bf16, fp16 };
 
 struct View {  // values to read
   const void* data = nullptr;
@@ -109,6 +110,7 @@ struct AdamW {
   double lr = 0, beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   double clip = 0;        // largest global norm of the gradient; 0: no clipping
   std::int64_t step = 1;  // 1 in the first update, for the bias correction
+  double loss_scale = 1;  // gradients are this many times too large
 };
 struct Update {  // of one parameter; all of one shape
   Out value, m, v;
@@ -129,6 +131,9 @@ class Backend {
   virtual std::string attention_route() const { return ""; }
   // Whether to find tables that are lines and pass AttentionInput::slopes.
   virtual bool takes_slopes() const { return false; }
+  // Whether gradients pass through fp16, which holds nothing below 6e-8: training scales its losses
+  // (LossScale of model/optimizer.h).
+  virtual bool rounds_to_fp16() const { return false; }
   // Whether attention reads AttentionInput::starts.
   virtual bool takes_starts() const { return false; }
   // Batches of drawn lengths are made as long as a multiple of this, for what is compiled for each.
@@ -254,15 +259,17 @@ class Backend {
                         View bias, const std::int32_t* targets, double weight) = 0;
 
   // ---- the optimiser (Loshchilov & Hutter 2017). norm [1] receives the global norm of the
-  // gradient before clipping; when it is not finite nothing is updated.
+  // gradient before clipping, the loss's scale divided out; when it is not finite nothing is
+  // updated.
   virtual void adamw(Out norm, std::span<const Update>, const AdamW&) = 0;
 };
 
 // Of matrix products. bf16 rounds their inputs to 8 bits of mantissa and sums in fp32; activations
-// that only products and the ops beside them read are stored in it too.
-enum class Precision { fp32, bf16 };
+// that only products and the ops beside them read are stored in it too. fp16 rounds them to 11
+// bits, from 6e-8 to 65,504; all else stays in fp32.
+enum class Precision { fp32, bf16, fp16 };
 inline std::string_view precision_name(Precision p) {
-  return p == Precision::bf16 ? "bf16" : "fp32";
+  return p == Precision::bf16 ? "bf16" : p == Precision::fp16 ? "fp16" : "fp32";
 }
 Precision parse_precision(std::string_view name);  // Error (usage)
 

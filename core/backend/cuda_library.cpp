@@ -43,7 +43,7 @@ std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
     fail(Exit::device, "{}; use --device cpu", why);
   char sentence[sentence_size] = {};
   void* const backend = open_cuda_library().open(
-      options.device, options.precision == Precision::bf16 ? 1 : 0, sentence, sizeof sentence);
+      options.device, static_cast<std::int32_t>(options.precision), sentence, sizeof sentence);
   if (backend == nullptr) fail(Exit::device, "{}; use --device cpu", sentence);
   return std::unique_ptr<Backend>(static_cast<Backend*>(backend));
 }

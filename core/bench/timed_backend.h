@@ -48,6 +48,9 @@ class TimedBackend : public Backend {
   std::int64_t scores_at_a_time() const override {
     return inner_->scores_at_a_time();
   }
+  bool rounds_to_fp16() const override {
+    return inner_->rounds_to_fp16();
+  }
   bool takes_bf16_weights() const override {
     return inner_->takes_bf16_weights();
   }

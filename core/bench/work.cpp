@@ -32,7 +32,7 @@ Rates published_rates(const std::string& device, Precision precision) {
   std::vector<std::string> names;
   for (const Published& p : all_published) {
     if (p.name == device)
-      return {p.of, p.bytes, precision == Precision::bf16 ? p.bf16 : p.fp32, seconds_of_a_start};
+      return {p.of, p.bytes, precision == Precision::fp32 ? p.fp32 : p.bf16, seconds_of_a_start};
     names.emplace_back(p.name);
   }
   fail(Exit::usage, "--device '{}': no figures of it are known here{}; known are {}", device,

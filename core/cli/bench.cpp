@@ -92,7 +92,8 @@ void add_flags_of_bench(Arguments& a) {
       "of attention: none, rotary, distance, bias, rewrite (default all)")(
       "device", po::value<std::string>()->default_value("cpu"),
       "cpu, cuda, auto or reference; of model: a100, h100, h200, b200, l40s or rtx5090")(
-      "dtype", po::value<std::string>(), "of products: fp32 or bf16 (default bf16 on cuda)")(
+      "dtype", po::value<std::string>(),
+      "of products: fp32, bf16 or, on cuda, fp16 (default bf16 on cuda)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "repetitions", po::value<int>()->default_value(9), "windows of each")(
       "window", real_value(0.3), "seconds of a window")("json", po::bool_switch(),

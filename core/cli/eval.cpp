@@ -174,7 +174,7 @@ void add_flags_of_eval(Arguments& a) {
       "of problems: solved examples before each, three unless a number is given")(
       "seed", po::value<std::uint64_t>(), "seed of the examples (default: the model's)")(
       "backend", po::value<std::string>(), "cpu, reference, cuda (default: the model's)")(
-      "precision", po::value<std::string>(), "fp32 or bf16 (default: the model's)")(
+      "precision", po::value<std::string>(), "fp32, bf16 or, on cuda, fp16 (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "probe", po::value<std::string>(),
       "instead of an evaluation: attention, zeroed, offset, position, bands, maps, "

@@ -25,7 +25,7 @@ int golden_models_verb(const std::vector<std::string>& words) {
               "code 4 where one failed.");
   a.flags()("backend", po::value<std::string>()->default_value("cpu,reference"),
             "cpu, reference, cuda; with commas")(
-      "precision", po::value<std::string>()->default_value("fp32"), "fp32 or bf16")(
+      "precision", po::value<std::string>()->default_value("fp32"), "fp32, bf16 or, on cuda, fp16")(
       "quiet", po::bool_switch(), "what failed and the last line alone");
   a.positional("folder");
   if (!a.parse(words)) return 0;

@@ -142,7 +142,7 @@ void add_flags_of_sample(Arguments& a) {
       "encoding", po::value<std::string>(), "encodings to swap in, e.g. 'NAME(option=5)'")(
       "tokenizer", po::value<std::string>(), "a file or folder (default: the model's own)")(
       "backend", po::value<std::string>(), "cpu, reference, cuda (default: the model's)")(
-      "precision", po::value<std::string>(), "fp32 or bf16 (default: the model's)")(
+      "precision", po::value<std::string>(), "fp32, bf16 or, on cuda, fp16 (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "json", po::bool_switch(), "a JSON line each: prompt, tokens, text");
   a.positional("model");

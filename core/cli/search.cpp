@@ -36,7 +36,7 @@ void add_flags(Arguments& a) {
       "crossovers", po::value<int>()->default_value(16), "in each round")("step", real_value(0.01),
                                                                           "of the grid of numbers")(
       "seed", po::value<std::uint64_t>()->default_value(0), "of the search's draws")(
-      "precision", po::value<std::string>(), "fp32 or bf16 (default: the model's)")(
+      "precision", po::value<std::string>(), "fp32, bf16 or, on cuda, fp16 (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "json", po::bool_switch(), "one JSON object instead of a table");
   a.positional("encoding");

@@ -193,7 +193,7 @@ void add_flags_of_train(Arguments& a) {
       "keep each layer's input alone and compute the rest again in the backward pass: less memory, "
       "more time, the same numbers")(
       "dtype", po::value<std::string>(),
-      "of products: fp32 or bf16 (default: bf16 on cuda, else fp32)");
+      "of products: fp32, bf16 or, on cuda, fp16 (default: bf16 on cuda, else fp32)");
 }
 
 // One cell, planned as a suite of one would be.

@@ -62,7 +62,7 @@ std::vector<GoldenRun> golden_runs(const Catalog& catalog, const fs::path& folde
   if (!expected.is_object() || !expected.contains("runs"))
     fail(Exit::data, "{} holds no runs", (folder / "expected.json").string());
   const double noise = expected.value("float32_noise", 0.0);
-  const bool rounded = precision == Precision::bf16;
+  const bool rounded = precision != Precision::fp32;
   std::vector<GoldenRun> out;
   for (const Json& run : expected["runs"]) {
     const auto length = run.at("input_ids").at(0).size();

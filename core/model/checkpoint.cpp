@@ -34,6 +34,11 @@ Json to_json(const TrainState& s) {
             {"diverged", s.diverged},
             {"reason", s.reason},
             {"observations", std::move(observations)}};
+  if (s.loss_scale.factor != 1 || s.loss_scale.left_out > 0)
+    j["loss_scale"] = {{"factor", s.loss_scale.factor},
+                       {"in_row", s.loss_scale.in_row},
+                       {"left_out", s.loss_scale.left_out},
+                       {"left_out_logged", s.left_out}};
   if (s.best_step >= 0) j["best"] = s.best;
   if (std::isfinite(s.to_beat)) j["to_beat"] = s.to_beat, j["stale"] = s.stale;
   if (s.stopped_early) j["stopped_early"] = true;
@@ -54,6 +59,11 @@ TrainState state_from_json(const Json& j) {
   s.diverged = j.at("diverged"), s.reason = j.at("reason");
   if (j.contains("to_beat")) s.to_beat = j.at("to_beat"), s.stale = j.at("stale");
   s.stopped_early = j.value("stopped_early", false);
+  if (j.contains("loss_scale")) {
+    const Json& scale = j.at("loss_scale");
+    s.loss_scale.factor = scale.at("factor"), s.loss_scale.in_row = scale.at("in_row");
+    s.loss_scale.left_out = scale.at("left_out"), s.left_out = scale.at("left_out_logged");
+  }
   if (j.contains("recent"))
     s.recent = j.at("recent").get<std::vector<double>>(), s.spike = j.at("spike");
   s.making = j.value("making", 0.0), s.waiting = j.value("waiting", 0.0);
@@ -180,6 +190,7 @@ void branch_checkpoint(const fs::path& path, Model& model, TrainState& state,
     pass(p.m, "optimizer.m." + p.name);
     pass(p.v, "optimizer.v." + p.name);
   }
+  if (reset) state.loss_scale.left_out = 0;  // the updates are counted anew
   // the lowest loss so far was another encoding's
   state.best = std::numeric_limits<double>::infinity();
   state.best_step = -1;

@@ -49,12 +49,12 @@ std::vector<double> PartsWatch::values(void* data, const Parameter& p) const {
   return out;
 }
 
-void PartsWatch::before_update() {
+void PartsWatch::before_update(double loss_scale) {
   for (Part& part : parts_) part.gradient = 0;
   before_.clear();
   for (std::size_t i = 0; i < part_of_.size(); ++i) {
     const Parameter& p = model_.parameters()[i];
-    const double norm = p.has_grad ? norm_of(values(p.grad, p)) : 0;
+    const double norm = p.has_grad ? norm_of(values(p.grad, p)) / loss_scale : 0;
     parts_[part_of_[i]].gradient += norm * norm;
     before_.push_back(values(p.value, p));
   }

@@ -13,7 +13,7 @@ namespace pesuite {
 class PartsWatch {
  public:
   explicit PartsWatch(Model& model);
-  void before_update();
+  void before_update(double loss_scale);  // that gradients are too large by
 
   struct Part {
     std::string name;     // embedding, layer 0 .., norm, head, encoding

@@ -1,5 +1,7 @@
 #include "model/optimizer.h"
 
+#include <algorithm>
+
 namespace pesuite {
 
 Optimizer::Optimizer(Backend& backend, const OptimizerConfig& config)
@@ -8,7 +10,18 @@ Optimizer::~Optimizer() {
   backend_.release(norm_);
 }
 
-double Optimizer::update(std::vector<Parameter>& parameters, double lr_factor, std::int64_t step) {
+bool LossScale::leave_out(bool gradient_is_finite) {
+  if (factor == 1) return false;
+  if (!gradient_is_finite) {
+    factor /= 2, in_row = 0, ++left_out;
+    return true;
+  }
+  if (++in_row == patience) factor = std::min(2 * factor, most), in_row = 0;
+  return false;
+}
+
+double Optimizer::update(std::vector<Parameter>& parameters, double lr_factor, std::int64_t step,
+                         double loss_scale) {
   updates_.clear();
   for (Parameter& p : parameters) {
     if (!p.has_grad) continue;
@@ -26,6 +39,7 @@ double Optimizer::update(std::vector<Parameter>& parameters, double lr_factor, s
   settings.eps = config_.eps;
   settings.clip = config_.clip;
   settings.step = step + 1;
+  settings.loss_scale = loss_scale;
   backend_.adamw({norm_, {1}}, updates_, settings);
   double norm = 0;
   backend_.download(&norm, View{norm_, {1}});

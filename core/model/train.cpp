@@ -66,6 +66,8 @@ class Trainer {
         gradients_(model, group),
         optimizer_(model.backend(), config.optimizer) {
     if (config.health) parts_.emplace(model);
+    if (model.backend().rounds_to_fp16() && state.step == 0)
+      state.loss_scale.factor = LossScale::first;
   }
 
   TrainOutcome train() {
@@ -142,8 +144,8 @@ class Trainer {
       s.seed = pes::mix64(s.seed, i);
       s.drops = config_.dropout_steps < 0 || state_.step < config_.dropout_steps;
       const bool last = i + processes() >= passes.size();
-      const Scores scores = model_.learn(passes[i], s, 1 / static_cast<double>(scored),
-                                         last ? send : GradientsDone());
+      const double weight = state_.loss_scale.factor / static_cast<double>(scored);
+      const Scores scores = model_.learn(passes[i], s, weight, last ? send : GradientsDone());
       nats += sum(scores.nats);
       correct += static_cast<double>(correct_answers(passes[i], scores));
     }
@@ -152,6 +154,7 @@ class Trainer {
     if (group_.size() > 1) sum_over_processes(nats, correct);
     const double norm = update();
     const double loss = nats / static_cast<double>(scored);
+    const bool left_out = std::isfinite(loss) && state_.loss_scale.leave_out(std::isfinite(norm));
     if (parts_) watch_for_spikes(loss);
     ++state_.step;
     state_.cursor += config_.batch;
@@ -162,11 +165,13 @@ class Trainer {
     state_.nats += nats;
     state_.correct += correct;
     state_.scored += scored;
-    state_.norm += norm;
-    state_.clipped += config_.optimizer.clip > 0 && norm > config_.optimizer.clip ? 1 : 0;
+    state_.left_out += left_out ? 1 : 0;
+    state_.norm += left_out ? 0 : norm;
+    state_.clipped +=
+        !left_out && config_.optimizer.clip > 0 && norm > config_.optimizer.clip ? 1 : 0;
     ++state_.logged_steps;
     state_.seconds += seconds_since(start), state_.logged_seconds += seconds_since(start);
-    if (!std::isfinite(loss) || !std::isfinite(norm)) {
+    if (!std::isfinite(loss) || (!std::isfinite(norm) && !left_out)) {
       state_.diverged = true;
       state_.reason = fmt::format("step {}: loss {}, gradient norm {}", state_.step, loss, norm);
       observe("nll", unit(), "lower", "train", Observation::none).status = "diverged";
@@ -205,9 +210,11 @@ class Trainer {
   double update() {
     const std::int64_t every = config_.log_every, next = state_.step + 1;
     const bool seen = parts_ && every > 0 && (next % every == 0 || next == config_.steps);
-    if (seen) parts_->before_update();
-    const double norm = optimizer_.update(model_.parameters(), rate_factor(state_.step),
-                                          state_.step - config_.optimizer_start);
+    if (seen) parts_->before_update(state_.loss_scale.factor);
+    const double norm =
+        optimizer_.update(model_.parameters(), rate_factor(state_.step),
+                          state_.step - config_.optimizer_start - state_.loss_scale.left_out,
+                          state_.loss_scale.factor);
     if (seen) looked_at_ = parts_->after_update();
     return norm;
   }
@@ -268,13 +275,18 @@ class Trainer {
              state_.step);
     const double loss = state_.nats / static_cast<double>(state_.scored);
     const auto steps = static_cast<double>(state_.logged_steps);
+    const double updates = steps - static_cast<double>(state_.left_out);
     const double lr = config_.optimizer.lr * rate_factor(state_.step - 1);
     Observation& o = observe("nll", unit(), "lower", "train", loss);
     o.sum = state_.nats;
     o.count = state_.scored;
     observe("acc", "share", "higher", "train", state_.correct / static_cast<double>(state_.scored));
-    observe("grad_norm", "norm", "none", "train", state_.norm / steps);
-    observe("clipped", "share", "none", "train", static_cast<double>(state_.clipped) / steps);
+    const double norm =
+        updates > 0 ? state_.norm / updates : std::numeric_limits<double>::infinity();
+    if (updates > 0) {
+      observe("grad_norm", "norm", "none", "train", norm);
+      observe("clipped", "share", "none", "train", static_cast<double>(state_.clipped) / updates);
+    }
     observe("lr", "rate", "none", "train", lr);
     if (config_.lengths.varies())
       observe("length", "tokens", "none", "train",
@@ -284,12 +296,26 @@ class Trainer {
     if (group_.size() > 1) observe("wait_ms", "ms", "lower", "train", 1e3 * state_.waiting / steps);
     if (parts_) log_health();
     log(fmt::format(
-        "step {} | train loss {:.4f} | lr {:.3g} | grad norm {:.3g} | clipped {}/{} | {} tokens/s",
-        state_.step, loss, lr, state_.norm / steps, state_.clipped, state_.logged_steps,
-        format_count(static_cast<double>(state_.tokens) / state_.seconds)));
+        "step {} | train loss {:.4f} | lr {:.3g} | grad norm {:.3g} | clipped {}/{} | {} "
+        "tokens/s{}",
+        state_.step, loss, lr, norm, state_.clipped, updates,
+        format_count(static_cast<double>(state_.tokens) / state_.seconds), log_scale()));
     state_.nats = state_.correct = state_.norm = 0;
     state_.making = state_.waiting = state_.logged_seconds = state_.spike = 0;
     state_.scored = state_.clipped = state_.logged_steps = state_.logged_tokens = 0;
+    state_.left_out = 0;
+  }
+  // " | loss scale 65536" and what is observed of it, where it is scaled.
+  std::string log_scale() {
+    if (!model_.backend().rounds_to_fp16()) return "";
+    observe("loss_scale", "factor", "none", "train", state_.loss_scale.factor);
+    observe("left_out", "updates", "lower", "train", static_cast<double>(state_.left_out));
+    return fmt::format(
+        " | loss scale {}{}", state_.loss_scale.factor,
+        state_.left_out > 0
+            ? fmt::format(", {} left out",
+                          counted(static_cast<std::size_t>(state_.left_out), "update"))
+            : "");
   }
 
   // Of the last step, by part of the model; of the loss since the last line.

@@ -64,6 +64,8 @@ struct TrainState {
   // since the last log line
   double nats = 0, correct = 0, norm = 0;
   std::int64_t scored = 0, clipped = 0, logged_steps = 0, logged_tokens = 0;
+  LossScale loss_scale;
+  std::int64_t left_out = 0;  // updates since the last log line, for gradients that overflowed
   bool diverged = false;
   std::string reason;  // of the divergence
   // of early stopping: the loss that has to be undercut, validations that did not, and the end

@@ -46,9 +46,10 @@ void read_defaults(Reader& r, Suite& s) {
   s.seeds = read_seeds(r, {42});
   s.backend = r.text("backend", s.backend);
   if (r.has("precision")) {
-    const std::size_t choice = r.choice("precision", {"fp32", "bf16", "auto"}, 0);
-    s.precision = choice == 0 ? Precision::fp32 : Precision::bf16;
-    s.or_fp32 = choice == 2;
+    const std::vector<std::string> names = {"fp32", "bf16", "fp16", "auto"};
+    const std::string name = names[r.choice("precision", names, 0)];
+    s.or_fp32 = name == "auto";
+    s.precision = s.or_fp32 ? Precision::bf16 : parse_precision(name);
   }
   r.note_default("precision", "the backend's usual");
   if (const std::vector<std::string> levels = {"data", "run", "strict"}; r.has("determinism"))

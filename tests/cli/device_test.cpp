@@ -125,6 +125,14 @@ TEST_F(PlannedPrecision, AutoIsFp32WhereBf16CannotBe) {
   EXPECT_EQ(plan("precision = \"half\"").code, 2);
 }
 
+TEST_F(PlannedPrecision, Fp16IsOfDevicesAlone) {
+  const Ended e =
+      pesuite({"plan", suite({"none"}, 5, "", "backend = \"cpu\"\nprecision = \"fp16\"").string()});
+  EXPECT_EQ(e.code, 6);
+  EXPECT_THAT(e.err, HasSubstr("error: precision fp16 is of CUDA devices alone: processors have no "
+                               "fast products in it; take fp32 or bf16"));
+}
+
 // --dtype reaches the products of a one-off training too.
 class TrainPrecision : public Run {};
 TEST_F(TrainPrecision, ChangesTheLoss) {

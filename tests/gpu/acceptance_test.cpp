@@ -78,6 +78,18 @@ const std::vector<int> all_devices = {80, 89, 90, 100, 120};
 const std::vector<Form> forms = {
     {"plain", [](auto&) {}},
     {"fp16", [](auto& r) { r.io = Type::fp16; }},
+    {"fp16, slopes, deterministic",
+     [](auto& r) { r.io = Type::fp16, r.slopes = r.deterministic = true; }},
+    {"fp16, two biases, odd rows",
+     [](auto& r) {
+       r.io = Type::fp16, length(r, 1001);
+       r.biases = {form({1, H, 1001, 1001}, Type::fp16), form({B, H, 1, 1001}, Type::fp32)};
+     }},
+    {"fp16, gradient a head",
+     [](auto& r) {
+       r.io = Type::fp16, both(r, {1, H, T, T}, Type::fp16);
+       r.dbias->type = Type::fp16;
+     }},
     {"by token", [](auto& r) { r.layout = Layout::by_token; }},
     {"packed", [](auto& r) { r.layout = Layout::packed; }},
     {"packed, groups", [](auto& r) { r.layout = Layout::packed, r.G = 4; }},

@@ -129,6 +129,19 @@ TEST_P(AttentionConformance, Bf16IsNearTheReference) {
     EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2) << "of input " << i;
 }
 
+TEST_P(AttentionConformance, Fp16IsNearTheReference) {
+  const AttentionExample& c = GetParam();
+  const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
+  const Result actual = run(*subject(Precision::fp16), inputs(c), fused(c));
+  ASSERT_EQ(actual.failure, "");
+  EXPECT_LT(relative(actual.y, wanted.y), 2e-3);
+  if (c.T > 1) {
+    EXPECT_GT(relative(actual.y, wanted.y), 1e-6) << "it is another precision";
+  }
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 5e-3) << "of input " << i;
+}
+
 INSTANTIATE_TEST_SUITE_P(Attention, AttentionConformance, ::testing::ValuesIn(attention_cases()),
                          [](const auto& info) { return info.param.name; });
 

@@ -111,6 +111,9 @@ bench reading 60 eval --config "$model" --encoding none,rope,alibi,t5,cope --len
 if [ "$device" = cuda ]; then
   stage small_on_the_cpu 30 "${pesuite[@]}" bench train --config 'A(batch=8)' --encoding none --device cpu --threads 2 \
     --repetitions 3 --window 0.1 --out "$work/small_on_the_cpu.json"
+  bench whole_fp16 40 train --config "$whole" --encoding rope --dtype fp16
+  stage fp16 60 "${pesuite[@]}" run smoke --device cuda --set defaults.precision=fp16 --out "$work/fp16" --progress none
+  rm -rf "$work/fp16"
   # The same step with other ways of attention.
   for way in any_order cudnn_alone composed; do
     ours+=("PESUITE_CUDA_ATTENTION=$way")

@@ -295,6 +295,23 @@ TEST(Composed, IsFp32) {
   c.type = Type::fp32;
   expect_composed(c, "fp32");
 }
+TEST(Composed, IsWhatFp16HasNoTilesFor) {
+  AttentionCase c = training();
+  c.type = Type::fp16;
+  EXPECT_EQ(lower(c, as_found).route, Route::fused);
+  EXPECT_EQ(lower(c, as_found).request.io, Type::fp16);
+  c.distance = Shape{H, T};
+  c.distance_gradient = true;
+  const Lowering to = lower(c, as_found);
+  EXPECT_EQ(to.route, Route::bias_tensor) << "and not our tiles, which are in bf16";
+  EXPECT_EQ(to.request.biases.front().type, Type::fp16);
+  EXPECT_EQ(to.request.dbias->type, Type::fp16);
+  c = training(8192);
+  c.type = Type::fp16;
+  c.distance = Shape{H, 8192};
+  c.distance_gradient = true;
+  expect_composed(c, "8192", as_found);
+}
 TEST(Composed, AreQueriesInTheMiddle) {
   AttentionCase c;
   c.q = {1, H, 64, 64};

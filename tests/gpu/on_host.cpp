@@ -57,8 +57,11 @@ Products::~Products() = default;
 
 void Products::multiply(Queue&, const Product& p) {
   const auto read = [](const void* from, Index i, Storage storage) {
-    return storage == Storage::bf16 ? double{static_cast<float>(static_cast<const Bf16*>(from)[i])}
-                                    : double{static_cast<const float*>(from)[i]};
+    switch (storage) {
+      case Storage::bf16: return double{static_cast<float>(static_cast<const Bf16*>(from)[i])};
+      case Storage::fp16: return double{static_cast<float>(static_cast<const Fp16*>(from)[i])};
+      default: return double{static_cast<const float*>(from)[i]};
+    }
   };
   const auto element = [&](const Operand& o, Index batch, Index row, Index column) {
     const Index in_matrix = o.transposed ? column * o.row + row : row * o.row + column;
@@ -108,10 +111,10 @@ class InterpretedGraphs final : public GraphRunner {
       ASSERT_NE(memory, nullptr) << slot_name(t.slot);
       ASSERT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 16, 0u) << slot_name(t.slot);
       Numbers& values = bound[t.slot];
-      for (std::size_t i = 0; i < room(t); ++i)
-        values.push_back(t.type == Type::bf16 ? double{static_cast<float>(
-                                                    static_cast<const __nv_bfloat16*>(memory)[i])}
-                                              : double{static_cast<const float*>(memory)[i]});
+      by_type(t.type, [&]<class T>(T) {
+        for (std::size_t i = 0; i < room(t); ++i)
+          values.push_back(double{static_cast<float>(static_cast<const T*>(memory)[i])});
+      });
     }
     const Interpreter computed(graph, bound);
     for (const Node& n : graph.nodes) {
@@ -121,16 +124,23 @@ class InterpretedGraphs final : public GraphRunner {
       std::size_t next = 0;
       each(t.extents, [&](const Four& place) {
         const auto value = static_cast<float>(values[next++]);
-        if (t.type == Type::bf16)
-          static_cast<__nv_bfloat16*>(at(b, t))[offset(t, place)] = __nv_bfloat16(value);
-        else
-          static_cast<float*>(at(b, t))[offset(t, place)] = value;
+        by_type(t.type, [&]<class T>(T) {
+          static_cast<T*>(at(b, t))[offset(t, place)] = static_cast<T>(value);
+        });
       });
     }
   }
 
  private:
   std::int64_t bytes_;
+  template <class F>
+  static void by_type(Type type, const F& f) {
+    switch (type) {
+      case Type::bf16: return f(Bf16{});
+      case Type::fp16: return f(Fp16{});
+      default: return f(float{});
+    }
+  }
   static void* at(const Bindings& b, const GraphTensor& t) {
     return b.memory[static_cast<std::size_t>(t.slot)];
   }

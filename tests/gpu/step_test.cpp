@@ -21,8 +21,11 @@ struct Course {
   std::vector<double> weights;      // at the end
 };
 
+constexpr double usual_weight = 0.02;  // of a target in the loss
+
 Course course(Backend& backend, const std::string& encoding, double dropout,
-              Activation activation = Activation::swiglu) {
+              Activation activation = Activation::swiglu, double weight = usual_weight,
+              double loss_scale = 1) {
   ModelConfig config = preset("micro").config;
   config.vocabulary = config.classes = 19;
   config.dropout = dropout;
@@ -43,10 +46,10 @@ Course course(Backend& backend, const std::string& encoding, double dropout,
     info.training = true;
     info.step = step, info.steps = steps, info.seed = static_cast<std::uint64_t>(step);
     info.batch = batch_size, info.length = length;
-    const Scores scores = model.learn(batch, info, 0.02);
+    const Scores scores = model.learn(batch, info, weight * loss_scale);
     c.nats.push_back(0);
     for (const double n : scores.nats) c.nats.back() += n / static_cast<double>(scores.nats.size());
-    c.norms.push_back(optimizer.update(model.parameters(), 1, step));
+    c.norms.push_back(optimizer.update(model.parameters(), 1, step, loss_scale));
   }
   for (const Parameter& p : model.parameters()) {
     std::vector<double> values(static_cast<std::size_t>(p.shape.count()));
@@ -107,6 +110,25 @@ TEST_F(Steps, InBf16WithGeluOrDropoutAreNear) {
     expect_near(course(*subject(Precision::bf16), "rope", dropout, Activation::gelu),
                 course(*open_backend("reference", {}), "rope", dropout, Activation::gelu), 1e-2,
                 "gelu");
+}
+
+TEST_F(Steps, InFp16AreNearerThanInBf16) {
+  for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox"}) {
+    const auto backend = subject(Precision::fp16);
+    EXPECT_TRUE(backend->rounds_to_fp16());
+    expect_near(course(*backend, name, 0, Activation::swiglu, usual_weight, LossScale::first),
+                course(*open_backend("reference", {}), name, 0), 2e-3, name);
+  }
+}
+// The gradient of a logit is 1e-8 at most, and fp16 holds nothing below 6e-8.
+TEST_F(Steps, InFp16LoseSmallGradientsWhereTheLossIsNotScaled) {
+  const auto norm = [](const std::string& of, double loss_scale) {
+    const auto backend = of == "reference" ? open_backend(of, {}) : subject(Precision::fp16);
+    return course(*backend, "rope", 0, Activation::swiglu, 1e-8, loss_scale).norms.front();
+  };
+  const double wanted = norm("reference", 1);
+  EXPECT_NEAR(norm("subject", LossScale::first), wanted, 1e-2 * wanted);
+  EXPECT_LT(norm("subject", 1), 0.1 * wanted);
 }
 
 TEST_F(Steps, WithFixedSlopesReadNoTable) {

@@ -66,14 +66,14 @@ void CpuBackend::adamw(Out norm, std::span<const Update> updates, const AdamW& o
     });
     for (Index b = 0; b < blocks; ++b) squares += double{partials_[static_cast<std::size_t>(b)]};
   }
-  const double total = std::sqrt(squares);
+  const double total = std::sqrt(squares) / o.loss_scale;
   out(norm)[0] = static_cast<float>(total);
   if (!std::isfinite(total)) return;
   AdamStep s{};
   s.beta1 = static_cast<float>(o.beta1);
   s.beta2 = static_cast<float>(o.beta2);
   s.eps = static_cast<float>(o.eps);
-  s.factor = static_cast<float>(o.clip > 0 && total > o.clip ? o.clip / total : 1);
+  s.factor = static_cast<float>((o.clip > 0 && total > o.clip ? o.clip / total : 1) / o.loss_scale);
   s.rate = static_cast<float>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step))));
   s.root = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))));
   for (const Update& u : updates) {

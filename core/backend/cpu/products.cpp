@@ -239,6 +239,10 @@ Products::Products(Precision precision, int threads)
     fail(Exit::device,
          "precision bf16 needs AVX-512, which this processor does not have; fp32 does not: of a "
          "suite, --set defaults.precision=fp32");
+  if (precision == Precision::fp16)
+    fail(Exit::device,
+         "precision fp16 is of CUDA devices alone: processors have no fast products in it; take "
+         "fp32 or bf16, of a suite --set defaults.precision=fp32, or a device");
 }
 Products::~Products() = default;
 

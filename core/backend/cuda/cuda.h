@@ -1,5 +1,5 @@
 // The CUDA backend. Numbers are stored in fp32; with products in bf16, activations beside them in
-// bf16. cuBLASLt makes products, cuDNN attention where it accepts it, our own kernels everything
+// bf16; products in fp16 read copies that are made for them. cuBLASLt makes products, cuDNN attention where it accepts it, our own kernels everything
 // else. Nothing waits for the device but downloads.
 //
 // The methods of CudaBackend stand in one file an op family, kernels beside the methods that launch
@@ -57,6 +57,7 @@ class CudaBackend final : public Backend {
   Storage activations() const override {
     return settings_.precision == Precision::bf16 ? Storage::bf16 : Storage::own;
   }
+  bool rounds_to_fp16() const override { return settings_.precision == Precision::fp16; }
   std::string attention_route() const override { return route_; }
   Index scores_at_a_time() const override {
     return std::max<Index>(settings_.block / blocks_of_a_rewriter, 1);

@@ -83,7 +83,7 @@ std::int32_t devices(char* sentence, std::size_t capacity) {
   return 0;
 }
 
-void* open(std::int32_t number, std::int32_t bf16, char* sentence, std::size_t capacity) {
+void* open(std::int32_t number, std::int32_t precision, char* sentence, std::size_t capacity) {
   using namespace pesuite;
   try {
     const cuda::Devices found = cuda::find_devices();
@@ -92,7 +92,7 @@ void* open(std::int32_t number, std::int32_t bf16, char* sentence, std::size_t c
     settings.device = device.ordinal;
     const AttentionChoice choice = attention_choice();
     settings.in_order = !choice.any_order;
-    settings.precision = bf16 == 1 ? Precision::bf16 : Precision::fp32;
+    settings.precision = static_cast<Precision>(precision);
     // A block of scores is 1/64 of the memory: the more rows the classifier multiplies at a time,
     // the less often the gradient of its weights is read and written.
     settings.block = std::clamp<cuda::Index>(device.memory / 64 / 4, 1 << 24, 1 << 28);

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PESUITE_CUDA_ABI 3
+#define PESUITE_CUDA_ABI 4
 #define PESUITE_CUDA_SYMBOL "pesuite_cuda_entry"
 
 typedef struct pesuite_cuda {
@@ -20,8 +20,8 @@ typedef struct pesuite_cuda {
   int32_t (*devices)(char* sentence, size_t capacity);
   /* A pesuite::Backend on usable device number `device`, to be deleted by the caller, or null with
    * a sentence. The program and this library are built together: the class is that of the same
-   * backend.h. bf16 is 1 where products round their inputs to bf16. */
-  void* (*open)(int32_t device, int32_t bf16, char* sentence, size_t capacity);
+   * backend.h. `precision` is a pesuite::Precision. */
+  void* (*open)(int32_t device, int32_t precision, char* sentence, size_t capacity);
   /* Writes the 128 bytes by which processes find each other over NCCL. 1, or 0 with a sentence. */
   int32_t (*group_id)(char* id, char* sentence, size_t capacity);
   /* A pesuite::Group of `size` processes with a device each, or null with a sentence. As `open`. */

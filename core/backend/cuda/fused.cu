@@ -1,5 +1,6 @@
 // Attention in one kernel: which way it goes, and what its graph reads and writes. Graphs are in
-// bf16: what is stored so they read and write where it lies, all else is rounded and widened.
+// bf16, or in fp16 with products in it: what is stored so they read and write where it lies, all
+// else is rounded and widened.
 #include <algorithm>
 #include <span>
 
@@ -12,10 +13,10 @@ namespace pesuite::cuda {
 
 namespace {
 
-template <class T>
+template <class T, class Half>
 struct Move {  // y [rows, columns] from x [rows, pitch]
   TargetOf<T> y;
-  const Bf16* x;
+  const Half* x;
   Index columns, pitch;
   PESUITE_HD void operator()(Index i) const {
     Index c;
@@ -24,8 +25,9 @@ struct Move {  // y [rows, columns] from x [rows, pitch]
   }
 };
 // An element of the gradient of a bias; a term is one of what cuDNN summed. [.., T, S]
+template <class Half>
 struct GraphBiasTerm {
-  const Bf16* dbias;
+  const Half* dbias;
   Parts<1> parts;
   Index T, S;
   bool causal;
@@ -44,9 +46,12 @@ Shape four_axes_of(const Shape& s) {
   return {s[-4], s[-3], s[-2], s[-1]};
 }
 
+Storage half_of(const AttentionRequest& r) {
+  return r.io == Type::fp16 ? Storage::fp16 : Storage::bf16;
+}
 // Whether a graph reads or writes it in place, in rows of `pitch` numbers.
-bool lies_as_in_graph(View x, Index pitch) {
-  return x && x.storage == Storage::bf16 && x.shape[-1] == pitch && starts_at_16_bytes(x.data);
+bool lies_as_in_graph(View x, Storage half, Index pitch) {
+  return x && x.storage == half && x.shape[-1] == pitch && starts_at_16_bytes(x.data);
 }
 
 // Numbers of the host go along with the launch: an upload would have to wait for earlier ones.
@@ -111,7 +116,8 @@ Bindings from_example(const Bindings& all, const AttentionRequest& r, Index firs
 
 class CudaBackend::FusedInput {
  public:
-  FusedInput(Queue& queue, const AttentionInput& a, const Lowering& to) : queue_(queue) {
+  FusedInput(Queue& queue, const AttentionInput& a, const Lowering& to)
+      : queue_(queue), half_(half_of(to.request)) {
     const AttentionRequest& r = to.request;
     bindings[Slot::q] = rounded(a.q, r.D);
     bindings[Slot::k] = rounded(a.k, r.D);
@@ -125,14 +131,14 @@ class CudaBackend::FusedInput {
     Slot next = Slot::bias_a;
     if (to.expand_distance) {
       const BiasForm& form = r.biases.front();
-      void* const bias = take<Bf16>(form.shape[1] * r.T * form.pitch);
+      void* const bias = take<std::uint16_t>(form.shape[1] * r.T * form.pitch);
       expand_distance(queue, bias, form.type, form.pitch, in(a.distance), distance_shape(a));
       bindings[next] = bias;
       next = Slot::bias_b;
     }
     if (to.add_bias && to.route != Route::tiled) {
       const BiasForm& form = r.biases.back();
-      if (form.type == Type::bf16)
+      if (form.type == r.io)
         bindings[next] = rounded(a.bias, form.pitch);
       else  // a copy too: a part of a tensor need not start at 16 bytes
         bindings[next] = copied(a.bias, form.shape.span(0, 3) * form.pitch);
@@ -162,24 +168,26 @@ class CudaBackend::FusedInput {
     queue_.each(rows * N, Lines{table, slopes, N});
     return {table, rows, N};
   }
-  // In bf16, rows of the last axis filled up to `pitch` with zeros: x itself where it lies so.
+  // In 16 bits, rows of the last axis filled up to `pitch` with zeros: x itself where it lies so.
   void* rounded(View x, Index pitch) {
-    if (lies_as_in_graph(x, pitch)) return const_cast<void*>(x.data);
+    if (lies_as_in_graph(x, half_, pitch)) return const_cast<void*>(x.data);
     const Index columns = x.shape[-1], rows = x.shape.count() / columns;
-    Bf16* const y = take<Bf16>(rows * pitch);
-    round_to_bf16(queue_, y, x.data, x.storage, 1, 0, rows, columns, columns, pitch);
+    void* const y = take<std::uint16_t>(rows * pitch);
+    round_to(half_, queue_, y, x.data, x.storage, 1, 0, rows, columns, columns, pitch);
     return y;
   }
   // Where a graph is to write `count` numbers in rows of `pitch`, of which o's are a part: o itself
   // where that is all; else deliver() moves them there.
   void* result(Out o, Index count, Index pitch) {
-    return !o.add && lies_as_in_graph(o.view(), pitch) ? o.data : take<Bf16>(count);
+    return !o.add && lies_as_in_graph(o.view(), half_, pitch) ? o.data : take<std::uint16_t>(count);
   }
   void deliver(Out o, const void* result, Index pitch) {
     if (!o || result == o.data) return;
     by_storage(o.storage, [&]<class T>(T) {
-      queue_.each(o.shape.count(),
-                  Move<T>{target<T>(o), static_cast<const Bf16*>(result), o.shape[-1], pitch});
+      by_half(half_, [&]<class Half>(Half) {
+        queue_.each(o.shape.count(), Move<T, Half>{target<T>(o), static_cast<const Half*>(result),
+                                                   o.shape[-1], pitch});
+      });
     });
   }
 
@@ -189,6 +197,7 @@ class CudaBackend::FusedInput {
   float* copied(View x, Index count);
 
   Queue& queue_;
+  Storage half_;
   std::vector<void*> memory_;
 };
 
@@ -226,7 +235,8 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     c.first = a.first;
     c.training = backward;
     c.deterministic = settings_.in_order;
-    c.type = settings_.precision == Precision::bf16 ? Type::bf16 : Type::fp32;
+    constexpr Type by_precision[] = {Type::fp32, Type::bf16, Type::fp16};
+    c.type = by_precision[static_cast<int>(settings_.precision)];
     to = lower(c, runner_->facts());
     if (to.route == Route::fused || to.route == Route::bias_tensor) {
       // A fused backward pass reads the log-sum-exp of a fused forward pass.
@@ -300,7 +310,7 @@ void CudaBackend::run_backward(FusedInput& input, const Lowering& to) {
   Bindings& bound = input.bindings;
   bound[Slot::row_sums] = input.take<float>(r.B * r.H * r.T);
   bound[Slot::dq_sums] = input.take<float>(r.B * r.H * r.T * r.D);
-  if (r.dbias) bound[Slot::dbias] = input.take<Bf16>(r.dbias->shape.count());
+  if (r.dbias) bound[Slot::dbias] = input.take<std::uint16_t>(r.dbias->shape.count());
   const AttentionRequest part = part_of(r, to.examples);
   for (Index first = 0; first < r.B; first += part.B)
     runner_->run(queue_, part, Pass::backward, from_example(bound, r, first));
@@ -310,7 +320,7 @@ void CudaBackend::run_backward(FusedInput& input, const Lowering& to) {
 void CudaBackend::graph_biases_backward(Out ddistance, Out dbias, const AttentionInput& a,
                                         const Lowering& to, const Bindings& bound) {
   const AttentionRequest& r = to.request;
-  const auto* const sums = static_cast<const Bf16*>(bound[Slot::dbias]);
+  const void* const sums = bound[Slot::dbias];
   if (ddistance && to.sums_scores) {
     sum_scores_by_distance(queue_, target(ddistance), ddistance.shape[0], ddistance.shape[1], r,
                            bound);
@@ -324,9 +334,12 @@ void CudaBackend::graph_biases_backward(Out ddistance, Out dbias, const Attentio
     sum_scores_to_bias(queue_, target(dbias), four_axes_of(dbias.shape), r, bound);
   } else {
     const Shape& from = r.dbias->shape;
-    const GraphBiasTerm f{sums, parts<1>(from, four_axes_of(dbias.shape), {from}), from[2], from[3],
-                          r.causal};
-    reduce(queue_, target(dbias), dbias.shape.count(), f.parts.repeated.count(), f);
+    by_half(half_of(r), [&]<class Half>(Half) {
+      const GraphBiasTerm<Half> f{static_cast<const Half*>(sums),
+                                  parts<1>(from, four_axes_of(dbias.shape), {from}), from[2],
+                                  from[3], r.causal};
+      reduce(queue_, target(dbias), dbias.shape.count(), f.parts.repeated.count(), f);
+    });
   }
 }
 

@@ -161,7 +161,8 @@ Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
   if (is_tiled(c, r, device)) return tiled(c, std::move(to));
   if (c.distance) lower_distance(to, c);
   if (c.bias) lower_bias(to, c);
-  const bool fits = std::max(r.D, r.E) <= 128;  // the tiles that make scores again
+  // the tiles that make scores again
+  const bool fits = std::max(r.D, r.E) <= 128 && r.io == Type::bf16;
   if (r.dbias && r.causal && fits && r.T > device.longest_dbias) {
     to.sums_scores = true;
     r.dbias.reset();

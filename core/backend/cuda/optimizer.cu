@@ -42,22 +42,23 @@ struct GlobalNorm {  // one block
   float* norm;
   const float* part;
   Index parts;
+  double loss_scale;
   PESUITE_HD void operator()(Block& block) const {
     const double sum = block.combine(
         parts, 0.0, [&](Index i) { return static_cast<double>(part[i]); },
         [](double a, double b) { return a + b; });
-    block.each(1, [&](Index) { *norm = static_cast<float>(std::sqrt(sum)); });
+    block.each(1, [&](Index) { *norm = static_cast<float>(std::sqrt(sum) / loss_scale); });
   }
 };
 // The norm stays on the device: each thread works the factor out again.
 struct AdamUpdate {
   Table table;
   const float* norm;
-  float beta1, beta2, eps, clip, rate, root, lr;
+  float beta1, beta2, eps, clip, rate, root, lr, loss_scale;
   PESUITE_HD void operator()(Block& block) const {
     const float total = *norm;
     if (!(total <= std::numeric_limits<float>::max())) return;
-    const float factor = clip > 0 && total > clip ? clip / total : 1;
+    const float factor = (clip > 0 && total > clip ? clip / total : 1) / loss_scale;
     const Part p = table.part(block.index());
     const AdamRow& r = p.row;
     const float decay = lr * r.weight_decay;
@@ -100,7 +101,7 @@ void CudaBackend::adamw(Out norm, std::span<const Update> updates, const AdamW& 
   const Scratch<float> sums(queue_, blocks);
   float* const total = target(norm).data;
   queue_.blocks(blocks, most_threads, Squares{table, sums.data()});
-  queue_.blocks(1, most_threads, GlobalNorm{total, sums.data(), blocks});
+  queue_.blocks(1, most_threads, GlobalNorm{total, sums.data(), blocks, o.loss_scale});
 
   AdamUpdate s{};
   s.table = table, s.norm = total;
@@ -108,7 +109,7 @@ void CudaBackend::adamw(Out norm, std::span<const Update> updates, const AdamW& 
   s.eps = static_cast<float>(o.eps), s.clip = static_cast<float>(o.clip);
   s.rate = static_cast<float>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step))));
   s.root = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))));
-  s.lr = static_cast<float>(o.lr);
+  s.lr = static_cast<float>(o.lr), s.loss_scale = static_cast<float>(o.loss_scale);
   queue_.blocks(blocks, most_threads, s);
 }
 

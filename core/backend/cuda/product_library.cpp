@@ -104,7 +104,9 @@ struct Told {
                   "describing a product");
   }
   explicit Told(const Product& p) {
-    const auto type_of = [](Storage s) { return s == Storage::bf16 ? CUDA_R_16BF : CUDA_R_32F; };
+    const auto type_of = [](Storage s) {
+      return s == Storage::bf16 ? CUDA_R_16BF : s == Storage::fp16 ? CUDA_R_16F : CUDA_R_32F;
+    };
     const cudaDataType type = type_of(p.a.storage), type_of_c = type_of(p.storage);
     check_product(cublasLtMatmulDescCreate(&how.raw, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                   "describing a product");

@@ -1,24 +1,25 @@
-// What surrounds a matrix product: inputs rounded to bf16, products of tensors, linear layers.
+// What surrounds a matrix product: inputs rounded to 16 bits, products of tensors, linear layers.
 #include "backend/cuda/cuda.h"
 
 namespace pesuite::cuda {
 
 namespace {
 
-template <class T>
+template <class Half, class T>
 struct Round {
-  Bf16* y;
+  Half* y;
   const T* x;
   Index batch, rows, row, columns, pitch;
   PESUITE_HD void operator()(Index i) const {
     Index c, r;
     const Index b = divide(divide(i, pitch, c), rows, r);
-    y[i] = c < columns ? static_cast<Bf16>(x[b * batch + r * row + c]) : Bf16(0.0f);
+    y[i] = c < columns ? static_cast<Half>(static_cast<float>(x[b * batch + r * row + c]))
+                       : Half(0.0f);
   }
 };
-template <class T>
+template <class Half, class T>
 struct RoundEight {  // the same, eight elements a thread, where rows are whole eights
-  Bf16* y;
+  Half* y;
   const T* x;
   Index batch, rows, row, eights;
   PESUITE_HD void operator()(Index i) const {
@@ -37,60 +38,73 @@ Shape leading_axes(const Shape& s) {
   return Shape::of(s.rank() - 2, s.data());
 }
 
-// An operand of rows x columns in bf16 whose rows start at 16 bytes, without which the fast kernels
-// do not take them: itself where it lies so, else a copy in `memory`.
-Operand in_bf16(Queue& queue, const Operand& o, Index batches, Index rows, Index columns,
-                std::optional<Scratch<Bf16>>& memory) {
-  if (o.storage == Storage::bf16 && starts_at_16_bytes(o.data) && o.row % 8 == 0 &&
-      o.batch % 8 == 0)
+// An operand of rows x columns in bf16 or fp16 whose rows start at 16 bytes, without which the fast
+// kernels do not take them: itself where it lies so, else a copy in `memory`.
+Operand rounded(Storage half, Queue& queue, const Operand& o, Index batches, Index rows,
+                Index columns, std::optional<Halves>& memory) {
+  if (o.storage == half && starts_at_16_bytes(o.data) && o.row % 8 == 0 && o.batch % 8 == 0)
     return o;
   const Index matrices = o.batch == 0 ? 1 : batches, pitch = (columns + 7) / 8 * 8;
   memory.emplace(queue, matrices * rows * pitch);
-  round_to_bf16(queue, memory->data(), o.data, o.storage, matrices, o.batch, rows, o.row, columns,
-                pitch);
-  return {memory->data(), pitch, o.transposed, o.batch == 0 ? 0 : rows * pitch, Storage::bf16};
+  round_to(half, queue, memory->data(), o.data, o.storage, matrices, o.batch, rows, o.row, columns,
+           pitch);
+  return {memory->data(), pitch, o.transposed, o.batch == 0 ? 0 : rows * pitch, half};
 }
 
 }  // namespace
 
-void round_to_bf16(Queue& queue, void* y, const void* x, Storage storage, Index batches,
-                   Index batch, Index rows, Index row, Index columns, Index pitch) {
+namespace {
+template <class Half, class T>
+void round_all(Queue& queue, Half* y, const T* x, Index batches, Index batch, Index rows, Index row,
+               Index columns, Index pitch) {
   const bool whole = columns == pitch && row % 8 == 0 && batch % 8 == 0;
-  by_storage(storage, [&]<class T>(T) {
-    auto* const to = static_cast<Bf16*>(y);
-    const auto* const from = static_cast<const T*>(x);
-    by_eights(whole ? pitch : 1, {x, y}, [&]<int N>(Width<N>) {
-      if constexpr (N == 8)
-        queue.each(batches * rows * pitch / 8,
-                   RoundEight<T>{to, from, batch, rows, row, pitch / 8});
-      else
-        queue.each(batches * rows * pitch, Round<T>{to, from, batch, rows, row, columns, pitch});
+  by_eights(whole ? pitch : 1, {x, y}, [&]<int N>(Width<N>) {
+    if constexpr (N == 8)
+      queue.each(batches * rows * pitch / 8,
+                 RoundEight<Half, T>{y, x, batch, rows, row, pitch / 8});
+    else
+      queue.each(batches * rows * pitch, Round<Half, T>{y, x, batch, rows, row, columns, pitch});
+  });
+}
+}  // namespace
+
+void round_to(Storage half, Queue& queue, void* y, const void* x, Storage storage, Index batches,
+              Index batch, Index rows, Index row, Index columns, Index pitch) {
+  by_half(half, [&]<class Half>(Half) {
+    by_storage(storage, [&]<class T>(T) {
+      round_all(queue, static_cast<Half*>(y), static_cast<const T*>(x), batches, batch, rows, row,
+                columns, pitch);
     });
   });
 }
 
 Operand Products::prepared(Queue& queue, const Operand& o, Index rows, Index columns,
-                           std::optional<Scratch<Bf16>>& memory) const {
-  return precision_ == Precision::fp32 ? o : in_bf16(queue, o, 1, rows, columns, memory);
+                           std::optional<Halves>& memory) const {
+  const Storage half = rounded_by(precision_);
+  return half == Storage::own ? o : rounded(half, queue, o, 1, rows, columns, memory);
 }
 
 void Products::run(Queue& queue, const Product& p) {
-  if (precision_ == Precision::fp32) {
+  const Storage half = rounded_by(precision_);
+  if (half == Storage::own) {
     for (const Storage s : {p.a.storage, p.b.storage, p.storage}) check_storage(s == Storage::own);
     return multiply(queue, p);
   }
-  std::optional<Scratch<Bf16>> a, b, bias;
-  Product rounded = p;
-  rounded.a =
-      in_bf16(queue, p.a, p.batches, p.a.transposed ? p.K : p.M, p.a.transposed ? p.M : p.K, a);
-  rounded.b =
-      in_bf16(queue, p.b, p.batches, p.b.transposed ? p.N : p.K, p.b.transposed ? p.K : p.N, b);
-  if (p.bias != nullptr && p.storage == Storage::bf16) {  // cuBLASLt wants the type of c
+  std::optional<Halves> a, b, bias;
+  Product halves = p;
+  const auto half_of = [&](const Operand& o, Index rows, Index columns,
+                           std::optional<Halves>& memory) {
+    return rounded(half, queue, o, p.batches, o.transposed ? columns : rows,
+                   o.transposed ? rows : columns, memory);
+  };
+  halves.a = half_of(p.a, p.M, p.K, a);
+  halves.b = half_of(p.b, p.K, p.N, b);
+  if (p.bias != nullptr && p.storage != Storage::own) {  // cuBLASLt wants the type of c
     bias.emplace(queue, p.N);
-    round_to_bf16(queue, bias->data(), p.bias, Storage::own, 1, 0, 1, p.N, p.N, p.N);
-    rounded.bias = bias->data();
+    round_to(p.storage, queue, bias->data(), p.bias, Storage::own, 1, 0, 1, p.N, p.N, p.N);
+    halves.bias = bias->data();
   }
-  multiply(queue, rounded);
+  multiply(queue, halves);
 }
 
 void CudaBackend::matmul(Out c, View a, View b, bool transpose_a, bool transpose_b) {
@@ -177,7 +191,7 @@ Operand CudaBackend::weights(View w) {
   std::optional<Scratch<Bf16>>& copy = at->second;
   if (!copy) {
     copy.emplace(queue_, O * I);
-    round_to_bf16(queue_, copy->data(), w.data, w.storage, 1, 0, O, I, I, I);
+    round_to(Storage::bf16, queue_, copy->data(), w.data, w.storage, 1, 0, O, I, I, I);
   }
   return {copy->data(), I, false, 0, Storage::bf16};
 }
@@ -202,7 +216,7 @@ void CudaBackend::linear_forward(Out y, View x, View w, View bias, View residual
 void CudaBackend::linear_backward(Out dx, Out dw, Out dbias, View dy, View x, View w) {
   const Index I = w.shape[1], O = w.shape[0], N = x.shape.count() / I;
   Operand g = operand(dy, 0, O);
-  std::optional<Scratch<Bf16>> memory;
+  std::optional<Halves> memory;
   if (dx && dw) g = products_.prepared(queue_, g, N, O, memory);
   if (dx) {
     Product p{N, I, O, g, weights(w)};

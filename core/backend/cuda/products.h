@@ -53,17 +53,18 @@ struct Product {
   }
 };
 
+using Halves = Scratch<std::uint16_t>;  // memory of numbers in 16 bits
+
 class Products {
  public:
-  // Inputs that are not in bf16 are rounded first where `precision` is bf16; sums are in fp32 in
-  // any case. In fp32 everything is.
+  // Inputs that are not stored as `precision` has them are rounded first; sums are in fp32.
   Products(Queue&, Precision precision);
   ~Products();
   void run(Queue&, const Product&);
   // What products make of a matrix of rows x columns before they read it, kept in `memory`: for one
   // that several of them read. Itself where they read it as it lies.
   Operand prepared(Queue&, const Operand&, Index rows, Index columns,
-                   std::optional<Scratch<Bf16>>& memory) const;
+                   std::optional<Halves>& memory) const;
 
  private:
   struct Library;
@@ -74,9 +75,9 @@ class Products {
   std::unique_ptr<Library> library_;
 };
 
-// y [batches, rows, pitch] in bf16 = x as it is stored, `pitch` elements a row with zeros at its
-// end.
-void round_to_bf16(Queue&, void* y, const void* x, Storage, Index batches, Index batch, Index rows,
-                   Index row, Index columns, Index pitch);
+// y [batches, rows, pitch], in bf16 or fp16 as `half` says, = x as it is stored, `pitch` elements a
+// row with zeros at its end.
+void round_to(Storage half, Queue&, void* y, const void* x, Storage, Index batches, Index batch,
+              Index rows, Index row, Index columns, Index pitch);
 
 }  // namespace pesuite::cuda

@@ -116,7 +116,7 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
   const Index numbers = settings_.block * (rounded ? 2 : 1);  // the same bytes
   const Index rows = std::clamp<Index>(numbers / V, 1, N);
   const Scratch<char> logits(queue_, rows * pitch * stored_bytes(storage));
-  std::optional<Scratch<Bf16>> of_h, of_w;
+  std::optional<Halves> of_h, of_w;
   const Operand hs = products_.prepared(queue_, {in(h), W}, N, W, of_h),
                 all_w = products_.prepared(queue_, weights(w), V, W, of_w);
   for (Index start = 0; start < N; start += rows) {

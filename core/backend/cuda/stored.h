@@ -1,8 +1,9 @@
 // Numbers as they are stored: fp32, or bf16 where a View or Out says so. Kernels compute in fp32
-// and are templates of what they read and write.
+// and are templates of what they read and write. fp16 is in copies for products and for cuDNN.
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -14,8 +15,11 @@
 namespace pesuite::cuda {
 
 using Bf16 = __nv_bfloat16;
+using Fp16 = __half;
 template <class T>
-constexpr Storage stored_as = std::is_same_v<T, Bf16> ? Storage::bf16 : Storage::own;
+constexpr Storage stored_as = std::is_same_v<T, Bf16>   ? Storage::bf16
+                              : std::is_same_v<T, Fp16> ? Storage::fp16
+                                                        : Storage::own;
 
 // A bug where numbers are read in another type than they are stored in.
 void check_storage(bool is_read_so);
@@ -58,6 +62,13 @@ __device__ inline void store_eight(Bf16* to, const float (&from)[8]) {
   auto* const pairs = reinterpret_cast<__nv_bfloat162*>(&raw);
   for (int k = 0; k < 4; ++k)
     pairs[k] = __float22bfloat162_rn(make_float2(from[2 * k], from[2 * k + 1]));
+  *reinterpret_cast<uint4*>(to) = raw;
+}
+__device__ inline void store_eight(Fp16* to, const float (&from)[8]) {
+  uint4 raw;
+  auto* const pairs = reinterpret_cast<__half2*>(&raw);
+  for (int k = 0; k < 4; ++k)
+    pairs[k] = __float22half2_rn(make_float2(from[2 * k], from[2 * k + 1]));
   *reinterpret_cast<uint4*>(to) = raw;
 }
 __device__ inline void store_eight(float* to, const float (&from)[8]) {
@@ -125,17 +136,31 @@ TargetOf<T> target(Out o) {
   return {static_cast<T*>(o.data), o.add};
 }
 
-// f(a number of the type that is stored)
+// f(a number of the type that is stored); in fp16 none is that kernels share
 template <class F>
 void by_storage(Storage storage, const F& f) {
+  check_storage(storage != Storage::fp16);
   if (storage == Storage::bf16)
     f(Bf16{});
   else
     f(float{});
 }
 
+// The same of the two types in 16 bits.
+template <class F>
+void by_half(Storage storage, const F& f) {
+  if (storage == Storage::fp16)
+    f(Fp16{});
+  else
+    f(Bf16{});
+}
+// What products round their inputs to: `own` where they do not.
+inline Storage rounded_by(Precision p) {
+  return p == Precision::bf16 ? Storage::bf16 : p == Precision::fp16 ? Storage::fp16 : Storage::own;
+}
+
 inline Index stored_bytes(Storage storage) {
-  return storage == Storage::bf16 ? Index{sizeof(Bf16)} : Index{sizeof(float)};
+  return storage == Storage::own ? Index{sizeof(float)} : Index{sizeof(Bf16)};
 }
 // Where number `i` stands.
 inline const void* at(View v, Index i) {
