@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <cstddef>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -11,6 +12,30 @@
 
 namespace pesuite {
 
+// Has the handlers of this thread run on a stack of their own. Some of oneDNN's products let the
+// stack pointer stand in a buffer on the heap: a handler that used it would overwrite what lies
+// below.
+inline void own_signal_stack() {
+  constexpr std::size_t size = std::size_t{64} << 10;  // AVX-512 and AMX alone take 12 KiB
+  static thread_local char memory[size];
+  stack_t now;
+  if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;
+  stack_t own{};
+  own.ss_sp = memory, own.ss_size = size;
+  ::sigaltstack(&own, nullptr);
+}
+
+// From now on `handler` hears this signal; calls that wait end with EINTR. What was before.
+inline struct sigaction hear(int signal, void (*handler)(int)) {
+  own_signal_stack();
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = handler;
+  action.sa_flags = SA_ONSTACK;
+  ::sigaction(signal, &action, &before);
+  return before;
+}
+
 // The exit code of work that a signal stopped: 130, 143, or 75 where it was only to make room.
 inline int exit_code_of(int signal) {
   if (signal == SIGINT) return static_cast<int>(Exit::interrupted);
@@ -18,16 +43,11 @@ inline int exit_code_of(int signal) {
   return static_cast<int>(Exit::preempted);
 }
 
-// While it lives `handler` hears these signals; calls that wait end with EINTR.
+// While it lives `handler` hears these signals.
 class SignalGuard {
  public:
   SignalGuard(void (*handler)(int), std::initializer_list<int> signals) {
-    struct sigaction action {};
-    action.sa_handler = handler;
-    for (const int signal : signals) {
-      old_.emplace_back(signal, action);
-      ::sigaction(signal, &action, &old_.back().second);
-    }
+    for (const int signal : signals) old_.emplace_back(signal, hear(signal, handler));
   }
   ~SignalGuard() {
     for (const auto& [signal, action] : old_) ::sigaction(signal, &action, nullptr);

@@ -365,13 +365,12 @@ fs::path versioned_folder(const OneOff& o) {
 }
 
 int train_one(const OneOff& o) {
-  struct sigaction a {};
-  a.sa_handler = [](int signal) {
-    if (stop) ::_exit(exit_code_of(signal));  // asked twice
-    stopped_by = signal;
-    stop = true;
-  };
-  for (const int s : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
+  for (const int s : {SIGINT, SIGTERM, SIGUSR1})
+    hear(s, [](int signal) {
+      if (stop) ::_exit(exit_code_of(signal));  // asked twice
+      stopped_by = signal;
+      stop = true;
+    });
   const std::unique_ptr<Group> group = join_group(o.cell.backend);
   return Session(o, *group).train();
 }

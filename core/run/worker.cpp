@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "run/sandbox.h"
 
@@ -202,11 +203,9 @@ int work(const fs::path& file) {
 }  // namespace
 
 int run_worker(const fs::path& file) {
-  struct sigaction a {};
-  a.sa_handler = on_request;
-  for (const int s : {SIGTERM, SIGUSR1}) ::sigaction(s, &a, nullptr);
+  for (const int s : {SIGTERM, SIGUSR1}) hear(s, on_request);
   ::signal(SIGINT, SIG_IGN);
-  ::signal(SIGALRM, on_end_of_patience);
+  hear(SIGALRM, on_end_of_patience);
   auto logger = spdlog::stderr_logger_st("cell");
   logger->set_pattern("%Y-%m-%d %H:%M:%S | %v");
   logger->flush_on(spdlog::level::trace);

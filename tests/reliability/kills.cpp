@@ -1,16 +1,20 @@
-// A campaign of SIGKILLs at random moments: reliability_kills PESUITE [KILLS [SEED [FOLDER]]].
-// A tiny suite runs until somebody, a worker, the runner or both at once, is killed; the same
-// command goes on, and is killed again, until a run comes through. Then every number and every
-// weight must be that of a run that nobody disturbed. Exit code 1 where one is not.
+// A campaign of SIGKILLs and requests to stop at random moments: reliability_kills PESUITE [KILLS
+// [SEED [FOLDER]]]. A tiny suite runs until somebody, a worker, the runner or both at once, is
+// killed, or the runner is asked to stop; the same command goes on, and is killed again, until a
+// run comes through. Then every number and every weight must be that of a run that nobody
+// disturbed. Exit code 1 where one is not, or where a cell crashed that was asked.
 #include <signal.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "tests/reliability/campaign.h"
 #include "tests/scratch.h"
@@ -20,8 +24,19 @@ namespace {
 using namespace pesuite;
 using namespace pesuite::reliability;
 
-enum Victim { worker, runner, all, victims };
-constexpr const char* names[victims] = {"worker", "runner", "all of them"};
+enum Victim { worker, runner, all, asked, victims };  // asked: to stop, the runner
+
+// Why a cell of an output folder crashed, by itself and whichever run saw it; "" where none has.
+std::string crash_in(const fs::path& out) {
+  std::error_code ignored;
+  for (const auto& item : fs::recursive_directory_iterator(out / "store", ignored))
+    if (item.path().filename() == "status.jsonl")
+      for (const std::string& line : split(read_file(item.path()), '\n'))
+        if (line.find("\"kind\":\"crash\"") != std::string::npos &&
+            line.find("SIGKILL") == std::string::npos)
+          return line;
+  return "";
+}
 
 class Campaign {
  public:
@@ -43,9 +58,9 @@ class Campaign {
     fs::remove_all(folder_ / "out", ignored);
     for (int tries = 0; tries < 200; ++tries) {
       Command c = started("out");
-      const bool killed = kill_somebody(c);
+      const std::optional<Victim> who = disturb(c);
       c.wait();
-      check(c, killed);
+      check(c, who);
       if (c.code() == 0) break;
     }
     const Command last = finished("out");  // what failed runs again, else there is nothing to do
@@ -57,12 +72,14 @@ class Campaign {
     ++rounds_;
   }
 
-  int kills() const { return kills_[0] + kills_[1] + kills_[2]; }
+  int kills() const { return std::accumulate(std::begin(kills_), std::end(kills_), 0); }
   int failures() const { return failures_; }
   std::string text() const {
     return fmt::format(
-        "{} kills ({} of a {}, {} of the {}, {} of {}), {}: {} went wrong, {} left over", kills(),
-        kills_[0], names[0], kills_[1], names[1], kills_[2], names[2],
+        "{} ends ({} of a worker, {} of the runner and {} of all by SIGKILL, {} by request), {}: "
+        "{} "
+        "went wrong, {} left over",
+        kills(), kills_[worker], kills_[runner], kills_[all], kills_[asked],
         counted(static_cast<std::size_t>(rounds_), "finished run"), failures_,
         counted(static_cast<std::size_t>(litter_), "temporary file"));
   }
@@ -81,7 +98,7 @@ class Campaign {
 
   // At a moment of the run, which for workers begins when there are some. False when it had ended
   // before.
-  bool kill_somebody(Command& c) {
+  std::optional<Victim> disturb(Command& c) {
     const auto victim =
         static_cast<Victim>(std::uniform_int_distribution<>(0, victims - 1)(random_));
     const double moment = std::uniform_real_distribution<>(0, seconds_)(random_);
@@ -90,22 +107,30 @@ class Campaign {
     std::this_thread::sleep_for(
         std::chrono::duration<double>(victim == runner ? moment : moment / 2));
     const std::vector<pid_t> children = children_of(c.pid());
-    if (!c.running() || (victim == worker && children.empty())) return false;
+    if (!c.running() || (victim == worker && children.empty())) return {};
     if (victim == worker) {
       ::kill(children[random_() % children.size()], SIGKILL);
+    } else if (victim == asked) {
+      ::kill(c.pid(), random_() % 2 == 0 ? SIGINT : SIGTERM);
     } else {
       ::kill(c.pid(), SIGKILL);
       if (victim == all)
         for (const pid_t child : children) ::kill(child, SIGKILL);
     }
     ++kills_[victim];
-    return true;
+    return victim;
   }
 
-  void check(const Command& c, bool killed) {
+  void check(const Command& c, std::optional<Victim> who) {
     const int code = c.code();
-    const bool good =
-        code == 0 || code == static_cast<int>(Exit::cells_failed) || (killed && code == -SIGKILL);
+    const bool good = code == 0 || code == static_cast<int>(Exit::cells_failed) ||
+                      (who == asked && (code == static_cast<int>(Exit::interrupted) ||
+                                        code == static_cast<int>(Exit::terminated) ||
+                                        code == -SIGINT || code == -SIGTERM)) ||  // at its start
+                      (who && code == -SIGKILL);
+    if (who == asked)
+      if (const std::string crash = crash_in(folder_ / "out"); !crash.empty())
+        complain(c, "a cell crashed that was asked to stop: " + crash);
     if (c.hung())
       complain(c, "did not end within two minutes");
     else if (!good)

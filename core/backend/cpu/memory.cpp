@@ -7,6 +7,7 @@
 #include "backend/cpu/pages.h"
 #include "backend/cpu/products.h"
 #include "base/error.h"
+#include "base/signals.h"
 #include "hwy/targets.h"
 
 namespace pesuite {
@@ -32,6 +33,8 @@ CpuBackend::CpuBackend(const BackendOptions& options)
   limit_instruction_set();
   bf16_ = options.precision == Precision::bf16 && bf16::best_kernel() != bf16::Kernel::none;
   omp_set_num_threads(threads_);  // oneDNN uses the same runtime
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+  own_signal_stack();
   workspaces_.resize(static_cast<std::size_t>(threads_));
 }
 CpuBackend::~CpuBackend() = default;
