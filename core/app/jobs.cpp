@@ -221,9 +221,15 @@ void Jobs::work() {
 
 void Jobs::run(Job j) {
   const std::set<std::string> before = runs_in(out_);
-  std::vector<std::string> words = {
-      program_.string(), "run", suite_of(j.id).string(), "--out", out_.string(),
-      "--progress",      "json"};
+  std::vector<std::string> words = {program_.string(),
+                                    "run",
+                                    suite_of(j.id).string(),
+                                    "--out",
+                                    out_.string(),
+                                    "--progress",
+                                    "json",
+                                    "--rerun",
+                                    "failed"};  // who asks again means it
   if (!j.device.empty()) words.insert(words.end(), {"--device", j.device});
   words.insert(words.end(), flags_.begin(), flags_.end());
   const fs::path errors = folder_ / (j.id + ".errors");

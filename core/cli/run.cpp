@@ -276,7 +276,7 @@ int conclude(const RunResult& r, const Suite& suite, const RunOptions& options,
   if (wants_report) report_on(r, is_quiet(options));
   if (!is_quiet(options))
     print_result(r);
-  else if (options.progress == ProgressMode::none)  // a failure is told all the same
+  else  // a failure is told all the same
     for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
   if (a.flag("verify-determinism"))

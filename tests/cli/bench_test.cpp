@@ -50,8 +50,9 @@ TEST_F(Bench, ModelsAStepOnADeviceThatIsNotThere) {
   for (const Json& b : j["benchmarks"])
     if (b["run_type"] == "aggregate" && b["aggregate_name"] == "median")
       seconds[b["run_name"]] = 1e-9 * b["real_time"].get<double>();
-  const std::string step = "model/h100/A(width=64, layers=3, heads=4, ff_width=128, "
-                           "vocabulary=512, batch=4)/none";
+  const std::string step =
+      "model/h100/A(width=64, layers=3, heads=4, ff_width=128, "
+      "vocabulary=512, batch=4)/none";
   double sum = 0;
   for (const auto& [name, value] : seconds)
     if (name.starts_with(step + "/")) sum += value;
@@ -115,7 +116,7 @@ TEST_F(Bench, MistakesAreSentences) {
             std::string::npos);
   EXPECT_NE(bench({"train", "--config", "B(width=x)"}).err.find("wants a count, not 'x'"),
             std::string::npos);
-  EXPECT_NE(bench({"train", "--dtype", "fp16"}).err.find("known are fp32 and bf16"),
+  EXPECT_NE(bench({"train", "--dtype", "fp8"}).err.find("known are fp32, bf16 and fp16"),
             std::string::npos);
   EXPECT_NE(bench({"attention", "--slots", "dist"}).err.find("no slot 'dist'"), std::string::npos);
   EXPECT_NE(bench({"eval", "--lengths", "x"}).err.find("'x' is no length"), std::string::npos);

@@ -407,6 +407,16 @@ TEST_F(Run, ProgressForPeopleAndPrograms) {
   std::set<std::string> events;
   for (std::string line; std::getline(in, line);) events.insert(Json::parse(line)["event"]);
   EXPECT_TRUE(events.contains("started") && events.contains("finished"));
+  EXPECT_EQ(json.err, "");
+  const std::string fails = suite({"crash_in_create"}, 10).string();
+  for (const char* when : {"crash: ", "failed before (crash: "})
+    for (const char* mode : {"json", "none"}) {
+      const Ended e = pesuite({"run", fails, "--out", mode, "--progress", mode});
+      EXPECT_EQ(e.code, 3);
+      EXPECT_NE(e.err.find("\nfailed: crash_in_create·toylag·micro·s1"), std::string::npos)
+          << e.err;
+      EXPECT_NE(e.err.find(when), std::string::npos) << mode << ": " << e.err;
+    }
 }
 
 TEST_F(Run, UsageErrorsAreSentences) {
