@@ -413,8 +413,7 @@ TEST_F(Run, ProgressForPeopleAndPrograms) {
     for (const char* mode : {"json", "none"}) {
       const Ended e = pesuite({"run", fails, "--out", mode, "--progress", mode});
       EXPECT_EQ(e.code, 3);
-      EXPECT_NE(e.err.find("\nfailed: crash_in_create·toylag·micro·s1"), std::string::npos)
-          << e.err;
+      EXPECT_NE(e.err.find("failed: crash_in_create·toylag·micro·s1"), std::string::npos) << e.err;
       EXPECT_NE(e.err.find(when), std::string::npos) << mode << ": " << e.err;
     }
 }
