@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,17 +13,33 @@
 
 namespace pesuite {
 
-// Has the handlers of this thread run on a stack of their own. Some of oneDNN's products let the
-// stack pointer stand in a buffer on the heap: a handler that used it would overwrite what lies
-// below.
+// A stack for the handlers of one thread. Some of oneDNN's products let the stack pointer stand in
+// a buffer on the heap: a handler that used it would overwrite what lies below.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t now;
+    if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;
+    memory_ = std::make_unique<char[]>(size);
+    stack_t own{};
+    own.ss_sp = memory_.get(), own.ss_size = size;
+    ::sigaltstack(&own, nullptr);
+  }
+  ~SignalStack() {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    if (memory_) ::sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  static constexpr std::size_t size = std::size_t{64} << 10;  // AVX-512 and AMX alone take 12 KiB
+  std::unique_ptr<char[]> memory_;
+};
+// This thread's, for as long as it lives.
 inline void own_signal_stack() {
-  constexpr std::size_t size = std::size_t{64} << 10;  // AVX-512 and AMX alone take 12 KiB
-  static thread_local char memory[size];
-  stack_t now;
-  if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;
-  stack_t own{};
-  own.ss_sp = memory, own.ss_size = size;
-  ::sigaltstack(&own, nullptr);
+  static thread_local const SignalStack own;
 }
 
 // From now on `handler` hears this signal; calls that wait end with EINTR. What was before.
