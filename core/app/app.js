@@ -158,7 +158,7 @@
     shown = j;
     $("now").hidden = false;
     say("title", j.name);
-    say("state", j.state === "failed" ? "failed: " + j.why : j.state);
+    say("state", j.state === "failed" ? j.why || "failed" : j.state);
     $("cancel").hidden = !["queued", "running"].includes(j.state);
     const done = j.report && !["queued", "running"].includes(j.state);
     $("report").hidden = $("open").hidden = !done;

@@ -44,6 +44,14 @@ function raw(method, path, headers = {}, body = "") {
     r.end(body);
   });
 }
+// Processes that train a cell of this store.
+const workers = () => readdirSync("/proc").filter((pid) => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(`worker\0${out}/store`);
+  } catch {
+    return false;
+  }
+});
 const json = { "Content-Type": "application/json" };
 
 await start();
@@ -148,6 +156,18 @@ await check("a run goes on when the app starts again", async () => {
   await start();
   await until("its end", async () => (await state()).state === "done");
   assert.match((await state()).run, /-again-/);
+});
+await check("a run that fails says why, and is tried again where it is asked for again", async () => {
+  const form = { name: "fails", task: "kback_copy", encodings: ["alibi"], steps: 3000, batch: 8, width: 32, layers: 1, heads: 2, train_len: 16, lengths: ["1x"], examples: 16, seeds: [1], maps: false };
+  const job = async (id) => JSON.parse((await raw("GET", "/api/jobs")).text).find((j) => j.id === id);
+  const added = async () => JSON.parse((await raw("POST", "/api/jobs", json, JSON.stringify(form))).text).id;
+  const failing = await added();
+  await until("its worker", () => workers().map((pid) => process.kill(pid, "SIGSEGV")).length > 0, 120);
+  await until("its failure", async () => (await job(failing)).state === "failed", 120);
+  const { why } = await job(failing);
+  assert.match(why, /failed: alibi·kback_copy·app·s1: crash: crashed with SIGSEGV/);
+  const again = await added();
+  await until("its end", async () => (await job(again)).state === "done", 120);
 });
 await check("runs are compared, and pinned as baselines", async () => {
   await page.open(base);
