@@ -115,31 +115,23 @@ TEST(AttentionByRows, AgreesWithTheReference) {
   }
 }
 
-TEST_P(AttentionConformance, Bf16IsNearTheReference) {
-  const AttentionExample& c = GetParam();
+void expect_near_the_reference(const AttentionExample& c, Precision precision, double of_y,
+                               double of_gradients, double apart) {
   const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
-  const auto backend = subject(Precision::bf16);
-  const Result actual = run(*backend, inputs(c), fused(c));
+  const Result actual = run(*subject(precision), inputs(c), fused(c));
   ASSERT_EQ(actual.failure, "");
-  EXPECT_LT(relative(actual.y, wanted.y), 1e-2);
+  EXPECT_LT(relative(actual.y, wanted.y), of_y);
   if (c.T > 1) {
-    EXPECT_GT(relative(actual.y, wanted.y), 1e-5) << "it is another precision";
+    EXPECT_GT(relative(actual.y, wanted.y), apart) << "it is another precision";
   }
   for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
-    EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 2e-2) << "of input " << i;
+    EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), of_gradients) << "of input " << i;
 }
-
+TEST_P(AttentionConformance, Bf16IsNearTheReference) {
+  expect_near_the_reference(GetParam(), Precision::bf16, 1e-2, 2e-2, 1e-5);
+}
 TEST_P(AttentionConformance, Fp16IsNearTheReference) {
-  const AttentionExample& c = GetParam();
-  const Result wanted = run(*open_backend("reference", {}), inputs(c), fused(c));
-  const Result actual = run(*subject(Precision::fp16), inputs(c), fused(c));
-  ASSERT_EQ(actual.failure, "");
-  EXPECT_LT(relative(actual.y, wanted.y), 2e-3);
-  if (c.T > 1) {
-    EXPECT_GT(relative(actual.y, wanted.y), 1e-6) << "it is another precision";
-  }
-  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
-    EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), 5e-3) << "of input " << i;
+  expect_near_the_reference(GetParam(), Precision::fp16, 2e-3, 5e-3, 1e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, AttentionConformance, ::testing::ValuesIn(attention_cases()),

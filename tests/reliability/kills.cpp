@@ -76,9 +76,8 @@ class Campaign {
   int failures() const { return failures_; }
   std::string text() const {
     return fmt::format(
-        "{} ends ({} of a worker, {} of the runner and {} of all by SIGKILL, {} by request), {}: "
-        "{} "
-        "went wrong, {} left over",
+        "{} ends ({} of a worker, {} of the runner and {} of all by SIGKILL, {} by request), "
+        "{}: {} went wrong, {} left over",
         kills(), kills_[worker], kills_[runner], kills_[all], kills_[asked],
         counted(static_cast<std::size_t>(rounds_), "finished run"), failures_,
         counted(static_cast<std::size_t>(litter_), "temporary file"));

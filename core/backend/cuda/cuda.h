@@ -1,6 +1,7 @@
 // The CUDA backend. Numbers are stored in fp32; with products in bf16, activations beside them in
-// bf16; products in fp16 read copies that are made for them. cuBLASLt makes products, cuDNN attention where it accepts it, our own kernels everything
-// else. Nothing waits for the device but downloads.
+// bf16; products in fp16 read copies that are made for them. cuBLASLt makes products, cuDNN
+// attention where it accepts it, our own kernels everything else. Nothing waits for the device but
+// downloads.
 //
 // The methods of CudaBackend stand in one file an op family, kernels beside the methods that launch
 // them. Tests build these files for the host as well (queue.h).

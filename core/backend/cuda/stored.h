@@ -136,7 +136,7 @@ TargetOf<T> target(Out o) {
   return {static_cast<T*>(o.data), o.add};
 }
 
-// f(a number of the type that is stored); in fp16 none is that kernels share
+// f(a number of the type that is stored), of kernels that do not know fp16
 template <class F>
 void by_storage(Storage storage, const F& f) {
   check_storage(storage != Storage::fp16);
