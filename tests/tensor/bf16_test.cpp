@@ -233,25 +233,70 @@ TEST(LinearLayers, TakeWeightsInBf16) {
 }
 
 // A row's numbers depend neither on who else computes nor on the rows beside it.
-TEST(LinearLayers, OfFewRowsKeepTheirBits) {
-  constexpr std::int64_t K = 1100, N = 197;
-  std::vector<double> x(16 * K), w(N * K);
+void expect_few_rows_to_keep_their_bits(Precision precision, Storage storage, std::int64_t K) {
+  constexpr std::int64_t N = 197;
+  std::vector<double> x(static_cast<std::size_t>(16 * K)), w(static_cast<std::size_t>(N * K));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i));
-  for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::cos(static_cast<double>(i));
+  for (std::size_t i = 0; i < w.size(); ++i)
+    w[i] = round_to_bf16(static_cast<float>(std::cos(static_cast<double>(i))));
   std::vector<float> of_all;
   for (std::int64_t rows = 16; rows > 0; --rows)
     for (const int threads : {1, 3}) {
-      const auto backend = open_backend("cpu", {.threads = threads});
+      const auto backend = open_backend("cpu", {.threads = threads, .precision = precision});
       Tape tape(*backend);
-      const Tensor a = tape.constant({rows, K}, x.data()), weight = tape.constant({N, K}, w.data());
+      const Tensor a = tape.constant({rows, K}, x.data());
+      const Tensor weight = tape.make({N, K}, false, storage);
+      backend->upload(tape.out(weight), w.data());
       const Tensor y = ops::linear(tape, a, weight, {}, {});
       ASSERT_FALSE(tape.failed()) << tape.failure();
       std::vector<float> found(static_cast<std::size_t>(rows * N));
       backend->download(found.data(), tape.view(y));
       if (of_all.empty()) of_all = found;
       EXPECT_TRUE(std::ranges::equal(found, std::span(of_all).first(found.size())))
-          << rows << " rows, " << threads << " threads";
+          << rows << " rows of " << K << ", " << threads << " threads";
     }
+}
+TEST(LinearLayers, OfFewRowsKeepTheirBits) {
+  expect_few_rows_to_keep_their_bits(Precision::fp32, Storage::own, 1100);
+  expect_few_rows_to_keep_their_bits(Precision::fp32, Storage::bf16, 1100);
+}
+TEST(PrecisionBf16, LinearLayersOfFewRowsKeepTheirBits) {
+  if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
+  for (const std::int64_t K : {1100, 1056, 32})  // AMX's tiles take multiples of 32
+    expect_few_rows_to_keep_their_bits(Precision::bf16, Storage::bf16, K);
+}
+// Rows, columns and sums at the edges of AMX's tiles.
+TEST(PrecisionBf16, LinearLayersOfFewRowsAreProductsOfRoundedInputs) {
+  if (bf16::best_kernel() == bf16::Kernel::none) GTEST_SKIP() << "no AVX512-BF16 here";
+  const auto backend = open_backend("cpu", {.threads = 2, .precision = Precision::bf16});
+  for (const std::int64_t rows : {1, 2, 5, 15, 16})
+    for (const std::int64_t N : {1, 15, 16, 33, 100})
+      for (const std::int64_t K : {32, 64, 96, 37, 160}) {
+        std::vector<double> x(static_cast<std::size_t>(rows * K)),
+            w(static_cast<std::size_t>(N * K)), bias(static_cast<std::size_t>(N));
+        const auto numbers = [](std::vector<double>& to, double step) {
+          for (std::size_t i = 0; i < to.size(); ++i)
+            to[i] = round_to_bf16(static_cast<float>(std::sin(step * static_cast<double>(i + 1))));
+        };
+        numbers(x, 0.7), numbers(w, 1.3), numbers(bias, 0.3);
+        Tape tape(*backend);
+        const Tensor a = tape.constant({rows, K}, x.data()), plus = tape.constant({N}, bias.data());
+        const Tensor weight = tape.make({N, K}, false, Storage::bf16);
+        backend->upload(tape.out(weight), w.data());
+        const Tensor y = ops::linear(tape, a, weight, plus, {});
+        ASSERT_FALSE(tape.failed()) << tape.failure();
+        std::vector<float> found(static_cast<std::size_t>(rows * N));
+        backend->download(found.data(), tape.view(y));
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t n = 0; n < N; ++n) {
+            double sum = bias[static_cast<std::size_t>(n)];
+            for (std::int64_t k = 0; k < K; ++k)
+              sum +=
+                  x[static_cast<std::size_t>(r * K + k)] * w[static_cast<std::size_t>(n * K + k)];
+            ASSERT_NEAR(found[static_cast<std::size_t>(r * N + n)], sum, 1e-5)
+                << rows << " " << K << " " << N << ", place " << r << " " << n;
+          }
+      }
 }
 
 // Forward and gradients of a linear layer, in both precisions.

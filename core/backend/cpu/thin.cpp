@@ -49,7 +49,7 @@ HWY_INLINE void PutSums(const thin::Product& p, Index row, Index n, const V32 (&
 }
 
 // The same from a and w. Registers hold the fewer of a's rows and the columns; the others come by
-// one after another. A single walk asks for nothing with 8 lanes, where the processor's own
+// one after another. A single row asks for nothing with 8 lanes, where the processor's own
 // prefetchers do better (33 against 28 GB/s).
 template <class T, int M, int R>
 HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
@@ -58,7 +58,7 @@ HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
   const Index K = p.K;
   const Index walks = (p.M + kThinRows - 1) / kThinRows;
   const thin::Asked asked =
-      walks == 1 && kThinLanes < 16 ? thin::Asked{0, 0} : thin::asked(R, row / kThinRows, walks);
+      p.M == 1 && kThinLanes < 16 ? thin::Asked{0, 0} : thin::asked(R, row / kThinRows, walks);
   const int asks = static_cast<int>(asked.last - asked.first);
   const T* const w = static_cast<const T*>(p.w) + n * K;
   const T* const next = w + (R + asked.first) * K;
@@ -87,7 +87,7 @@ HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
   Index k = 0;
   for (; k + side * kThinLanes <= K; k += side * kThinLanes) {
     for (int r = 0; r < R; ++r)  // once for each line of memory; g++ 12 drops it from a lambda
-      if (r < asks) hwy::Prefetch(next + r * K + k);
+      if (r < asks) hwy::Prefetch(next + asks * k + r * side * kThinLanes);
     for (int i = 0; i < side; ++i) step(k + i * kThinLanes, whole);
   }
   for (; k < K; k += kThinLanes) step(k, std::min(whole, static_cast<std::size_t>(K - k)));

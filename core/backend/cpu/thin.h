@@ -29,8 +29,8 @@ void columns(const Product&, const float* memory, std::int64_t first, std::int64
 
 // What both kernels share. All rows are done in `walks` along the same few columns, as many rows at
 // a time as registers hold. Meanwhile each walk asks for some of the columns of the next call, so
-// that they are near when it comes, and all walks together for all: more requests at a time than
-// the processor keeps would stall it.
+// that they are near when it comes, line by line as they lie, and all walks together for all: more
+// requests at a time than the processor keeps would stall it.
 struct Asked {
   std::int64_t first, last;  // columns of the next call: first .. last - 1
 };

@@ -1,4 +1,4 @@
-// Of weights in bf16, by AVX512-BF16's dot products.
+// Of weights in bf16, by AVX512-BF16's dot products or AMX's tiles.
 #include "backend/cpu/bf16.h"
 #include "backend/cpu/thin.h"
 
@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #define PESUITE_BF16 __attribute__((target("avx512f,avx512bw,avx512bf16")))
+#define PESUITE_AMX __attribute__((target("avx512f,avx512bw,amx-tile,amx-bf16")))
 
 namespace pesuite::thin {
 
@@ -27,7 +28,7 @@ Index words_of(const Product& p) {
   return (p.K + 31) / 32 * 16;
 }
 
-PESUITE_BF16 inline void put(const Product& p, Index m, Index n, float sum, float* c) {
+inline void put(const Product& p, Index m, Index n, float sum, float* c) {
   if (p.bias != nullptr) sum += p.bias[n];
   if (p.plus != nullptr) sum += p.plus[m * p.N + n];
   c[m * p.N + n] = sum;
@@ -90,7 +91,9 @@ PESUITE_BF16 void dots_of_pairs(const Product& p, const bf16::Word* packed, Inde
     PESUITE_EACH(r, R) {
       column[r] = reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(lanes, w + r * K + k));
       if (r < next.last - next.first)
-        _mm_prefetch(reinterpret_cast<const char*>(w + (R + next.first + r) * K + k), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(w + (R + next.first) * K +
+                                                   (next.last - next.first) * k + 32 * r),
+                     _MM_HINT_T0);
     }
     PESUITE_EACH(m, M) {
       const auto x = reinterpret_cast<__m512bh>(_mm512_loadu_si512(a + m * words + k / 2));
@@ -107,6 +110,77 @@ void block(const Product& p, const bf16::Word* packed, Index row, Index n, float
   if constexpr (M > 1) block<R, M - 1>(p, packed, row, n, c);
 }
 
+// AMX multiplies a tile of up to 16 columns of w, as they lie, with all rows at once: c is made
+// transposed. Also where one row alone would do as well without: its numbers do not depend on the
+// rows beside it.
+constexpr Index tile_columns = 16, tile_numbers = 32;
+
+bool by_tiles(const Product& p) {
+  return p.K % tile_numbers == 0 && bf16::best_kernel() == bf16::Kernel::tiles;
+}
+
+// Tiles 0 and 1 are sums [columns, M], 2 is of w [columns, 32], 3 of a: [16 words, M].
+class Tiles {
+ public:
+  PESUITE_AMX Tiles(Index columns, Index M) {
+    const auto row = static_cast<std::uint16_t>(M * Index{sizeof(float)});
+    const auto rows = static_cast<std::uint8_t>(columns);
+    config_ = {.row_bytes = {row, row, 64, row}, .rows = {rows, rows, rows, 16}};
+    asm volatile("" : : "r"(&config_) : "memory");  // g++ 12 believes that 8 bytes of it are read
+    _tile_loadconfig(&config_);
+  }
+  PESUITE_AMX ~Tiles() { _tile_release(); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+
+ private:
+  struct alignas(64) {
+    std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    std::uint16_t row_bytes[16] = {};
+    std::uint8_t rows[16] = {};
+  } config_;
+};
+
+// Columns n .. n + columns - 1 of c. Asks for what comes two calls later, line by line as it lies.
+PESUITE_AMX void tile_of_columns(const Product& p, const bf16::Word* pairs, Index n, Index columns,
+                                 float* c) {
+  const auto row = static_cast<std::size_t>(p.K) * sizeof(std::uint16_t),
+             row_of_pairs = static_cast<std::size_t>(p.M) * sizeof(bf16::Word);
+  const char* const w = static_cast<const char*>(p.w) + static_cast<std::size_t>(n) * row;
+  const char* next = w + 2 * tile_columns * row;
+  float sums[2][tile_columns * most_rows];
+  _tile_zero(0);
+  _tile_zero(1);
+  for (Index k = 0; k < p.K; k += 2 * tile_numbers) {
+    for (int line = 0; line < 2 * tile_columns; ++line, next += 64) _mm_prefetch(next, _MM_HINT_T1);
+    _tile_loadd(2, w + k * Index{sizeof(std::uint16_t)}, row);
+    _tile_loadd(3, pairs + k / 2 * p.M, row_of_pairs);
+    _tile_dpbf16ps(0, 2, 3);
+    if (k + tile_numbers == p.K) break;
+    _tile_loadd(2, w + (k + tile_numbers) * Index{sizeof(std::uint16_t)}, row);
+    _tile_loadd(3, pairs + (k + tile_numbers) / 2 * p.M, row_of_pairs);
+    _tile_dpbf16ps(1, 2, 3);
+  }
+  _tile_stored(0, sums[0], row_of_pairs);
+  _tile_stored(1, sums[1], row_of_pairs);
+  for (Index i = 0; i < columns; ++i)
+    for (Index m = 0; m < p.M; ++m)
+      put(p, m, n + i, sums[0][i * p.M + m] + sums[1][i * p.M + m], c);
+}
+
+void columns_by_tiles(const Product& p, const bf16::Word* pairs, Index first, Index last,
+                      float* c) {
+  Index n = first;
+  if (last - n >= tile_columns) {
+    const Tiles tiles(tile_columns, p.M);
+    for (; n + tile_columns <= last; n += tile_columns)
+      tile_of_columns(p, pairs, n, tile_columns, c);
+  }
+  if (n == last) return;
+  const Tiles tiles(last - n, p.M);
+  tile_of_columns(p, pairs, n, last - n, c);
+}
+
 }  // namespace
 
 bool bf16_available() {
@@ -114,15 +188,22 @@ bool bf16_available() {
 }
 
 Index bf16_floats(const Product& p) {
-  return p.M * words_of(p);
+  return (by_tiles(p) ? 2 : 1) * p.M * words_of(p);
 }
 
 void bf16_prepare(const Product& p, float* memory) {
-  bf16::pack_rows(reinterpret_cast<bf16::Word*>(memory), words_of(p), p.a, p.K, p.K, p.M, 1);
+  const Index words = words_of(p);
+  auto* const rows = reinterpret_cast<bf16::Word*>(memory);
+  bf16::pack_rows(rows, words, p.a, p.K, p.K, p.M, 1);
+  if (!by_tiles(p)) return;
+  bf16::Word* const pairs = rows + p.M * words;
+  for (Index k = 0; k < words; ++k)
+    for (Index m = 0; m < p.M; ++m) pairs[k * p.M + m] = rows[m * words + k];
 }
 
 void bf16_columns(const Product& p, const float* memory, Index first, Index last, float* c) {
   const auto* const packed = reinterpret_cast<const bf16::Word*>(memory);
+  if (by_tiles(p)) return columns_by_tiles(p, packed + p.M * words_of(p), first, last, c);
   Index n = first;
   if (p.M <= few_rows)
     for (; n + many_columns <= last; n += many_columns) block<many_columns>(p, packed, 0, n, c);
