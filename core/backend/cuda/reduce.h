@@ -13,6 +13,7 @@ namespace pesuite::cuda {
 // part [chunk, output] = f(output, term) summed over the chunk's terms.
 template <class F>
 struct ChunkSums {
+  static constexpr int at_a_time = 4;  // numbers that are on their way from memory
   F f;
   Target part;
   Index outputs, terms, chunk;
@@ -20,9 +21,12 @@ struct ChunkSums {
     Index o;
     const Index c = divide(i, outputs, o);
     const Index end = (c + 1) * chunk < terms ? (c + 1) * chunk : terms;
-    float sum = 0;
-    for (Index r = c * chunk; r < end; ++r) sum += f(o, r);
-    part.put(i, sum);
+    Index r = c * chunk;
+    float some[at_a_time] = {};
+    for (; r + at_a_time <= end; r += at_a_time)
+      for (int k = 0; k < at_a_time; ++k) some[k] += f(o, r + k);
+    for (; r < end; ++r) some[0] += f(o, r);
+    part.put(i, (some[0] + some[1]) + (some[2] + some[3]));
   }
   PESUITE_HD void operator()(Block& block) const {  // a block each, side by side along the terms
     Index o;
@@ -32,24 +36,25 @@ struct ChunkSums {
     block.each(1, [&](Index) { part.put(block.index(), sum); });
   }
 };
-struct SumOfChunks {  // a block 32 outputs, which its threads sum in lanes
-  static constexpr Index width = warp_threads, lanes = most_threads / width;
+struct SumOfChunks {  // a block `width` outputs, which its threads sum in lanes
   const float* part;  // [chunks, outputs]
   Target y;
-  Index outputs, chunks;
+  Index outputs, chunks, width;
   PESUITE_HD void operator()(Block& block) const {
-    const Index first = block.index() * width;
+    constexpr int at_a_time = 8;  // numbers that are on their way from memory
+    const Index first = block.index() * width, lanes = most_threads / width;
     float* const sums = block.memory();
     block.each(most_threads, [&](Index i) {
       Index o;
       const Index lane = divide(i, width, o);
       o += first;
-      float some[4] = {};  // four, so that four numbers are on their way at a time
+      float some[at_a_time] = {};
       if (o < outputs)
-        for (Index c = lane; c < chunks; c += 4 * lanes)
-          for (Index k = 0; k < 4; ++k)
+        for (Index c = lane; c < chunks; c += at_a_time * lanes)
+          for (int k = 0; k < at_a_time; ++k)
             if (c + k * lanes < chunks) some[k] += part[(c + k * lanes) * outputs + o];
-      sums[i] = (some[0] + some[1]) + (some[2] + some[3]);
+      sums[i] = ((some[0] + some[1]) + (some[2] + some[3])) +
+                ((some[4] + some[5]) + (some[6] + some[7]));
     });
     block.each(outputs - first < width ? outputs - first : width, [&](Index o) {
       float sum = 0;
@@ -58,6 +63,12 @@ struct SumOfChunks {  // a block 32 outputs, which its threads sum in lanes
     });
   }
 };
+inline void sum_chunks(Queue& queue, const float* part, Target y, Index outputs, Index chunks) {
+  // Lanes for the chunks, and rows of at least the 32 bytes that memory reads at once.
+  const Index width = chunks < 64 ? warp_threads : 8;
+  queue.blocks((outputs + width - 1) / width, most_threads,
+               SumOfChunks{part, y, outputs, chunks, width});
+}
 
 // The most chunks of the terms: enough threads for a large device, and enough terms for each.
 constexpr Index most_chunks = 1024;
@@ -72,15 +83,14 @@ void reduce_in_chunks(Queue& queue, Target y, Index outputs, Index terms, Index 
   if (chunks == 1) return launch(y, chunk, chunks);
   const Scratch<float> part(queue, outputs * chunks);
   launch(Target{part.data(), false}, chunk, chunks);
-  queue.blocks((outputs + SumOfChunks::width - 1) / SumOfChunks::width, most_threads,
-               SumOfChunks{part.data(), y, outputs, chunks});
+  sum_chunks(queue, part.data(), y, outputs, chunks);
 }
 
 // y[o] = sum over terms of f(o, term), for o < outputs. Neighbouring outputs read neighbours.
 template <class F>
 void reduce(Queue& queue, Target y, Index outputs, Index terms, const F& f) {
   reduce_in_chunks(queue, y, outputs, terms,
-                   std::min((terms + 31) / 32, (Index{1} << 18) / outputs),
+                   std::min((terms + 15) / 16, (Index{1} << 18) / outputs),
                    [&](Target part, Index chunk, Index chunks) {
                      queue.each(outputs * chunks, ChunkSums<F>{f, part, outputs, terms, chunk});
                    });
