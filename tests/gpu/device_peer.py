@@ -5,7 +5,8 @@
 
 attention: 8 heads of 64, causal, batch 1, as `pesuite bench attention`: its fused attention, and
 where this PyTorch has it FlexAttention, with a slope (ALiBi), with a learned table by distance (T5)
-and with a learned bias for each two tokens. train: steps of a decoder with RMSNorm, SwiGLU, RoPE
+and with a learned bias for each two tokens. Where its own tiles need more memory than a
+multiprocessor has, with tiles of 64 by 32, which the name then says. train: steps of a decoder with RMSNorm, SwiGLU, RoPE
 and tied embeddings, fused attention, AdamW, clipping, bf16 by autocast. Times are medians by the
 device's events; --device cpu tries the script.
 Prints one JSON object, or writes it to --out, anew after each row: who stops it keeps what there is.
@@ -32,22 +33,24 @@ class Clock:
     def __init__(self, device):
         self.device = device
 
-    def seconds(self, body):
+    def seconds(self, body, times):
+        """Of each of `times` in a row: a device then does not wait for the program."""
         if self.device != "cuda":
             start = time.perf_counter()
             body()
             return time.perf_counter() - start
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        body()
+        for _ in range(times):
+            body()
         end.record()
         torch.cuda.synchronize()
-        return begin.elapsed_time(end) * 1e-3
+        return begin.elapsed_time(end) * 1e-3 / times
 
-    def median(self, body, repetitions):
+    def median(self, body, repetitions, times=1):
         for _ in range(3):  # compiles, chooses kernels
             body()
-        return statistics.median(self.seconds(body) for _ in range(repetitions))
+        return statistics.median(self.seconds(body, times) for _ in range(repetitions))
 
 
 def useful_flops(length, both):
@@ -65,7 +68,8 @@ def composed(q, k, v):  # where there is no fused one
 
 
 def flex_variants(length, device):
-    """Name, attention and what it trains besides; empty where this PyTorch has no FlexAttention."""
+    """For each slot: name, attention and what it trains besides, by PyTorch's own tiles and by smaller
+    ones; empty where this PyTorch has no FlexAttention."""
     try:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     except ImportError:
@@ -79,14 +83,22 @@ def flex_variants(length, device):
     table = torch.randn(HEADS, length, device=device, requires_grad=True)
     bias = torch.randn(HEADS, length, length, device=device, requires_grad=True)
 
-    def by(score):
-        return lambda q, k, v: flex(q, k, v, score_mod=score, block_mask=mask)
+    smaller = {"fwd_BLOCK_M": 64, "fwd_BLOCK_N": 32, "bwd_BLOCK_M1": 32, "bwd_BLOCK_N1": 64,
+               "bwd_BLOCK_M2": 64, "bwd_BLOCK_N2": 32, "num_stages": 1}
+
+    def variants(name, score, learned):
+        def with_options(options):
+            return lambda q, k, v: flex(q, k, v, score_mod=score, block_mask=mask,
+                                        kernel_options=options)
+
+        return [(f"flex/{name}", with_options(None), learned),
+                (f"flex, small tiles/{name}", with_options(smaller), learned)]
 
     return [
-        ("flex/none", by(lambda s, b, h, q, k: s), []),
-        ("flex/slope", by(lambda s, b, h, q, k: s + slopes[h] * (k - q)), []),
-        ("flex/table", by(lambda s, b, h, q, k: s + table[h, (q - k).clamp(min=0)]), [table]),
-        ("flex/bias", by(lambda s, b, h, q, k: s + bias[h, q, k]), [bias]),
+        variants("none", lambda s, b, h, q, k: s, []),
+        variants("slope", lambda s, b, h, q, k: s + slopes[h] * (k - q), []),
+        variants("table", lambda s, b, h, q, k: s + table[h, (q - k).clamp(min=0)], [table]),
+        variants("bias", lambda s, b, h, q, k: s + bias[h, q, k], [bias]),
     ]
 
 
@@ -99,23 +111,31 @@ def attention(a):
                                requires_grad=True) for _ in range(3))
         dy = torch.randn_like(q)
         plain = ("sdpa", fused, []) if has_fused else ("composed", composed, [])
-        for name, run, learned in [plain, *flex_variants(length, a.device)]:
-            def forward():
-                with torch.no_grad():
-                    return run(q, k, v)
+        for ways in [[plain], *flex_variants(length, a.device)]:
+            for name, run, learned in ways:
+                rows = list(attention_rows(clock, a.repetitions, f"attention/{name}/{length}", run,
+                                           [q, k, v], learned, dy))
+                yield from rows
+                if not any("error" in row for row in rows):
+                    break
 
-            def both():
-                torch.autograd.grad(run(q, k, v), [q, k, v, *learned], dy)
 
-            for what, body, twice in (("forward", forward, False),
-                                      ("forward+backward", both, True)):
-                row = {"name": f"attention/{name}/{length}/{what}"}
-                try:
-                    row["seconds"] = clock.median(body, a.repetitions)
-                    row["flops"] = useful_flops(length, twice) / row["seconds"]
-                except RuntimeError as error:  # one that this PyTorch cannot do ends nothing else
-                    row["error"] = str(error)[:300]
-                yield row
+def attention_rows(clock, repetitions, name, run, qkv, learned, dy):
+    def forward():
+        with torch.no_grad():
+            return run(*qkv)
+
+    def both():
+        torch.autograd.grad(run(*qkv), [*qkv, *learned], dy)
+
+    for what, body, twice in (("forward", forward, False), ("forward+backward", both, True)):
+        row = {"name": f"{name}/{what}"}
+        try:
+            row["seconds"] = clock.median(body, repetitions, times=10)
+            row["flops"] = useful_flops(qkv[0].shape[2], twice) / row["seconds"]
+        except RuntimeError as error:  # one that this PyTorch cannot do ends nothing else
+            row["error"] = str(error)[:300]
+        yield row
 
 
 class Layer(nn.Module):
