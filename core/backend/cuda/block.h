@@ -64,6 +64,7 @@ class Block {
   template <class F>
   PESUITE_HD void all(int n, F f) {
 #ifdef __CUDA_ARCH__
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < n; i += threads_) f(i);
 #else
     for (int i = 0; i < n; ++i) f(backwards_ ? n - 1 - i : i);

@@ -69,8 +69,13 @@ struct Scores {
     Tile<tile_side> s, ds;
     const auto multiply = [&](Tile<tile_side>& sum, const Bf16* rows, Index stride,
                               const Bf16* others, Index width) {
-      begin_rows<tile_side, size>(block, x, {rows, stride, T - first, static_cast<int>(width)});
-      begin_rows<tile_side, size>(block, y, {others, width, T - key, static_cast<int>(width)});
+      const auto take = [&](Bf16* to, const Bf16* from, Index stride, Index count) {
+        begin_rows<tile_side, size>(
+            block, to,
+            {from, static_cast<int>(stride), static_cast<int>(count), static_cast<int>(width)});
+      };
+      take(x, rows, stride, T - first);
+      take(y, others, width, T - key);
       end_group();
       finish_all_but<0>();
       add_product_of_rows<size>(sum, x, y);

@@ -25,28 +25,35 @@ PESUITE_HD inline float two_to(float x) {
 struct TiledInput {
   const Bf16 *q, *k, *v, *dy;
   const float* table;  // null, or [H or 1, N]
-  Index table_row, N;
+  int table_row, N;
   const float* keys;  // null, or a value for each key
-  Index keys_example, keys_head;
+  Index keys_example;
+  int keys_head;
   float scale;
-  Index B, H, G, T;
-  int D, E;
+  int B, H, G, T, D, E;
 
-  PESUITE_HD MatrixRows queries(Index b, Index h, Index first) const {
-    return {q + ((b * H + h) * T + first) * D, D, T - first, D};
+  // Where row i of a head's [T, size] starts.
+  PESUITE_HD Index row(int b, int head, int heads, int i) const {
+    return (Index{b} * heads + head) * T + i;
   }
-  PESUITE_HD MatrixRows keys_of(Index b, Index g, Index first) const {
-    return {k + ((b * G + g) * T + first) * D, D, T - first, D};
+  PESUITE_HD MatrixRows queries(int b, int h, int first) const {
+    return {q + row(b, h, H, first) * D, D, T - first, D};
   }
-  PESUITE_HD MatrixRows values(Index b, Index g, Index first) const {
-    return {v + ((b * G + g) * T + first) * E, E, T - first, E};
+  PESUITE_HD MatrixRows keys_of(int b, int g, int first) const {
+    return {k + row(b, g, G, first) * D, D, T - first, D};
   }
-  PESUITE_HD MatrixRows output_gradients(Index b, Index h, Index first) const {
-    return {dy + ((b * T + first) * H + h) * E, H * E, T - first, E};
+  PESUITE_HD MatrixRows values(int b, int g, int first) const {
+    return {v + row(b, g, G, first) * E, E, T - first, E};
   }
-  PESUITE_HD const float* table_of(Index h) const { return table + h * table_row; }
-  PESUITE_HD const float* key_values(Index b, Index h) const {
-    return keys + b * keys_example + h * keys_head;
+  PESUITE_HD MatrixRows output_gradients(int b, int h, int first) const {
+    return {dy + output(b, h, first), H * E, T - first, E};
+  }
+  PESUITE_HD Index output(int b, int h, int i) const {  // of [B, T, H, E]
+    return ((Index{b} * T + i) * H + h) * E;
+  }
+  PESUITE_HD const float* table_of(int h) const { return table + Index{h} * table_row; }
+  PESUITE_HD const float* key_values(int b, int h) const {
+    return keys + b * keys_example + Index{h} * keys_head;
   }
 };
 
@@ -57,7 +64,7 @@ template <class T>
 struct Turns {
   T* data;
   int size;
-  PESUITE_HD T* operator[](Index n) const { return data + (n % 2) * size; }
+  PESUITE_HD T* operator[](int n) const { return data + (n % 2) * size; }
 };
 template <class T>
 PESUITE_HD Turns<T> two(Pieces& memory, int size) {
@@ -77,9 +84,9 @@ struct KeyTiles {
         slice(two<float>(memory, slice_numbers)),
         values(two<float>(memory, width)) {}
   // Tile j, for the queries of a head from `first` on.
-  PESUITE_HD void begin(Block& block, const TiledInput& in, Index b, Index h, Index g, Index first,
-                        Index j) const {
-    const Index key = j * width;
+  PESUITE_HD void begin(Block& block, const TiledInput& in, int b, int h, int g, int first,
+                        int j) const {
+    const int key = j * width;
     begin_rows<width, size>(block, k[j], in.keys_of(b, g, key));
     begin_rows<width, size>(block, v[j], in.values(b, g, key));
     if (in.table != nullptr)
@@ -89,7 +96,7 @@ struct KeyTiles {
     end_group();
   }
   // Scores of tile j from q.k.
-  PESUITE_HD void add(Tile<width>& s, const TiledInput& in, Index j) const {
+  PESUITE_HD void add(Tile<width>& s, const TiledInput& in, int j) const {
     const float *const distances = slice[j], *const of_key = values[j];
     s.each([&](TileRow r, int c, float& x) {
       x *= in.scale;
@@ -109,9 +116,10 @@ struct Forward {
   float* lse;
 
   PESUITE_HD void operator()(Block& block) const {
-    Index bh, h;
-    const Index i = tiles_of(in.T) - 1 - divide(block.index(), in.B * in.H, bh);
-    const Index b = divide(bh, in.H, h), g = h / (in.H / in.G), first = i * tile_rows;
+    const int index = static_cast<int>(block.index()), heads = in.B * in.H;
+    const int i = static_cast<int>(tiles_of(in.T)) - 1 - index / heads;
+    const int b = index % heads / in.H, h = index % in.H, g = h / (in.H / in.G);
+    const int first = i * tile_rows;
     Pieces memory(block.shared());
     Bf16* const q = memory.take<Bf16>(tile_rows * pitch_of(size));
     const KeyTiles<width, size> keys(memory);
@@ -124,7 +132,7 @@ struct Forward {
     top.each([](TileRow, float& x) { x = -std::numeric_limits<float>::infinity(); });
     total.each([](TileRow, float& x) { x = 0; });
     Tile<size> sum;
-    for (Index j = 0; j <= i; ++j) {
+    for (int j = 0; j <= i; ++j) {
       if (j < i) {
         keys.begin(block, in, b, h, g, first, j + 1);
         finish_all_but<1>();
@@ -144,15 +152,14 @@ struct Forward {
     }
     total.combine([](float one, float other) { return one + other; });
     sum.pairs([&](TileRow r, int c, float& one, float& other) {
-      const Index row = first + r.row;
-      if (row >= in.T || c >= in.E) return;
-      Bf16* const to = y + ((b * in.T + row) * in.H + h) * in.E + c;
+      if (first + r.row >= in.T || c >= in.E) return;
+      Bf16* const to = y + in.output(b, h, first + r.row) + c;
       to[0] = Bf16(one / total[r]), to[1] = Bf16(other / total[r]);
     });
     RowValues logarithm;
     logarithm.each([&](TileRow r, float& x) { x = top[r] + std::log(total[r]); });
     logarithm.once([&](int row, float x) {
-      if (first + row < in.T) lse[bh * in.T + first + row] = x;
+      if (first + row < in.T) lse[in.row(b, h, in.H, first + row)] = x;
     });
   }
 
@@ -179,10 +186,10 @@ struct Forward {
 
 // The first `columns` numbers of the first `count` rows, times a factor, rows `columns` apart.
 template <int size>
-PESUITE_HD void write_rows(Tile<size>& from, Bf16* to, Index count, int columns, float factor) {
+PESUITE_HD void write_rows(Tile<size>& from, Bf16* to, int count, int columns, float factor) {
   from.pairs([&](TileRow r, int c, float& one, float& other) {
     if (r.row >= count || c >= columns) return;
-    Bf16* const at = to + Index{r.row} * columns + c;
+    Bf16* const at = to + r.row * columns + c;
     at[0] = Bf16(one * factor), at[1] = Bf16(other * factor);
   });
 }
@@ -200,10 +207,10 @@ struct KeyGradients {
   float* of_keys;  // null, or [B, H, T]: the sums of the scores' gradient
 
   PESUITE_HD void operator()(Block& block) const {
-    Index bg, g;
-    const Index j = divide(block.index(), in.B * in.G, bg), b = divide(bg, in.G, g);
-    const Index key = j * tile_rows, heads = in.H / in.G;
-    const Index from = key / width, count = (in.T + width - 1) / width - from;
+    const int index = static_cast<int>(block.index()), groups = in.B * in.G;
+    const int b = index % groups / in.G, g = index % in.G, key = index / groups * tile_rows;
+    const int heads = in.H / in.G;
+    const int from = key / width, count = (in.T + width - 1) / width - from;
     Pieces memory(block.shared());
     Bf16* const k = memory.take<Bf16>(tile_rows * pitch_of(size));
     Bf16* const v = memory.take<Bf16>(tile_rows * pitch_of(size));
@@ -211,13 +218,13 @@ struct KeyGradients {
     const auto dy = two<Bf16>(memory, width * pitch_of(size));
     const auto slice = two<float>(memory, slice_numbers);
     const auto norms = two<float>(memory, width), deltas = two<float>(memory, width);
-    const auto begin = [&](Index n) {
-      Index step;
-      const Index h = g * heads + divide(n, count, step), first = (from + step) * width;
+    const auto begin = [&](int n) {
+      const int h = g * heads + n / count, first = (from + n % count) * width;
+      const Index row = in.row(b, h, in.H, 0);
       begin_rows<width, size>(block, q[n], in.queries(b, h, first));
       begin_rows<width, size>(block, dy[n], in.output_gradients(b, h, first));
-      begin_numbers(block, norms[n], lse + (b * in.H + h) * in.T, first, in.T, width);
-      begin_numbers(block, deltas[n], delta + (b * in.H + h) * in.T, first, in.T, width);
+      begin_numbers(block, norms[n], lse + row, first, in.T, width);
+      begin_numbers(block, deltas[n], delta + row, first, in.T, width);
       if (in.table != nullptr)
         begin_numbers(block, slice[n], in.table_of(h), first - key - (tile_rows - 1), in.N,
                       tile_rows + width - 1);
@@ -228,9 +235,8 @@ struct KeyGradients {
     begin(0);
     Tile<size> key_sum, value_sum;
     RowValues added, sum;
-    for (Index n = 0; n < heads * count; ++n) {
-      Index step;
-      const Index h = g * heads + divide(n, count, step), first = (from + step) * width;
+    for (int n = 0; n < heads * count; ++n) {
+      const int h = g * heads + n / count, step = n % count, first = (from + step) * width;
       if (step == 0) {
         added.each([&](TileRow r, float& x) {
           x = in.keys != nullptr && key + r.row < in.T ? in.key_values(b, h)[key + r.row] : 0;
@@ -265,20 +271,21 @@ struct KeyGradients {
       if (of_keys != nullptr && step + 1 == count) {
         sum.combine([](float one, float other) { return one + other; });
         sum.once([&](int row, float x) {
-          if (key + row < in.T) of_keys[(b * in.H + h) * in.T + key + row] = x;
+          if (key + row < in.T) of_keys[in.row(b, h, in.H, key + row)] = x;
         });
       }
       meet();
     }
-    write_rows(key_sum, dk + (bg * in.T + key) * in.D, in.T - key, in.D, in.scale);
-    write_rows(value_sum, dv + (bg * in.T + key) * in.E, in.T - key, in.E, 1);
+    const Index row = in.row(b, g, in.G, key);
+    write_rows(key_sum, dk + row * in.D, in.T - key, in.D, in.scale);
+    write_rows(value_sum, dv + row * in.E, in.T - key, in.E, 1);
   }
 };
 
 // Sums of the scores' gradient by distance, each over 16 queries of a head, of those that such
 // queries have: strip [head of an example, T / 16, distance].
 struct Strips {
-  static constexpr Index rows = 16, of_tile = tile_rows / rows;
+  static constexpr int rows = 16, of_tile = tile_rows / rows;
   float* data;
   Index tiles;
   PESUITE_HD Index of_head() const { return tiles * of_tile * distances(); }
@@ -299,15 +306,15 @@ struct QueryGradients {
   const float* lse;
   float* delta;  // [B, H, T] = rowsum(dy y)
   Bf16* dq;
-  Strips strips;            // without data they are not wanted
-  Index examples, example;  // that are computed, from `example` on; strips has these alone
+  Strips strips;          // without data they are not wanted
+  int examples, example;  // that are computed, from `example` on; strips has these alone
 
   PESUITE_HD void operator()(Block& block) const {
-    Index bh, h;
-    const Index i = strips.tiles - 1 - divide(block.index(), examples * in.H, bh);
-    const Index b = example + divide(bh, in.H, h), g = h / (in.H / in.G), first = i * tile_rows;
+    const int index = static_cast<int>(block.index()), heads = examples * in.H;
+    const int i = static_cast<int>(strips.tiles) - 1 - index / heads, bh = index % heads;
+    const int b = example + bh / in.H, h = bh % in.H, g = h / (in.H / in.G), first = i * tile_rows;
     // Up to the diagonal also where it ends behind the last key: strips are written to their ends.
-    const int count = static_cast<int>(first + tile_rows) / width;
+    const int count = (first + tile_rows) / width;
     Pieces memory(block.shared());
     Bf16* const q = memory.take<Bf16>(tile_rows * pitch_of(size));
     Bf16* const dy = memory.take<Bf16>(tile_rows * pitch_of(size));
@@ -316,7 +323,7 @@ struct QueryGradients {
     begin_rows<tile_rows, size>(block, dy, in.output_gradients(b, h, first));
     end_group();
     keys.begin(block, in, b, h, g, first, 0);
-    const Index row = (b * in.H + h) * in.T + first;
+    const Index row = in.row(b, h, in.H, first);
     RowValues norm;
     norm.each([&](TileRow r, float& x) {  // rows that are not there have probabilities of 0
       x = first + r.row < in.T ? lse[row + r.row] : std::numeric_limits<float>::infinity();
@@ -339,7 +346,7 @@ struct QueryGradients {
       add_product_of_rows<size>(p, q, keys.k[j]);
       keys.add(p, in, j);
       p.each([&](TileRow r, int, float& x) { x = two_to((x - norm[r]) * log2_e); });
-      if (const int ahead = static_cast<int>(j * width - first); ahead + width > 0)
+      if (const int ahead = j * width - first; ahead + width > 0)
         p.each([&](TileRow r, int c, float& x) {
           if (ahead + c > r.row) x = 0;
         });
@@ -348,7 +355,7 @@ struct QueryGradients {
                    [&](TileRow r, int, float& x, float weight) { x = weight * (x - row_sum[r]); });
       if (strips.data != nullptr)
         diagonals.add(ds, [&](int warp, int d, float x) {
-          const Index distance = first - j * width + Strips::rows * warp + d;
+          const int distance = first - j * width + Strips::rows * warp + d;
           if (distance >= 0) strips.at(bh, i * Strips::of_tile + warp)[distance] = x;
         });
       add_product(sum, Rounded<width>(ds), keys.k[j]);
@@ -358,12 +365,12 @@ struct QueryGradients {
   }
 
  private:
-  PESUITE_HD RowValues row_sums(const Bf16* dy, Index b, Index h, Index first) const {
+  PESUITE_HD RowValues row_sums(const Bf16* dy, int b, int h, int first) const {
     RowValues sum;
     sum.by_parts([&](TileRow r, float& x, int part, int parts) {
       x = 0;
       if (first + r.row >= in.T) return;
-      const Bf16* const own = y + ((b * in.T + first + r.row) * in.H + h) * in.E;
+      const Bf16* const own = y + in.output(b, h, first + r.row);
       const Bf16* const gradient = dy + r.row * pitch_of(size);
       for (int c = part * (size / parts); c < (part + 1) * (size / parts) && c < in.E; c += 8) {
         const Some<8> one = some<8>(own + c), other = some<8>(gradient + c);
@@ -408,26 +415,27 @@ float* fp32(const Bindings& b, Slot s) {
 
 TiledInput input(const AttentionRequest& r, const Bindings& b, const AddedByDistance& d,
                  const AddedByKey& k) {
+  const auto number = [](Index n) { return static_cast<int>(n); };
   TiledInput in{half(b, Slot::q),
                 half(b, Slot::k),
                 half(b, Slot::v),
                 half(b, Slot::dy),
                 d.table,
-                d.rows > 1 ? d.N : 0,
-                d.N,
+                d.rows > 1 ? number(d.N) : 0,
+                number(d.N),
                 k.bias,
                 0,
                 0,
                 b.scale,
-                r.B,
-                r.H,
-                r.G,
-                r.T,
-                static_cast<int>(r.D),
-                static_cast<int>(r.E)};
+                number(r.B),
+                number(r.H),
+                number(r.G),
+                number(r.T),
+                number(r.D),
+                number(r.E)};
   if (k.bias != nullptr) {
     in.keys_example = k.shape[0] > 1 ? k.shape[1] * r.T : 0;
-    in.keys_head = k.shape[1] > 1 ? r.T : 0;
+    in.keys_head = k.shape[1] > 1 ? in.T : 0;
   }
   return in;
 }
@@ -446,9 +454,10 @@ void query_gradients(Queue& queue, const AttentionRequest& r, const Bindings& b,
     const Index examples = std::min(most, r.B - example);
     const Scratch<float> sums(queue, wanted ? examples * numbers : 1);
     if (wanted) strips.data = sums.data();
-    queue.tiles(examples * r.H * strips.tiles,
-                QueryGradients<size>{in, half(b, Slot::y), fp32(b, Slot::lse), delta,
-                                     half(b, Slot::dq), strips, examples, example});
+    queue.tiles(
+        examples * r.H * strips.tiles,
+        QueryGradients<size>{in, half(b, Slot::y), fp32(b, Slot::lse), delta, half(b, Slot::dq),
+                             strips, static_cast<int>(examples), static_cast<int>(example)});
     if (!wanted) continue;
     const DistanceOfStrips f{strips, r.H, d.N, d.rows == 1};
     reduce(queue, {dtable.data, dtable.add || example > 0}, d.rows * d.N,

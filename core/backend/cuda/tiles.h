@@ -363,8 +363,7 @@ constexpr int bf16_bytes(int rows, int size) {
 
 struct MatrixRows {  // in memory: `count` rows, `size` numbers of each, a multiple of 8
   const Bf16* data;
-  Index stride, count;
-  int size;
+  int stride, count, size;
 };
 // [rows, size] to shared memory, zeros where x has less.
 template <int rows, int size>
@@ -378,10 +377,10 @@ PESUITE_HD void begin_rows(Block& block, Bf16* to, const MatrixRows& x) {
   });
 }
 // to[i] = from[first + i] for i < count, 0 outside of from[0 .. end).
-PESUITE_HD inline void begin_numbers(Block& block, float* to, const float* from, Index first,
-                                     Index end, int count) {
+PESUITE_HD inline void begin_numbers(Block& block, float* to, const float* from, int first, int end,
+                                     int count) {
   block.all(count, [&](int i) {
-    const Index at = first + i;
+    const int at = first + i;
     const bool there = at >= 0 && at < end;
     begin_copy<4>(to + i, there ? from + at : from, there);
   });
