@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -74,24 +75,25 @@ struct Block {
   std::int64_t keys() const { return first + rows; }
 };
 
-// value(i, j) of query `first` + i and key j, as a constant of `shape`.
-template <class F>
-Tensor by_place(Tape& t, const Shape& shape, Block b, F value) {
-  thread_local std::vector<float> all;  // kept: steps after the first allocate nothing
-  all.resize(static_cast<std::size_t>(b.rows * b.keys()));
-  float* to = all.data();
-  for (std::int64_t i = b.first; i < b.first + b.rows; ++i)
-    for (std::int64_t j = 0; j < b.keys(); ++j) *to++ = value(i, j);
-  return t.constant(shape, all.data());
+// query - key + more, or 0 where that is less: [rows, keys]. Made where the tape computes, as a
+// number for each two tokens takes long to bring there.
+Tensor ahead(Tape& t, Block b, float more) {
+  thread_local std::vector<float> places;  // kept: steps after the first allocate nothing
+  const auto counted = [&](const Shape& shape, float first) {
+    places.resize(static_cast<std::size_t>(shape.count()));
+    std::iota(places.begin(), places.end(), first);
+    return t.constant(shape, places.data());
+  };
+  const Tensor queries = counted({b.rows, 1}, static_cast<float>(b.first) + more);
+  const Tensor keys = counted({1, b.keys()}, 0);
+  return t.now(ops::unary(t, Unary::relu, ops::binary(t, Binary::sub, queries, keys)));
 }
-Tensor visible(Tape& t, Block b) {  // 1 where the row sees the key
-  return by_place(t, {b.rows, b.keys()}, b,
-                  [](std::int64_t i, std::int64_t j) { return j <= i ? 1.0f : 0.0f; });
+Tensor visible(Tape& t, Block b) {  // 1 where the row sees the key, else 0
+  const float one = 1;
+  return t.now(ops::binary(t, Binary::min, ahead(t, b, 1), t.constant({1}, &one)));
 }
 Tensor distances(Tape& t, Block b) {  // i - j, 0 where the row does not see the key
-  return by_place(t, {1, b.rows, b.keys()}, b, [](std::int64_t i, std::int64_t j) {
-    return static_cast<float>(std::max<std::int64_t>(0, i - j));
-  });
+  return ops::reshape(t, ahead(t, b, 0), {1, b.rows, b.keys()});
 }
 
 // [B, 1, rows, keys]: where `starts` hide the key from the row more than any score is, else 0.

@@ -153,6 +153,35 @@ struct Receive {
     });
   }
 };
+// The same where a row is narrow: a warp works out the gifts, and each of its lanes adds them to
+// sums of its own.
+template <class F, Index most>
+struct ReceiveInLanes {
+  F f;
+  Target part;
+  Index V, rows, terms, chunk;
+
+  PESUITE_HD void operator()(Block& block) const {
+    constexpr Index lanes = warp_threads;
+    Index row;
+    const Index c = divide(block.index(), rows, row), first = c * chunk;
+    const Index n = first + chunk < terms ? chunk : terms - first;
+    float* const sums = block.tiles<float, most * lanes * sizeof(float)>();  // [V, lane]
+    block.each(lanes * V, [&](Index i) { sums[i] = 0; });
+    block.each(n, [&](Index i) {
+      const Gift gift = f.gift(row, first + i);
+      float* const own = sums + gift.n * lanes + i % lanes;
+      own[0] += gift.here;
+      if (gift.n + 1 < V) own[lanes] += gift.next;
+    });
+    block.each(V, [&](Index v) {
+      float sum = 0;
+      for (Index lane = 0; lane < lanes; ++lane)  // from another on, as their memory lies in banks
+        sum += sums[v * lanes + (v + lane) % lanes];
+      part.put(c * rows * V + row * V + v, sum);
+    });
+  }
+};
 // The same, an entry a thread, where a row is too wide for a block's memory.
 template <class F>
 struct ReceiveOne {
@@ -172,7 +201,15 @@ void receive(Queue& queue, Out dx, const F& f) {
       queue, target(dx), outputs, terms,
       std::min((terms + Wide::tile - 1) / Wide::tile, 4096 / rows),
       [&](Target part, Index chunk, Index chunks) {
-        queue.blocks(rows * chunks, most_threads, Wide{f, part, f.V, rows, terms, chunk});
+        const auto launch = [&]<class Kernel>(Index threads) {
+          queue.blocks(rows * chunks, threads, Kernel{f, part, f.V, rows, terms, chunk});
+        };
+        if (f.V <= 64)
+          launch.template operator()<ReceiveInLanes<F, 64>>(warp_threads);
+        else if (f.V <= 256)
+          launch.template operator()<ReceiveInLanes<F, 256>>(warp_threads);
+        else
+          launch.template operator()<Wide>(most_threads);
       });
 }
 
