@@ -21,6 +21,9 @@ constexpr Index kThinLanes = static_cast<Index>(hn::MaxLanes(F32()));
 // and 16 rows with 16 lanes: 25 and 48 ms in place of 20 and 24).
 constexpr int kThinRows = 4, kThinColumns = kThinLanes == 16 ? 5 : 3;
 constexpr int kFewRows = kThinLanes == 16 ? 6 : 3, kManyColumns = 4;
+constexpr int RowsAtATime(int columns) {
+  return columns == kManyColumns ? kFewRows : kThinRows;
+}
 
 HWY_INLINE void PutSum(const thin::Product& p, Index m, Index n, float sum, float* c) {
   if (p.bias != nullptr) sum += p.bias[n];
@@ -57,9 +60,10 @@ HWY_INLINE void Dots(const thin::Product& p, Index row, Index n, float* c) {
   const F32 d;
   constexpr int side = std::max(1, static_cast<int>(64 / sizeof(T)) / static_cast<int>(kThinLanes));
   const Index K = p.K;
-  const Index walks = (p.M + kThinRows - 1) / kThinRows;
+  constexpr int rows = RowsAtATime(R);
+  const Index walks = (p.M + rows - 1) / rows;
   const thin::Asked asked =
-      p.M == 1 && kThinLanes < 16 ? thin::Asked{0, 0} : thin::asked(R, row / kThinRows, walks);
+      p.M == 1 && kThinLanes < 16 ? thin::Asked{0, 0} : thin::asked(R, row / rows, walks);
   const int asks = static_cast<int>(asked.last - asked.first);
   const T* const w = static_cast<const T*>(p.w) + n * K;
   const T* const next = w + (R + asked.first) * K;
@@ -117,7 +121,7 @@ HWY_INLINE void OneDot(const thin::Product& p, Index n, float* c) {
 }
 
 // All rows of columns n .. n + R - 1, as many at a time as registers hold.
-template <class T, int R, int M = R == kManyColumns ? kFewRows : kThinRows>
+template <class T, int R, int M = RowsAtATime(R)>
 HWY_INLINE void Block(const thin::Product& p, Index row, Index n, float* c) {
   for (; row + M <= p.M; row += M) Dots<T, M, R>(p, row, n, c);
   if constexpr (M > 1) Block<T, R, M - 1>(p, row, n, c);
