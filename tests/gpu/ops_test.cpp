@@ -30,6 +30,18 @@ void PrintTo(const DirectCase& c, std::ostream* out) {
   *out << c.name;
 }
 
+DirectCase takes_backward(const std::string& of, std::int64_t rows, std::int64_t V,
+                          std::int64_t terms) {
+  return {
+      "take_backward_of_" + of,
+      {{rows, V}},
+      {{rows, terms}, {terms}},
+      [](Backend& b, const Outs& o, const Views& v, Tokens) { b.take_backward(o[0], v[0], v[1]); },
+      false,
+      static_cast<int>(V),
+      0,
+      5e-5};
+}
 std::vector<DirectCase> direct_cases() {
   using B = Backend&;
   using O = const Outs&;
@@ -143,29 +155,15 @@ std::vector<DirectCase> direct_cases() {
        [](B b, O o, V v, Tokens) { b.interpolate_backward(o[0], o[1], v[0], v[1], v[2]); },
        true,
        13},
-      // Of several tiles of terms in one chunk, of several chunks, and of rows wider than a tile.
-      {"take_backward_of_many_rows",
-       {{2049, 3}},
-       {{2049, 2050}, {2050}},
-       [](B b, O o, V v, Tokens) { b.take_backward(o[0], v[0], v[1]); },
-       false,
-       3,
-       0,
-       5e-5},
-      {"take_backward_of_many_terms",
-       {{2, 9}},
-       {{2, 5000}, {5000}},
-       [](B b, O o, V v, Tokens) { b.take_backward(o[0], v[0], v[1]); },
-       false,
-       9,
-       0,
-       5e-5},
-      {"take_backward_of_wide_rows",
-       {{2, 2100}},
-       {{2, 40}, {40}},
-       [](B b, O o, V v, Tokens) { b.take_backward(o[0], v[0], v[1]); },
-       false,
-       2100},
+      // Rows of each kernel's sizes, with terms of several tiles and chunks.
+      takes_backward("many_rows", 2049, 3, 2050),
+      takes_backward("many_terms", 2, 9, 5000),
+      takes_backward("64_entries", 2, 64, 5000),
+      takes_backward("65_entries", 3, 65, 2049),
+      takes_backward("256_entries", 2, 256, 5000),
+      takes_backward("257_entries", 2, 257, 5000),
+      takes_backward("1999_entries", 2, 1999, 5000),
+      takes_backward("wide_rows", 2, 2100, 40),
       {"interpolate_backward_of_many_terms",
        {{2, 11}, {5000}},
        {{2, 5000}, {2, 11}, {5000}},
