@@ -76,7 +76,8 @@ struct Block {
 };
 
 // query - key + more, or 0 where that is less: [rows, keys]. Made where the tape computes, as a
-// number for each two tokens takes long to bring there.
+// number for each two tokens takes long to bring there; at once, as who asks is making a tensor of
+// Tape::later.
 Tensor ahead(Tape& t, Block b, float more) {
   thread_local std::vector<float> places;  // kept: steps after the first allocate nothing
   const auto counted = [&](const Shape& shape, float first) {

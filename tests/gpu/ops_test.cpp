@@ -38,9 +38,9 @@ DirectCase takes_backward(const std::string& of, std::int64_t rows, std::int64_t
       {{rows, terms}, {terms}},
       [](Backend& b, const Outs& o, const Views& v, Tokens) { b.take_backward(o[0], v[0], v[1]); },
       false,
-      static_cast<int>(V),
+      V,
       0,
-      5e-5};
+      terms > 1000 ? 5e-5 : 5e-6};
 }
 std::vector<DirectCase> direct_cases() {
   using B = Backend&;

@@ -64,6 +64,7 @@ class Block {
   template <class F>
   PESUITE_HD void all(int n, F f) {
 #ifdef __CUDA_ARCH__
+    // A loop that stays one: the addresses of an unrolled copy take registers that tiles need.
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < n; i += threads_) f(i);
 #else

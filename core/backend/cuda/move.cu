@@ -176,7 +176,7 @@ struct ReceiveInLanes {
     });
     block.each(V, [&](Index v) {
       float sum = 0;
-      for (Index lane = 0; lane < lanes; ++lane)  // from another on, as their memory lies in banks
+      for (Index lane = 0; lane < lanes; ++lane)  // each thread begins with another bank of memory
         sum += sums[v * lanes + (v + lane) % lanes];
       part.put(c * rows * V + row * V + v, sum);
     });
@@ -197,20 +197,19 @@ void receive(Queue& queue, Out dx, const F& f) {
   const Index outputs = dx.shape.count(), terms = f.parts.repeated.count(), rows = outputs / f.V;
   using Wide = Receive<F>;
   if (f.V > Wide::most_entries) return reduce(queue, target(dx), outputs, terms, ReceiveOne<F>{f});
-  reduce_in_chunks(
-      queue, target(dx), outputs, terms,
-      std::min((terms + Wide::tile - 1) / Wide::tile, 4096 / rows),
-      [&](Target part, Index chunk, Index chunks) {
-        const auto launch = [&]<class Kernel>(Index threads) {
-          queue.blocks(rows * chunks, threads, Kernel{f, part, f.V, rows, terms, chunk});
-        };
-        if (f.V <= 64)
-          launch.template operator()<ReceiveInLanes<F, 64>>(warp_threads);
-        else if (f.V <= 256)
-          launch.template operator()<ReceiveInLanes<F, 256>>(warp_threads);
-        else
-          launch.template operator()<Wide>(most_threads);
-      });
+  reduce_in_chunks(queue, target(dx), outputs, terms,
+                   std::min((terms + Wide::tile - 1) / Wide::tile, 4096 / rows),
+                   [&](Target part, Index chunk, Index chunks) {
+                     const Index blocks = rows * chunks;
+                     if (f.V <= 64)
+                       queue.blocks(blocks, warp_threads,
+                                    ReceiveInLanes<F, 64>{f, part, f.V, rows, terms, chunk});
+                     else if (f.V <= 256)
+                       queue.blocks(blocks, warp_threads,
+                                    ReceiveInLanes<F, 256>{f, part, f.V, rows, terms, chunk});
+                     else
+                       queue.blocks(blocks, most_threads, Wide{f, part, f.V, rows, terms, chunk});
+                   });
 }
 
 // x with one element for each row: an offset in it is the number of a row.

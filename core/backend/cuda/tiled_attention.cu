@@ -32,7 +32,7 @@ struct TiledInput {
   float scale;
   int B, H, G, T, D, E;
 
-  // Where row i of a head's [T, size] starts.
+  // Row i of a head, counted in [B, heads, T].
   PESUITE_HD Index row(int b, int head, int heads, int i) const {
     return (Index{b} * heads + head) * T + i;
   }
