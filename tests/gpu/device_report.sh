@@ -114,14 +114,18 @@ if [ "$device" = cuda ]; then
   bench whole_fp16 40 train --config "$whole" --encoding rope --dtype fp16
   stage fp16 60 "${pesuite[@]}" run smoke --device cuda --set defaults.precision=fp16 --out "$work/fp16" --progress none
   rm -rf "$work/fp16"
-  # The same step with other ways of attention.
-  for way in any_order cudnn_alone composed; do
-    ours+=("PESUITE_CUDA_ATTENTION=$way")
+  with() { # VARIABLE BENCH_ARGUMENT...: with it alone beside what all have
+    pesuite=("${ours[@]}" "$1" "$build/bin/pesuite")
+    bench "${@:2}"
     pesuite=("${ours[@]}" "$build/bin/pesuite")
-    bench "whole_$way" 40 train --config "$whole" --encoding rope --dtype "$dtype"
-    unset 'ours[-1]'
+  }
+  # The same step with other ways of attention, and small ones with every kernel started by itself.
+  for way in any_order cudnn_alone composed; do
+    with "PESUITE_CUDA_ATTENTION=$way" "whole_$way" 40 train --config "$whole" --encoding rope --dtype "$dtype"
   done
-  pesuite=("${ours[@]}" "$build/bin/pesuite")
+  for t in "${types[@]}"; do
+    with PESUITE_CUDA_GRAPHS=0 "small_${t}_without_graphs" 30 train --config 'A(batch=8)' --encoding none --dtype "$t"
+  done
 fi
 stage repeats 60 "${pesuite[@]}" run smoke --device "$device" --verify-determinism --out "$work/repeats" --progress none
 rm -rf "$work/repeats"

@@ -1,4 +1,6 @@
 // The CUDA backend on the first device of this machine.
+#include <cstdlib>
+
 #include "backend/factory.h"
 #include "base/error.h"
 #include "tests/gpu/subject.h"
@@ -20,6 +22,18 @@ std::unique_ptr<Backend> subject_backwards() {  // a device has no order to begi
   return subject(Precision::fp32);
 }
 long launches() {
+  return -1;
+}
+std::unique_ptr<Backend> subject_with_graphs(Precision precision) {
+  return subject(precision);
+}
+std::unique_ptr<Backend> subject_without_graphs(Precision precision) {
+  ::setenv("PESUITE_CUDA_GRAPHS", "0", 1);
+  auto backend = subject(precision);
+  ::unsetenv("PESUITE_CUDA_GRAPHS");
+  return backend;
+}
+long graphs_run(Backend&) {
   return -1;
 }
 

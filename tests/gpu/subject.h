@@ -29,6 +29,12 @@ std::unique_ptr<Backend> subject_backwards();
 // Kernels started so far; -1 where nobody counts them.
 long launches();
 
+// The same with and without CUDA graphs.
+std::unique_ptr<Backend> subject_with_graphs(Precision);
+std::unique_ptr<Backend> subject_without_graphs(Precision);
+// Graphs that it has run; -1 where nobody counts them.
+long graphs_run(Backend&);
+
 // Products in bf16 and little memory for fused attention. On the host only.
 std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention);
 

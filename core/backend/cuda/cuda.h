@@ -26,6 +26,7 @@ struct CudaSettings {
   int device = 0;
   Precision precision = Precision::fp32;
   std::string description;
+  std::size_t graph_launches = 0;  // that are started together at most (launches.h)
   bool in_order = true;  // gradients of fused attention are summed in one order, run after run
   // Numbers in a block of scores, of composed attention and of the classifier; a rewriter, which
   // keeps many of them, makes a part of it at a time.

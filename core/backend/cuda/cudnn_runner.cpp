@@ -1,5 +1,9 @@
 #include "backend/cuda/cudnn_runner.h"
 
+#include <array>
+#include <bit>
+#include <cstdint>
+
 #include "backend/cuda/operation_graph.h"
 #include "backend/cuda/queue.h"
 #include "base/error.h"
@@ -24,11 +28,27 @@ std::string CudnnRunner::prepare(const AttentionRequest& r, Pass pass) {
   return "";
 }
 
+namespace {
+
+using Bits = std::array<std::uint64_t, sizeof(Bindings) / sizeof(std::uint64_t)>;
+
+struct PlanCall {
+  cudnnHandle_t handle;
+  const Plan* plan;
+  void* workspace;
+  Bits bindings;
+  void start(CUstream_st* stream) const {
+    check(cudnnSetStream(handle, stream), "setting the stream");
+    plan->run(handle, std::bit_cast<Bindings>(bindings), workspace);
+  }
+};
+
+}  // namespace
+
 void CudnnRunner::run(Queue& queue, const AttentionRequest& r, Pass pass, const Bindings& b) {
   const Plan& plan = plans_.get(r, pass);
-  check(cudnnSetStream(handle_, queue.stream()), "setting the stream");
   const Scratch<char> workspace(queue, plan.workspace());
-  plan.run(handle_, b, workspace.data());
+  queue.call(PlanCall{handle_, &plan, workspace.data(), std::bit_cast<Bits>(b)});
 }
 
 }  // namespace pesuite::cuda

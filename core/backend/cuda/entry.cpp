@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <sstream>
 #include <string>
@@ -56,6 +58,22 @@ AttentionChoice attention_choice() {
   return c;
 }
 
+// PESUITE_CUDA_GRAPHS: launches that are started together at most; 0: none are.
+std::size_t graph_launches() {
+  const char* const said = std::getenv("PESUITE_CUDA_GRAPHS");
+  if (said == nullptr) return pesuite::cuda::Launches::usual;
+  constexpr std::size_t most = 4096;
+  std::size_t n = most + 1;
+  const char* const end = said + std::strlen(said);
+  if (const auto read = std::from_chars(said, end, n);
+      read.ec != std::errc() || read.ptr != end || n > most)
+    pesuite::fail(pesuite::Exit::usage,
+                  "PESUITE_CUDA_GRAPHS is '{}', wanted is a number of launches from 0 (no CUDA "
+                  "graphs) to {}",
+                  said, most);
+  return n;
+}
+
 // Fused attention where cuDNN starts; what keeps it from starting is no reason not to compute.
 void give_runner(pesuite::cuda::CudaBackend& backend, const pesuite::cuda::Device& device,
                  const AttentionChoice& choice) {
@@ -93,13 +111,15 @@ void* open(std::int32_t number, std::int32_t precision, char* sentence, std::siz
     const AttentionChoice choice = attention_choice();
     settings.in_order = !choice.any_order;
     settings.precision = static_cast<Precision>(precision);
+    settings.graph_launches = graph_launches();
     // A block of scores is 1/64 of the memory: the more rows the classifier multiplies at a time,
     // the less often the gradient of its weights is read and written.
     settings.block = std::clamp<cuda::Index>(device.memory / 64 / 4, 1 << 24, 1 << 28);
     settings.description =
         fmt::format("{}, products in {}", found.sentence, precision_name(settings.precision));
-    if (const char* const ways = std::getenv("PESUITE_CUDA_ATTENTION"); ways != nullptr)
-      settings.description += fmt::format(", PESUITE_CUDA_ATTENTION={}", ways);  // records keep it
+    for (const char* const name : {"PESUITE_CUDA_ATTENTION", "PESUITE_CUDA_GRAPHS"})
+      if (const char* const value = std::getenv(name); value != nullptr)
+        settings.description += fmt::format(", {}={}", name, value);  // records keep it
     auto backend = std::make_unique<cuda::CudaBackend>(settings);
     give_runner(*backend, device, choice);
     return static_cast<Backend*>(backend.release());

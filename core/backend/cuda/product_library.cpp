@@ -2,7 +2,9 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <bit>
 #include <compare>
+#include <cstdint>
 #include <map>
 
 #include "backend/cuda/products.h"
@@ -165,6 +167,34 @@ struct Products::Library {
   cublasLtHandle_t handle = nullptr;
   Scratch<char> workspace;
   std::map<Form, Told> told;
+
+  Told& find(const Product& p) {
+    const Form form(p);
+    const auto [at, is_new] = told.try_emplace(form, p);
+    if (is_new) try {
+        at->second.choose(handle, form);
+      } catch (...) {
+        told.erase(at);
+        throw;
+      }
+    return at->second;
+  }
+
+  struct Call {  // of a product that was told
+    cublasLtHandle_t handle;
+    Told* told;
+    void* workspace;
+    const void *a, *b, *added, *bias;
+    void* c;
+    std::uint32_t alpha, beta;  // the bits of floats
+    void start(CUstream_st* stream) const {
+      if (bias != nullptr) told->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+      check_product(cublasLtMatmul(handle, told->how.raw, &alpha, b, told->b.raw, a, told->a.raw,
+                                   &beta, added, told->c.raw, c, told->c.raw, &told->algorithm,
+                                   workspace, product_workspace, stream),
+                    "a product");
+    }
+  };
 };
 
 Products::Products(Queue& queue, Precision precision)
@@ -172,25 +202,11 @@ Products::Products(Queue& queue, Precision precision)
 Products::~Products() = default;
 
 void Products::multiply(Queue& queue, const Product& p) {
-  const Form form(p);
-  const auto [at, is_new] = library_->told.try_emplace(form, p);
-  Told& told = at->second;
-  if (is_new) {
-    try {
-      told.choose(library_->handle, form);
-    } catch (...) {
-      library_->told.erase(at);
-      throw;
-    }
-  }
-  if (p.bias != nullptr) told.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-  const auto alpha = static_cast<float>(p.scale);
   const float beta = p.added != nullptr ? 1 : 0;
-  check_product(cublasLtMatmul(library_->handle, told.how.raw, &alpha, p.b.data, told.b.raw,
-                               p.a.data, told.a.raw, &beta, p.added != nullptr ? p.added : p.c,
-                               told.c.raw, p.c, told.c.raw, &told.algorithm,
-                               library_->workspace.data(), product_workspace, queue.stream()),
-                "a product");
+  queue.call(Library::Call{library_->handle, &library_->find(p), library_->workspace.data(),
+                           p.a.data, p.b.data, p.added != nullptr ? p.added : p.c, p.bias, p.c,
+                           std::bit_cast<std::uint32_t>(static_cast<float>(p.scale)),
+                           std::bit_cast<std::uint32_t>(beta)});
 }
 
 }  // namespace pesuite::cuda
