@@ -214,6 +214,19 @@ TEST_F(LaunchesTest, AreForgottenWhereOneFails) {
   EXPECT_EQ(failing.started, 25);
 }
 
+TEST_F(LaunchesTest, ThatAreDroppedAreNotStarted) {
+  for (int i = 0; i < 3; ++i) step(launches, 0);
+  ran();
+  for (int i = 0; i < 5; ++i) launches.add(kernel(i), &i);
+  EXPECT_TRUE(launches.waits());
+  launches.drop();
+  launches.end();
+  EXPECT_TRUE(ran().empty());
+  step(launches, 100);  // a list of its own, which came before
+  EXPECT_EQ(ran(), row(100));
+  EXPECT_EQ(device.graphs.size(), 2u);
+}
+
 TEST_F(LaunchesTest, WithoutGraphsEachStartsAtOnce) {
   Launches none(device, 0);
   for (int i = 0; i < 5; ++i) step(none, 0);

@@ -48,6 +48,9 @@ struct AdamRow {  // of a parameter, in the table that the optimiser's kernels r
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const CudaSettings&);
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+  ~CudaBackend() override { queue_.drop_launches(); }
   // Attention in one kernel goes to `runner`. Without one all of it is composed.
   void use(std::unique_ptr<GraphRunner> runner) { runner_ = std::move(runner); }
   void compose(std::string why) { why_composed_ = std::move(why); }

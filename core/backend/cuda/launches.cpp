@@ -46,7 +46,7 @@ void Launches::end() {
   if (noted_ == 0) return;
   struct Ended {  // also where a launch fails: it is not started again
     Launches& all;
-    ~Ended() { all.list_.clear(), all.noted_ = 0, all.hash_ = 0; }
+    ~Ended() { all.drop(); }
   } const ended{*this};
   end_list();
 }

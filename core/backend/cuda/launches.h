@@ -78,6 +78,8 @@ class Launches {
   // The list ends here, and all that waits in it is started.
   void end();
   bool waits() const { return list_.size() > 0; }
+  // What waits is not started: nobody wants it any more.
+  void drop() { list_.clear(), noted_ = 0, hash_ = 0; }
 
   struct Counts {
     long graphs = 0, runs = 0, changes = 0;  // made; run; arguments they were given anew

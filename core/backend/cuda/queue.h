@@ -98,6 +98,8 @@ class Queue {
   // Where more may be queued behind all that is in the queue now.
   CUstream_st* stream();
   const Launches& launches() const { return launches_; }
+  // Before what they use goes: those that wait are not started.
+  void drop_launches() { launches_.drop(); }
 
  private:
   struct Device;              // who starts launches

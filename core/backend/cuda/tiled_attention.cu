@@ -22,6 +22,14 @@ PESUITE_HD inline float two_to(float x) {
 #endif
 }
 
+PESUITE_HD inline float larger(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return fmaxf(a, b);  // one instruction, where a comparison and a choice are two
+#else
+  return a < b ? b : a;
+#endif
+}
+
 struct TiledInput {
   const Bf16 *q, *k, *v, *dy;
   const float* table;  // null, or [H or 1, N]
@@ -95,14 +103,16 @@ struct KeyTiles {
     if (in.keys != nullptr) begin_numbers(block, values[j], in.key_values(b, h), key, in.T, width);
     end_group();
   }
-  // Scores of tile j from q.k.
+  // Scores of tile j from q.k. What is there is asked once a tile: a branch a number would keep the
+  // others from being on their way.
   PESUITE_HD void add(Tile<width>& s, const TiledInput& in, int j) const {
     const float *const distances = slice[j], *const of_key = values[j];
-    s.each([&](TileRow r, int c, float& x) {
-      x *= in.scale;
-      if (in.table != nullptr) x += distances[r.row - c + width - 1];
-      if (in.keys != nullptr) x += of_key[c];
-    });
+    if (in.table != nullptr)
+      s.each(
+          [&](TileRow r, int c, float& x) { x = x * in.scale + distances[r.row - c + width - 1]; });
+    else
+      s.each([&](TileRow, int, float& x) { x *= in.scale; });
+    if (in.keys != nullptr) s.each([&](TileRow, int c, float& x) { x += of_key[c]; });
   }
 };
 
@@ -168,8 +178,8 @@ struct Forward {
   // goes along where the largest score changes.
   PESUITE_HD static void weigh(Tile<width>& s, Tile<size>& sum, RowValues& top, RowValues& total) {
     RowValues largest = top, base, factor;
-    s.each([&](TileRow r, int, float& x) { largest[r] = largest[r] < x ? x : largest[r]; });
-    largest.combine([](float one, float other) { return one < other ? other : one; });
+    s.each([&](TileRow r, int, float& x) { largest[r] = larger(largest[r], x); });
+    largest.combine([](float one, float other) { return larger(one, other); });
     base.each([&](TileRow r, float& x) {  // finite, also where all keys so far are hidden
       x = largest[r] == -std::numeric_limits<float>::infinity() ? 0 : largest[r] * log2_e;
       factor[r] = two_to(top[r] * log2_e - x);
@@ -239,7 +249,8 @@ struct KeyGradients {
       const int h = g * heads + n / count, step = n % count, first = (from + step) * width;
       if (step == 0) {
         added.each([&](TileRow r, float& x) {
-          x = in.keys != nullptr && key + r.row < in.T ? in.key_values(b, h)[key + r.row] : 0;
+          x = in.keys != nullptr && key + r.row < in.T ? in.key_values(b, h)[key + r.row] * log2_e
+                                                       : 0;
         });
         sum.each([](TileRow, float& x) { x = 0; });
       }
@@ -253,9 +264,14 @@ struct KeyGradients {
       add_product_of_rows<size>(p, k, q[n]);
       const float* const distances = slice[n];
       const float *const norm = norms[n], *const row_sum = deltas[n];
+      if (in.table != nullptr)
+        p.each([&](TileRow r, int c, float& x) {
+          x = x * in.scale + distances[c - r.row + tile_rows - 1];
+        });
+      else
+        p.each([&](TileRow, int, float& x) { x *= in.scale; });
       p.each([&](TileRow r, int c, float& x) {
-        const float t = in.table != nullptr ? distances[c - r.row + tile_rows - 1] : 0;
-        x = two_to((x * in.scale + t + added[r] - norm[c]) * log2_e);
+        x = two_to(x * log2_e + (added[r] - norm[c] * log2_e));
       });
       if (first < key + tile_rows || first + width > in.T)
         p.each([&](TileRow r, int c, float& x) {
@@ -326,7 +342,7 @@ struct QueryGradients {
     const Index row = in.row(b, h, in.H, first);
     RowValues norm;
     norm.each([&](TileRow r, float& x) {  // rows that are not there have probabilities of 0
-      x = first + r.row < in.T ? lse[row + r.row] : std::numeric_limits<float>::infinity();
+      x = first + r.row < in.T ? lse[row + r.row] * log2_e : std::numeric_limits<float>::infinity();
     });
     finish_all_but<1>();
     RowValues row_sum = row_sums(dy, b, h, first);
@@ -345,7 +361,7 @@ struct QueryGradients {
       Tile<width> p, ds;
       add_product_of_rows<size>(p, q, keys.k[j]);
       keys.add(p, in, j);
-      p.each([&](TileRow r, int, float& x) { x = two_to((x - norm[r]) * log2_e); });
+      p.each([&](TileRow r, int, float& x) { x = two_to(x * log2_e - norm[r]); });
       if (const int ahead = j * width - first; ahead + width > 0)
         p.each([&](TileRow r, int c, float& x) {
           if (ahead + c > r.row) x = 0;

@@ -367,14 +367,27 @@ struct MatrixRows {  // in memory: `count` rows, `size` numbers of each, a multi
 };
 // [rows, size] to shared memory, zeros where x has less.
 template <int rows, int size>
-PESUITE_HD void begin_rows(Block& block, Bf16* to, const MatrixRows& x) {
+PESUITE_HD void begin_rows([[maybe_unused]] Block& block, Bf16* to, const MatrixRows& x) {
   constexpr int eights = size / 8;
-  block.all(rows * eights, [&](int i) {
-    const int row = i / eights, column = i % eights * 8;
+  const auto copy = [&](int row, int column, const Bf16* from) {
     const bool there = row < x.count && column < x.size;
-    begin_copy<16>(to + row * pitch_of(size) + column,
-                   there ? x.data + row * x.stride + column : x.data, there);
+    begin_copy<16>(to + row * pitch_of(size) + column, there ? from : x.data, there);
+  };
+#ifdef __CUDA_ARCH__
+  // A thread stays in its column, so that a row costs it a few additions. A loop that stays one:
+  // the addresses of an unrolled copy take registers that tiles need.
+  constexpr int step = tile_threads / eights;
+  static_assert(rows % step == 0);
+  const int own = static_cast<int>(threadIdx.x), column = own % eights * 8;
+  const Bf16* from = x.data + own / eights * x.stride + column;
+#pragma unroll 1
+  for (int row = own / eights; row < rows; row += step, from += step * x.stride)
+    copy(row, column, from);
+#else
+  block.all(rows * eights, [&](int i) {
+    copy(i / eights, i % eights * 8, x.data + i / eights * x.stride + i % eights * 8);
   });
+#endif
 }
 // to[i] = from[first + i] for i < count, 0 outside of from[0 .. end).
 PESUITE_HD inline void begin_numbers(Block& block, float* to, const float* from, int first, int end,
