@@ -17,9 +17,9 @@ namespace {
 constexpr double seconds_to_measure = 60, slow = 1e9;
 // In training, of a bare product's rate: measured on small models, and on 124M parameters.
 constexpr double share_on_cpu = 0.45, share_on_device = 0.55;
-// Seconds, on an H100: small steps of 2 to 6 layers took 0.6 to 2.9 ms, a cell of one step 1 to 2
+// Seconds, on an H100: small steps of 2 to 6 layers took 0.33 to 2.7 ms, a cell of one step 1 to 2
 // s.
-constexpr double layer_on_device = 3e-4, start_on_device = 1.5;
+constexpr double layer_on_device = 2e-4, start_on_device = 1.5;
 
 // FLOP/s of a product of n x n, the best of a few.
 double rate_of_a_product(const std::string& name, Precision precision, std::int64_t n) {

@@ -94,11 +94,11 @@ def flex_variants(length, device):
         return [(f"flex/{name}", with_options(None), learned),
                 (f"flex, small tiles/{name}", with_options(smaller), learned)]
 
-    return [
+    return [  # each takes ten seconds or more to compile: what nobody has timed yet comes first
+        variants("bias", lambda s, b, h, q, k: s + bias[h, q, k], [bias]),
+        variants("table", lambda s, b, h, q, k: s + table[h, (q - k).clamp(min=0)], [table]),
         variants("none", lambda s, b, h, q, k: s, []),
         variants("slope", lambda s, b, h, q, k: s + slopes[h] * (k - q), []),
-        variants("table", lambda s, b, h, q, k: s + table[h, (q - k).clamp(min=0)], [table]),
-        variants("bias", lambda s, b, h, q, k: s + bias[h, q, k], [bias]),
     ]
 
 
