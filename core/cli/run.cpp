@@ -274,10 +274,12 @@ int conclude(const RunResult& r, const Suite& suite, const RunOptions& options,
     return code != 0 ? code : judge_run(r, a);
   }
   if (wants_report) report_on(r, is_quiet(options));
-  if (!is_quiet(options))
+  if (!is_quiet(options)) {
     print_result(r);
-  else  // a failure is told all the same
+  } else {  // what went wrong is told all the same
+    for (const std::string& n : r.untold) fmt::print(stderr, "note: {}\n", printable(n));
     for (const std::string& f : r.failures) fmt::print(stderr, "failed: {}\n", printable(f));
+  }
   if (const int stopped = stop_code(r); stopped != 0) return stopped;
   if (a.flag("verify-determinism"))
     if (const int code = verify(suite, options); code != 0) return code;

@@ -107,7 +107,8 @@ class Runner {
     }
     result_.left = queue_.size();
     leave(records);
-    for (const std::string& n : tracking_.end()) progress.say("note: " + n);
+    result_.untold = tracking_.end();
+    for (const std::string& n : result_.untold) progress.say("note: " + n);
     return result_;
   }
 

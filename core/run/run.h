@@ -41,6 +41,7 @@ struct RunResult {
   bool recorded = false;              // the records are not as they were
   int stopped_by = 0;                 // signal that ended the run early
   std::vector<std::string> failures;  // a sentence each
+  std::vector<std::string> untold;    // a sentence for each tracker that did not hear of all
 };
 
 // Cells that can run at once on this machine.

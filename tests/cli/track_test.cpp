@@ -72,6 +72,15 @@ TEST_F(Track, OneThatHangsCostsTheRunNothing) {
   run_folder();
 }
 
+// Nobody listens.
+TEST_F(Track, OneThatFailsIsToldWithoutProgressToo) {
+  const std::string track = "[track]\nto = [\"mlflow\"]\nurl = \"http://127.0.0.1:1\"\n";
+  const Ended e = pesuite({"run", suite({"rope"}, 20, track), "--no-report", "--progress", "none"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_THAT(e.err, HasSubstr("note: mlflow was not told everything (see "));
+  EXPECT_THAT(e.err, HasSubstr("pesuite export "));
+}
+
 TEST_F(Track, WhatIsAskedForIsChecked) {
   const Ended none = pesuite({"validate", suite({"rope"}, 20, "[track]\nto = [\"tensorbord\"]\n")});
   EXPECT_EQ(none.code, 2);
