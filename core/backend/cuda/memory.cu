@@ -7,7 +7,9 @@
 namespace pesuite::cuda {
 
 CudaBackend::CudaBackend(const CudaSettings& settings)
-    : settings_(settings), queue_(settings.device, settings.graph_launches), products_(queue_, settings.precision) {}
+    : settings_(settings),
+      queue_(settings.device, settings.graph_launches),
+      products_(queue_, settings.precision) {}
 
 void* CudaBackend::allocate(std::size_t bytes) {
   return queue_.allocate(bytes);

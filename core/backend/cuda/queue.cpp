@@ -106,7 +106,7 @@ class CapturedGraph final : public LaunchGraph {
   template <class Start>
   bool capture(const LaunchList& list, const Start& start) {
     if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
-      return forget_error();
+      return false;
     bool good = true;
     try {
       for (std::size_t i = 0; i < list.size() && good; ++i) {
@@ -122,8 +122,7 @@ class CapturedGraph final : public LaunchGraph {
       good = false;
     }
     good = cudaStreamEndCapture(stream_, &graph_) == cudaSuccess && good;
-    good = good && cudaGraphInstantiate(&run_, graph_, 0) == cudaSuccess;
-    return good || forget_error();
+    return good && cudaGraphInstantiate(&run_, graph_, 0) == cudaSuccess;
   }
 
   void change(std::size_t i, const Launch& l, const void* argument) override {
@@ -169,10 +168,6 @@ class CapturedGraph final : public LaunchGraph {
     node = *last;
     return true;
   }
-  static bool forget_error() {
-    cudaGetLastError();  // it would be found after the next kernel
-    return false;
-  }
 
   cudaStream_t stream_;
   Pinned uploads_;
@@ -217,10 +212,14 @@ struct Queue::Device final : Starter {
     }
   }
   std::unique_ptr<LaunchGraph> graph(const LaunchList& list) override {
-    auto graph = std::make_unique<CapturedGraph>(list, stream);
     const auto start_again = [this](const Launch& l, const void* argument) { start(l, argument); };
-    if (!graph->capture(list, start_again)) return nullptr;
-    return graph;
+    try {
+      auto graph = std::make_unique<CapturedGraph>(list, stream);
+      if (graph->capture(list, start_again)) return graph;
+    } catch (const Error&) {  // no pinned memory, say: launches can do without
+    }
+    cudaGetLastError();  // it would be found after the next kernel
+    return nullptr;
   }
   void start_kernel(const Launch& l, const void* argument) {
     if (l.shared > 48 * 1024)  // what every kernel has
