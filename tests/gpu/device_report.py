@@ -45,10 +45,11 @@ for line in (logs / "stages").read_text().splitlines():
     name, status, seconds = line.split("\t")
     stages.append({"name": name, "status": status, "seconds": float(seconds),
                    "output": (logs / f"{name}.log").read_text(errors="replace")[-6000:]})
+packed = pathlib.Path(__file__).with_name("commit")  # of pack.sh, where there is no repository
 report = {
     "schema": "pesuite.device_report/2",
     "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    "commit": said("git", "rev-parse", "HEAD"),
+    "commit": packed.read_text().strip() if packed.exists() else said("git", "rev-parse", "HEAD"),
     "device": device,
     "devices": said("nvidia-smi", "--query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm",
                     "--format=csv,noheader").splitlines(),

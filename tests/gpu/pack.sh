@@ -43,6 +43,7 @@ mkdir -p "$work/tests/gpu" "$work/tests/bench"
 here=$(dirname "$0")
 cp "$here"/device_report.sh "$here"/device_*.py "$work/tests/gpu/"
 cp "$here/../bench/torch_peer.py" "$work/tests/bench/"
+git -C "$here" describe --always --dirty --abbrev=40 --exclude '*' >"$work/tests/gpu/commit" 2>/dev/null || true
 cp -r "$here/../checkpoints" "$here/../../suites" "$work/tests/"
 mv "$work/tests/suites" "$work/suites"
 tar -C "$work" -c build tests suites | xz -T0 --x86 --lzma2=preset=9e >"$file"
