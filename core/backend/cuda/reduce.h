@@ -36,10 +36,12 @@ struct ChunkSums {
     block.each(1, [&](Index) { part.put(block.index(), sum); });
   }
 };
-struct SumOfChunks {  // a block `width` outputs, which its threads sum in lanes
-  const float* part;  // [chunks, outputs]
+// y[o] = sum over terms of f(o, term): a block `width` outputs, which its threads sum in lanes.
+template <class F>
+struct LaneSums {
+  F f;
   Target y;
-  Index outputs, chunks, width;
+  Index outputs, terms, width;
   PESUITE_HD void operator()(Block& block) const {
     constexpr int at_a_time = 8;  // numbers that are on their way from memory
     const Index first = block.index() * width, lanes = most_threads / width;
@@ -50,9 +52,9 @@ struct SumOfChunks {  // a block `width` outputs, which its threads sum in lanes
       o += first;
       float some[at_a_time] = {};
       if (o < outputs)
-        for (Index c = lane; c < chunks; c += at_a_time * lanes)
+        for (Index r = lane; r < terms; r += at_a_time * lanes)
           for (int k = 0; k < at_a_time; ++k)
-            if (c + k * lanes < chunks) some[k] += part[(c + k * lanes) * outputs + o];
+            if (r + k * lanes < terms) some[k] += f(o, r + k * lanes);
       sums[i] = ((some[0] + some[1]) + (some[2] + some[3])) +
                 ((some[4] + some[5]) + (some[6] + some[7]));
     });
@@ -63,11 +65,20 @@ struct SumOfChunks {  // a block `width` outputs, which its threads sum in lanes
     });
   }
 };
-inline void sum_chunks(Queue& queue, const float* part, Target y, Index outputs, Index chunks) {
-  // Lanes for the chunks, and rows of at least the 32 bytes that memory reads at once.
-  const Index width = chunks < 64 ? warp_threads : 8;
+template <class F>
+void sum_in_lanes(Queue& queue, Target y, Index outputs, Index terms, const F& f) {
+  // Lanes for the terms, and rows of at least the 32 bytes that memory reads at once.
+  const Index width = terms < 64 ? warp_threads : 8;
   queue.blocks((outputs + width - 1) / width, most_threads,
-               SumOfChunks{part, y, outputs, chunks, width});
+               LaneSums<F>{f, y, outputs, terms, width});
+}
+struct Chunk {
+  const float* part;  // [chunks, outputs]
+  Index outputs;
+  PESUITE_HD float operator()(Index o, Index chunk) const { return part[chunk * outputs + o]; }
+};
+inline void sum_chunks(Queue& queue, const float* part, Target y, Index outputs, Index chunks) {
+  sum_in_lanes(queue, y, outputs, chunks, Chunk{part, outputs});
 }
 
 // The most chunks of the terms: enough threads for a large device, and enough terms for each.
@@ -86,14 +97,18 @@ void reduce_in_chunks(Queue& queue, Target y, Index outputs, Index terms, Index 
   sum_chunks(queue, part.data(), y, outputs, chunks);
 }
 
+// The most terms that lanes sum without chunks: what a lane then adds, at most 16 numbers, takes
+// less than a second kernel.
+constexpr Index most_in_lanes = 512;
+
 // y[o] = sum over terms of f(o, term), for o < outputs. Neighbouring outputs read neighbours.
 template <class F>
 void reduce(Queue& queue, Target y, Index outputs, Index terms, const F& f) {
-  reduce_in_chunks(queue, y, outputs, terms,
-                   std::min((terms + 15) / 16, (Index{1} << 18) / outputs),
-                   [&](Target part, Index chunk, Index chunks) {
-                     queue.each(outputs * chunks, ChunkSums<F>{f, part, outputs, terms, chunk});
-                   });
+  const Index wanted = std::min((terms + 15) / 16, (Index{1} << 18) / outputs);
+  if (wanted > 1 && terms <= most_in_lanes) return sum_in_lanes(queue, y, outputs, terms, f);
+  reduce_in_chunks(queue, y, outputs, terms, wanted, [&](Target part, Index chunk, Index chunks) {
+    queue.each(outputs * chunks, ChunkSums<F>{f, part, outputs, terms, chunk});
+  });
 }
 // The same where neighbouring terms read neighbours.
 template <class F>
