@@ -85,8 +85,8 @@ constexpr EncodingCheck every_encoding_check[] = {
     {"offset", 1, "token n at offset 0 is token 0 at offset n, in embedding, q and k",
      check_offset},
     {"cached", 1,
-     "tokens read behind a cache give the logits of one pass over all of them, within the training "
-     "length and past it",
+     "tokens read behind a cache, also beside sequences of another length, give the logits of one "
+     "pass over all of them, within the training length and past it",
      check_cached},
     {"shapes", 2, "odd sizes, one head, one group of keys, one layer", check_shapes},
     {"rows", 2, "rewritten scores do not depend on the block of rows or on the keys shown",

@@ -204,6 +204,37 @@ std::vector<double> logits_of_pass(Model& model, const std::vector<std::int32_t>
   return out;
 }
 
+// Sequences that are read behind a cache, and others of another length beside them.
+class BehindCaches {
+ public:
+  BehindCaches(Model& model, int longest)
+      : model_(model), cache_(model, batch, longest), other_(model, batch, longest) {
+    model.read(other_, tokens(0, 3));
+  }
+  static std::vector<std::int32_t> tokens(int from, int to) {
+    std::vector<std::int32_t> out;
+    for (int row = 0; row < batch; ++row)
+      for (int t = from; t < to; ++t) out.push_back((7 * t + 5 * row * t + row) % (batch * length));
+    return out;
+  }
+  // Logits behind all tokens up to `to`; beside the others, for one more.
+  std::vector<double> read(int to, bool beside) {
+    std::vector<std::int32_t> next = tokens(cache_.length(), to);
+    if (!beside) return model_.read(cache_, next);
+    const std::vector<std::int32_t> more = tokens(other_.length(), other_.length() + 1);
+    next.insert(next.end(), more.begin(), more.end());
+    Cache* const both[] = {&cache_, &other_};
+    std::vector<double> logits = model_.read(both, next);
+    logits.resize(logits.size() / 2);
+    return logits;
+  }
+  int rereads() const { return cache_.rereads(); }
+
+ private:
+  Model& model_;
+  Cache cache_, other_;
+};
+
 }  // namespace
 
 std::string check_cached(const Subject& s) {
@@ -217,39 +248,39 @@ std::string check_cached(const Subject& s) {
   Model model = small_model(s, *backend);
   move_parameters(s, model);
   const int train = s.model.train_length, longest = s.model.max_length;
-  Cache cache(model, batch, longest);
-  const auto tokens = [&](int from, int to) {
-    std::vector<std::int32_t> out;
-    for (int row = 0; row < batch; ++row)
-      for (int t = from; t < to; ++t) out.push_back((7 * t + 5 * row * t + row) % (batch * length));
-    return out;
-  };
+  BehindCaches caches(model, longest);
   int at = 0;
   for (const int to : {1, 2, 9, train, train + 1, train + 8, longest - 1, longest}) {
-    s.note.say(fmt::format("tokens {} to {} behind a cache", at, to));
+    const bool beside = at > 0 && to == at + 1;
+    const std::string how =
+        beside ? " behind a cache, beside sequences of another length" : " behind a cache";
+    s.note.say(fmt::format("tokens {} to {}{}", at, to, how));
     std::vector<double> whole;
     try {
-      whole = logits_of_pass(model, tokens(0, to), to);
+      whole = logits_of_pass(model, BehindCaches::tokens(0, to), to);
     } catch (const Refusal& refusal) {  // a table that ends may say so
       if (to <= train) throw;
       return fmt::format("Equal up to {} tokens; declines {}: {}", at, to, refusal.what());
     }
-    const std::vector<double> cached = model.read(cache, tokens(at, to));
+    const std::vector<double> cached = caches.read(to, beside);
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const double d = std::fabs(whole[i] - cached[i]);
       require(d <= rounding * s.tolerance,
               "a logit behind {} tokens differs by {:.2g} between one pass over all of them and "
-              "one over the last {} behind a cache: a hook counts from 0, or by s.length; or what "
-              "it does to the first tokens changes with the length, which stale() has to tell",
-              to, d, to - at);
+              "one over the last {}{}: a hook counts from 0, or by s.length; or what it does to "
+              "the first tokens changes with the length, which stale() has to tell{}",
+              to, d, to - at, how,
+              beside ? "; or what belongs to a pass is kept outside of the instance, of which "
+                       "there is one for each length"
+                     : "");
     }
     at = to;
   }
   return fmt::format("Equal in double up to {} tokens, 4 x training{}.", longest,
-                     cache.rereads() == 0 ? ""
-                                          : fmt::format("; read again {} times, since keys were "
-                                                        "stale",
-                                                        cache.rereads()));
+                     caches.rereads() == 0 ? ""
+                                           : fmt::format("; read again {} times, since keys were "
+                                                         "stale",
+                                                         caches.rereads()));
 }
 
 }  // namespace pesuite::checks

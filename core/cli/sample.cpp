@@ -127,7 +127,7 @@ Json to_json(const Prompt& p, const Continuation& c, const text::Tokenizer* t) {
 
 void add_flags_of_sample(Arguments& a) {
   a.flags()("prompt", po::value<std::vector<std::string>>()->composing(),
-            "text to go on from; several are read side by side")(
+            "text to go on from; several go on side by side")(
       "prompts", po::value<std::string>(), "file with a prompt a line")(
       "tokens", po::value<std::vector<std::string>>()->composing(),
       "a prompt as ids, e.g. 1,2,3, of models without text too")(
@@ -137,7 +137,7 @@ void add_flags_of_sample(Arguments& a) {
       "top-p", real_value(1), "draw from the likeliest that hold this probability")(
       "seed", po::value<std::uint64_t>()->default_value(0), "the same draws again")(
       "count", po::value<int>()->default_value(1), "continuations of each prompt")(
-      "batch", po::value<int>()->default_value(8), "prompts of one length that are read together")(
+      "batch", po::value<int>()->default_value(8), "prompts that are continued side by side")(
       "ignore-end", po::bool_switch(), "goes on behind an end of text")(
       "encoding", po::value<std::string>(), "encodings to swap in, e.g. 'NAME(option=5)'")(
       "tokenizer", po::value<std::string>(), "a file or folder (default: the model's own)")(

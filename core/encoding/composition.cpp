@@ -117,6 +117,13 @@ Composition::Composition(const Catalog& catalog, const Sum& sum, const ModelShap
   }
 }
 
+Composition Composition::again() const {
+  Composition c;
+  c.text_ = text_, c.parameters_ = parameters_;
+  for (const Part& p : parts_) c.parts_.push_back({p.encoding.again(), p.layers, p.first, p.count});
+  return c;
+}
+
 void Composition::add(Encoding e, std::vector<bool> layers) {
   for (const Part& p : parts_)
     for (std::size_t l = 0; l < layers.size(); ++l)

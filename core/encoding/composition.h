@@ -28,6 +28,9 @@ class Composition {
   Composition(Composition&&) noexcept = default;
   Composition& operator=(Composition&&) noexcept = default;
 
+  // Another of the same, as Encoding's. Parameters are the model's: it has none of its own.
+  Composition again() const;
+
   const std::string& text() const { return text_; }  // as it was written
   // Named "encoding.parameter", so that they are the same wherever the encoding stands.
   const std::vector<Encoding::ParameterSpec>& parameters() const { return parameters_; }
@@ -45,6 +48,7 @@ class Composition {
   bool rehearse(Backend&, const ModelShape&, bool widths);
 
  private:
+  Composition() = default;
   struct Part {
     Encoding encoding;
     std::vector<bool> layers;  // that it acts in

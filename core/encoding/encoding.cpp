@@ -18,10 +18,11 @@ void Encoding::StepDeleter::operator()(Step* s) const {
 }
 
 Encoding::Encoding(const Catalog& catalog, const Expression& e, const ModelShape& m)
-    : encoding_(catalog.encoding(e.name).descriptor),
-      library_(catalog.encoding(e.name).library),
-      layers_(m.layers),
-      step_(new Step) {
+    : Encoding(catalog.encoding(e.name).descriptor, catalog.encoding(e.name).library, e, m) {}
+
+Encoding::Encoding(const pes_encoding* descriptor, const Library* library, const Expression& e,
+                   const ModelShape& m)
+    : encoding_(descriptor), library_(library), expression_(e), shape_(m), step_(new Step) {
   const std::string what = fmt::format("encoding '{}'", e.name);
   const std::vector<std::string> values = resolve_options(card(), e.options, what);
   text_ = expression_text(card(), values);
@@ -77,7 +78,7 @@ void Encoding::begin(Tape& tape, const StepInfo& info, std::span<const Tensor> p
   s.ctx.begin(tape);
   s.parameters.clear();
   for (const Tensor p : parameters) s.parameters.push_back(s.ctx.lend(p));
-  s.layers.resize(static_cast<std::size_t>(layers_));  // closures of the tape point into it
+  s.layers.resize(static_cast<std::size_t>(layers()));  // closures of the tape point into it
   s.c = {sizeof(pes_step),
          &s.ctx,
          &op_table(),

@@ -51,12 +51,14 @@ class Encoding {
 
   // Error (plugin, usage) when there is no such encoding or it refuses the options or the model.
   Encoding(const Catalog&, const Expression&, const ModelShape&);
+  // Another of the same, for a pass in which it acts on sequences of several lengths.
+  Encoding again() const { return {encoding_, library_, expression_, shape_}; }
   Encoding(Encoding&&) noexcept = default;
   Encoding& operator=(Encoding&&) noexcept = default;
 
   const pes_card& card() const { return *encoding_->card; }
   const std::string& text() const { return text_; }  // name with its non-default options
-  int layers() const { return layers_; }             // of the model it was created for
+  int layers() const { return shape_.layers; }       // of the model it was created for
   bool embeds() const { return encoding_->embed != nullptr; }
   const Library& library() const { return *library_; }
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
@@ -75,6 +77,7 @@ class Encoding {
   void rewrite_with(int layer, double scale) const;
 
  private:
+  Encoding(const pes_encoding*, const Library*, const Expression&, const ModelShape&);
   // What hooks see of the step. Lives on the heap, since the tape's closures point to it.
   struct Step;
   struct StepDeleter {
@@ -93,9 +96,10 @@ class Encoding {
 
   const pes_encoding* encoding_;
   const Library* library_;
+  Expression expression_;
+  ModelShape shape_;
   std::string text_;
   std::vector<ParameterSpec> parameters_;
-  int layers_;
   std::unique_ptr<void, void (*)(void*)> self_{nullptr, nullptr};
   std::unique_ptr<Step, StepDeleter> step_;
 };

@@ -44,7 +44,16 @@ void Cache::forget() {
       backend_.release(h->data);
       *h = {};
     }
-  length_ = 0, bytes_ = 0;
+  length_ = 0, bytes_ = 0, failed_ = false;
+}
+
+void Cache::add(std::span<const std::int32_t> from, int n) {
+  if (length_ + n > longest_)
+    fail(Exit::usage, "{} tokens behind {} are more than the {} that the cache was made for", n,
+         length_, longest_);
+  for (int b = 0; b < batch_; ++b)
+    std::copy_n(from.begin() + std::ptrdiff_t{b} * n, n,
+                tokens_.begin() + std::ptrdiff_t{b} * longest_ + length_);
 }
 
 void Cache::cut(int length) {
@@ -121,7 +130,7 @@ bool Cache::settle(Tape& t, int layer, const Seen& seen, Attention& a) {
   const bool reads_input = !t.unmade(seen.input) || a.rewrite;
   const bool looks_back = a.distance || a.bias || a.rewrite || reads_input;
   if ((looks_back && !sequence_) || (reads_input && !inputs_)) {
-    sequence_ = true, inputs_ = inputs_ || reads_input;
+    sequence_ = failed_ = true, inputs_ = inputs_ || reads_input;
     return false;
   }
   if (!sequence_) {

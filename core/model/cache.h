@@ -18,7 +18,8 @@ namespace pesuite {
 
 class Cache {
  public:
-  // For `batch` sequences of at most `longest` tokens, of one length.
+  // For `batch` sequences of at most `longest` tokens, of one length. Model::read() takes several
+  // caches at a time, for sequences of several lengths.
   Cache(Model&, int batch, int longest);
   ~Cache();
   Cache(const Cache&) = delete;
@@ -51,16 +52,18 @@ class Cache {
 
   void append(Tape&, Held&, Tensor x);                 // behind the length_ tokens that it holds
   Tensor whole(Tape&, const Held&, int length) const;  // of the first tokens, in own storage
-  void forget();                                       // the tokens, and how they were kept
+  void forget();                                       // keys, values and inputs
+  // Puts `n` tokens of each sequence behind those that it holds; `from` has sequence after sequence.
+  void add(std::span<const std::int32_t> from, int n);
   // Before an encoding acts on a layer, and after it. `input`: the layer's. False: it showed that
   // all must be read again.
   Seen show(Tape&, int layer, Attention&, Tensor& input);
   bool settle(Tape&, int layer, const Seen&, Attention&);
 
   Backend& backend_;
-  int batch_, longest_, length_ = 0, added_ = 0;
+  int batch_, longest_, length_ = 0, added_ = 0;  // added: by the pass that goes on
   bool sequence_ = false, inputs_ = false;  // how tokens are kept
-  bool failed_ = false;                     // the pass showed more than was kept
+  bool failed_ = false;                     // a pass showed more than was kept
   int rereads_ = 0;
   std::size_t bytes_ = 0;
   std::vector<Kept> layers_;

@@ -246,7 +246,24 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   const LayerWeights& l = layers_[static_cast<std::size_t>(index)];
   const Storage storage = backend_.activations();
   Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
-  const Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {}, storage);
+  const bool several = readings_.size() > 1;
+  const Tensor qkv =
+      ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {}, several ? Storage::own : storage);
+  const Tensor mixed =
+      several ? mix_each(h, qkv, index, s) : mix(x, h, qkv, index, s, look);  // [B, T, H E]
+  if (!mixed) return {};
+  const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
+  if (config_.shared_norm) return mlp(h, y, l, s);
+  const Tensor read = config_.parallel ? x : y;
+  return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias, storage), y, l, s);
+}
+
+Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s,
+                  const Inspection& look) {
+  const LayerWeights& l = layers_[static_cast<std::size_t>(index)];
+  const Storage storage = backend_.activations();
+  Cache* const cache = reading_ != nullptr ? reading_->cache : nullptr;
+  const Composition& encoding = reading_ != nullptr ? *reading_->encoding : encoding_;
   const ops::Heads heads = ops::split_heads(tape_, qkv, config_.heads, config_.groups());
   Attention a;
   a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
@@ -258,11 +275,11 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
     a.k = ops::norm(tape_, tape_.now(a.k), leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
   };
   if (config_.qk_norm == QkNorm::before) norm_q_and_k();
-  Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, h); });
+  Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, t.now(h)); });
   Cache::Seen seen;
-  if (cache_ != nullptr) seen = cache_->show(tape_, index, a, input);
+  if (cache != nullptr) seen = cache->show(tape_, index, a, input);
   const Tensor q = a.q, k = a.k;
-  if (!look.without_encoding) encoding_.attend(tape_, index, input, a);
+  if (!look.without_encoding) encoding.attend(tape_, index, input, a);
   if (a.rewrite)  // which may read them
     for (const Tensor t : {input, q, k}) tape_.now(t);
   if (look.amend) {
@@ -277,8 +294,8 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
     norm_q_and_k();
   }
   if (!a.rewrite && !look.attention) ops::store_heads(tape_, heads, storage);
-  if (cache_ != nullptr && !cache_->settle(tape_, index, seen, a)) return {};
-  if (cache_ != nullptr && index + 1 == config_.layers) keep_last(x, h, a);
+  if (cache != nullptr && !cache->settle(tape_, index, seen, a)) return {};
+  if (cache != nullptr && index + 1 == config_.layers) keep_last(x, h, a);
   for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
   tape_.drop(qkv);
   if (look.attention) look.attention(index, tape_, a);
@@ -286,27 +303,7 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   const Tensor mixed = attend(tape_, a, &path);
   path_ = std::max(path_, path);
   for (const Tensor t : {heads.q, heads.k, heads.v}) tape_.drop(t);  // an encoding has its own
-  const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
-  if (config_.shared_norm) return mlp(h, y, l, s);
-  const Tensor read = config_.parallel ? x : y;
-  return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias, storage), y, l, s);
-}
-
-// A pass behind a cache makes the logits of each sequence's last token: from the last layer's keys
-// and values on, there is nothing to do for others.
-void Model::keep_last(Tensor& x, Tensor& h, Attention& a) {
-  const Shape s = tape_.shape(x);
-  const std::int64_t last = s[1] - 1;
-  if (last == 0) return;
-  x = ops::slice(tape_, x, 1, last, 1);
-  if (config_.shared_norm) h = ops::slice(tape_, ops::own(tape_, h), 1, last, 1);
-  a.q = ops::slice(tape_, ops::own(tape_, tape_.now(a.q)), 2, last, 1);
-  a.first += last;
-  if (a.starts.empty()) return;
-  last_starts_.clear();
-  for (std::int64_t b = 0; b < s[0]; ++b)
-    last_starts_.push_back(a.starts[static_cast<std::size_t>(b * s[1] + last)]);
-  a.starts = last_starts_;
+  return mixed;
 }
 
 void Model::set_starts(std::span<const std::int32_t> of_documents, int batch, int length,
@@ -362,6 +359,14 @@ void Model::backward(const GradientsDone& done) {
   }
 }
 
+Tensor Model::embedded(std::span<const std::int32_t> tokens, const Shape& shape) {
+  Buffers& b = *buffers_;
+  b.reserve(std::ssize(tokens));
+  backend_.upload_tokens(static_cast<std::int32_t*>(b.tokens), tokens);
+  const Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens), shape);
+  return config_.embedding_norm ? normed(x, embedding_norm_, embedding_norm_bias_) : x;
+}
+
 Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool learn,
                   const Inspection& look, const GradientsDone& done) {
   PES_CHECK(batch.tokens.size() ==
@@ -374,12 +379,7 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
 
   const auto n = static_cast<std::int64_t>(batch.tokens.size());
   Buffers& b = *buffers_;
-  b.reserve(n);
-  backend_.upload_tokens(static_cast<std::int32_t*>(b.tokens), batch.tokens);
-
-  Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens),
-                        {batch.size, batch.length});  // [B, T, W]
-  if (config_.embedding_norm) x = normed(x, embedding_norm_, embedding_norm_bias_);
+  Tensor x = embedded(batch.tokens, {batch.size, batch.length});
   if (!look.without_encoding) x = encoding_.embed(tape_, x);
   x = ops::dropout(tape_, x, dropout(pes::purpose("dropout.embedding"), s));
   const Tape::Mark mark = tape_.mark();
@@ -486,72 +486,6 @@ void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
     scores.rank[asked[i]] = static_cast<std::int32_t>(
         std::count_if(cost.begin(), cost.end(), [&](const auto& of) { return !(of[i] > own); }));
   }
-}
-
-std::vector<double> Model::read(Cache& c, std::span<const std::int32_t> tokens) {
-  PES_CHECK(!tokens.empty() && std::ssize(tokens) % c.batch_ == 0);
-  const int n = static_cast<int>(std::ssize(tokens)) / c.batch_, to = c.length_ + n;
-  if (to > c.longest_)
-    fail(Exit::usage, "{} tokens behind {} are more than the {} that the cache was made for", n,
-         c.length_, c.longest_);
-  for (int b = 0; b < c.batch_; ++b)
-    std::copy_n(tokens.begin() + b * n, n,
-                c.tokens_.begin() + std::ptrdiff_t{b} * c.longest_ + c.length_);
-  if (c.length_ > 0 && encoding_.stale(c.length_, to)) c.length_ = 0, ++c.rereads_;
-  for (;;) {
-    std::vector<double> logits = read_to(c, to);
-    if (!logits.empty()) return logits;
-    c.forget();
-  }
-}
-
-std::vector<double> Model::read_to(Cache& c, int to) {
-  const int seen = c.sequence_ ? 0 : c.length_;  // that the encoding need not see
-  const int first = c.sequence_ && encoding_.embeds() ? 0 : c.length_;  // token to embed
-  StepInfo s;
-  s.batch = c.batch_, s.offset = seen, s.length = to - seen;
-  begin(s, false);
-  path_ = AttentionPath::fused;
-  set_starts({}, c.batch_, to - c.length_, c.length_);
-  std::vector<std::int32_t> tokens;
-  for (int b = 0; b < c.batch_; ++b) {
-    const auto row = c.tokens_.begin() + std::ptrdiff_t{b} * c.longest_;
-    tokens.insert(tokens.end(), row + first, row + to);
-  }
-  Buffers& buffers = *buffers_;
-  buffers.reserve(std::ssize(tokens));
-  backend_.upload_tokens(static_cast<std::int32_t*>(buffers.tokens), tokens);
-  Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(buffers.tokens),
-                        {c.batch_, to - first});
-  if (config_.embedding_norm) x = normed(x, embedding_norm_, embedding_norm_bias_);
-  x = encoding_.embed(tape_, x);
-  if (first < c.length_) x = ops::slice(tape_, x, 1, c.length_, to - c.length_);
-  const Tape::Mark mark = tape_.mark();
-  c.added_ = to - c.length_;
-  cache_ = &c;
-  const auto no_cache = [this](void*) { cache_ = nullptr; };
-  const std::unique_ptr<Cache, decltype(no_cache)> while_it_reads(&c, no_cache);
-  for (int i = 0; i < config_.layers && x; ++i) {
-    x = layer(x, i, s, {});
-    if (x) tape_.release_since(mark, x);
-  }
-  if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
-  if (!x) return {};
-  const Tensor h = normed(last_of_each(x), norm_, norm_bias_);
-  const Tensor logits = ops::linear(tape_, h, leaf(head_), leaf(head_bias_));
-  if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
-  c.length_ = to;
-  std::vector<double> out(static_cast<std::size_t>(tape_.shape(logits).count()));
-  backend_.download(out.data(), tape_.view(logits));
-  return out;
-}
-
-Tensor Model::last_of_each(Tensor x) {
-  const Shape s = tape_.shape(x);
-  std::vector<double> at;
-  for (std::int64_t b = 0; b < s[0]; ++b) at.push_back(static_cast<double>((b + 1) * s[1] - 1));
-  const Tensor all = ops::reshape(tape_, x, {s[0] * s[1], s[2]});
-  return ops::rows(tape_, all, tape_.constant({s[0]}, at.data()));
 }
 
 Scores Model::score(const Batch& batch, const StepInfo& s, const Inspection& look) {

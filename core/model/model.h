@@ -149,6 +149,9 @@ class Model {
   // last of each sequence, [batch, outputs], as a pass over all of them would. Error (usage) where
   // the cache is too small.
   std::vector<double> read(Cache&, std::span<const std::int32_t> tokens);
+  // The same of the next token of each sequence behind several caches, in their order: in one pass,
+  // in which each cache has an encoding of its own, where what is kept allows that.
+  std::vector<double> read(std::span<Cache* const>, std::span<const std::int32_t> tokens);
   // Forward and backward: adds the gradient of weight * (sum of nats) to the parameters' gradients.
   // Calls `done` for parameters whose gradients this pass adds nothing more to, while it goes on
   // with others: for the ranges of gradient_order(), in that order.
@@ -174,13 +177,26 @@ class Model {
   void find_scored(const Batch&, Scores&);  // places and targets, into the buffers too
   void rank(const Batch&, Tensor h, Scores&);
   std::vector<double> logits_of(Tensor h);  // of its first rows
-  // Up to the token before `to`; nothing where the cache keeps too little of what it holds.
-  std::vector<double> read_to(Cache&, int to);
-  Tensor last_of_each(Tensor x);  // [B, T, W] -> [B, W]
+  // Sequences that a pass reads behind one cache.
+  struct Reading {
+    Cache* cache;
+    const Composition* encoding;
+    StepInfo step;  // that the encoding sees
+  };
+  // The tokens that caches were given; nothing where one keeps too little of what it holds.
+  std::vector<double> read_behind(std::span<Cache* const>);
+  void begin_readings(std::span<Cache* const>);
+  Tensor embedded(const Reading&);                                      // its new tokens: [B, n, W]
+  Tensor embedded(std::span<const std::int32_t> tokens, const Shape&);  // without the encoding
+  Tensor last_of_each(Tensor x);                                        // [B, T, W] -> [B, W]
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }
   Tensor layer(Tensor x, int index, const StepInfo&, const Inspection&);
+  // A layer's attention, from its input, the normed input and the projection of that; null where
+  // the cache keeps too little. Of each reading of the pass, the latter.
+  Tensor mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo&, const Inspection&);
+  Tensor mix_each(Tensor h, Tensor qkv, int index, const StepInfo&);
   void keep_last(Tensor& x, Tensor& h, Attention&);  // of the layer's input, normed input, queries
   Tensor mlp(Tensor x, Tensor residual, const LayerWeights&, const StepInfo&);
   // `seen`: tokens before the batch's.
@@ -211,9 +227,11 @@ class Model {
   void* gradients_ = nullptr;       // of all parameters, in their order
   std::vector<ParameterRange> gradient_order_;
   std::vector<Tensor> leaves_;
-  std::span<const std::int32_t> starts_;  // of the batch of the pass
-  Cache* cache_ = nullptr;                // that the pass reads behind
-  std::vector<Tape::Mark> marks_;         // before each layer, and after the last
+  std::span<const std::int32_t> starts_;     // of the batch of the pass
+  std::vector<Reading> readings_;            // of the pass, where it reads behind caches,
+  const Reading* reading_ = nullptr;         // and the one that it is at
+  std::vector<Composition> more_encodings_;  // of readings beyond the first
+  std::vector<Tape::Mark> marks_;            // before each layer, and after the last
   AttentionPath path_ = AttentionPath::fused;
   // device memory for tokens, targets and the classifier's answers, grown on demand
   struct Buffers;

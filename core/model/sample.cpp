@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <memory>
 #include <numeric>
 
 #include "base/error.h"
@@ -100,72 +100,93 @@ std::int32_t draw(std::span<const double> logits, const Sampling& s, double u) {
 
 namespace {
 
-// Prompts of one length, read and continued side by side.
+// Prompts that are continued side by side, those of one length behind one cache.
 class SideBySide {
  public:
+  // `members`: by length.
   SideBySide(Model& m, std::span<const std::vector<std::int32_t>> prompts,
-             std::vector<std::size_t> members, const Generating& g, std::vector<Continuation>& out,
-             GenerationTime& time)
-      : model_(m),
-        prompts_(prompts),
-        members_(std::move(members)),
-        g_(g),
-        out_(out),
-        time_(time),
-        length_(static_cast<int>(prompts[members_[0]].size())),
-        cache_(m, static_cast<int>(members_.size()), length_ + g.tokens) {}
+             std::span<const std::size_t> members, const Generating& g,
+             std::vector<Continuation>& out, GenerationTime& time)
+      : model_(m), prompts_(prompts), g_(g), out_(out), time_(time) {
+    const auto length = [&](std::size_t i) { return prompts[i].size(); };
+    for (std::size_t first = 0, end = 0; first < members.size(); first = end) {
+      while (end < members.size() && length(members[end]) == length(members[first])) ++end;
+      const std::span<const std::size_t> own = members.subspan(first, end - first);
+      groups_.push_back({{own.begin(), own.end()},
+                         std::make_unique<Cache>(m, static_cast<int>(own.size()),
+                                                 static_cast<int>(length(own[0])) + g.tokens)});
+    }
+  }
 
   void run() {
-    std::vector<std::int32_t> next;
-    for (const std::size_t i : members_)
-      next.insert(next.end(), prompts_[i].begin(), prompts_[i].end());
     std::vector<double> logits;
-    time_.reading += seconds_of([&] { logits = model_.read(cache_, next); });
-    time_.read += std::ssize(next);
-    time_.drawing += seconds_of([&] {
-      for (int n = 0; n < g_.tokens; ++n) {
-        next = drawn(logits, n);
-        if (n + 1 == g_.tokens || all_ended()) break;
-        logits = model_.read(cache_, next);
+    time_.reading += seconds_of([&] {
+      for (const Group& group : groups_) {
+        std::vector<std::int32_t> tokens;
+        for (const std::size_t i : group.members)
+          tokens.insert(tokens.end(), prompts_[i].begin(), prompts_[i].end());
+        const std::vector<double> own = model_.read(*group.cache, tokens);
+        logits.insert(logits.end(), own.begin(), own.end());
+        time_.read += std::ssize(tokens);
       }
     });
-    time_.rereads += cache_.rereads();
+    time_.drawing += seconds_of([&] {
+      for (int n = 0; n < g_.tokens; ++n) {
+        const std::vector<std::int32_t> next = drawn(logits, n);
+        if (n + 1 == g_.tokens || groups_.empty()) break;
+        std::vector<Cache*> caches;
+        for (const Group& group : groups_) caches.push_back(group.cache.get());
+        logits = model_.read(caches, next);
+      }
+    });
+    for (const Group& group : groups_) time_.rereads += group.cache->rereads();
   }
 
  private:
-  bool all_ended() const {
-    return std::all_of(members_.begin(), members_.end(),
-                       [&](std::size_t i) { return out_[i].ended; });
-  }
+  struct Group {
+    std::vector<std::size_t> members;
+    std::unique_ptr<Cache> cache;
+  };
+
+  // The next token of each that goes on. A group whose members have all ended leaves.
   std::vector<std::int32_t> drawn(const std::vector<double>& logits, int n) {
-    const std::size_t classes = logits.size() / members_.size();
+    const auto classes = static_cast<std::size_t>(model_.config().outputs());
     std::vector<std::int32_t> next;
-    for (std::size_t b = 0; b < members_.size(); ++b) {
-      Continuation& c = out_[members_[b]];
-      next.push_back(0);  // what is read behind an end counts for nobody
-      if (c.ended) continue;
-      pes::Random random(pes::mix64(g_.seed, members_[b]), pes::purpose("sample"),
-                         static_cast<std::uint32_t>(n));
-      const std::int32_t token =
-          draw(std::span(logits).subspan(b * classes, classes), g_.sampling, random.uniform());
-      c.ended = std::find(g_.ends.begin(), g_.ends.end(), token) != g_.ends.end();
-      if (c.ended) continue;
-      next.back() = token;
-      c.tokens.push_back(token);
-      ++time_.drawn;
-      if (g_.each) g_.each(members_[b], token);
-    }
+    std::size_t row = 0;
+    std::erase_if(groups_, [&](const Group& group) {
+      std::vector<std::int32_t> own;
+      for (const std::size_t i : group.members)
+        own.push_back(draw_for(i, std::span(logits).subspan(row++ * classes, classes), n));
+      const bool ended = std::ranges::all_of(group.members, [&](auto i) { return out_[i].ended; });
+      if (ended)
+        time_.rereads += group.cache->rereads();
+      else
+        next.insert(next.end(), own.begin(), own.end());
+      return ended;
+    });
     return next;
+  }
+  // 0 for one that has ended: what is read behind an end counts for nobody.
+  std::int32_t draw_for(std::size_t i, std::span<const double> logits, int n) {
+    Continuation& c = out_[i];
+    if (c.ended) return 0;
+    pes::Random random(pes::mix64(g_.seed, i), pes::purpose("sample"),
+                       static_cast<std::uint32_t>(n));
+    const std::int32_t token = draw(logits, g_.sampling, random.uniform());
+    c.ended = std::ranges::find(g_.ends, token) != g_.ends.end();
+    if (c.ended) return 0;
+    c.tokens.push_back(token);
+    ++time_.drawn;
+    if (g_.each) g_.each(i, token);
+    return token;
   }
 
   Model& model_;
   std::span<const std::vector<std::int32_t>> prompts_;
-  std::vector<std::size_t> members_;
   const Generating& g_;
   std::vector<Continuation>& out_;
   GenerationTime& time_;
-  int length_;
-  Cache cache_;
+  std::vector<Group> groups_;
 };
 
 }  // namespace
@@ -173,24 +194,23 @@ class SideBySide {
 std::vector<Continuation> generate(Model& model, std::span<const std::vector<std::int32_t>> prompts,
                                    const Generating& g, GenerationTime* time) {
   check(g.sampling);
-  std::map<std::size_t, std::vector<std::size_t>> by_length;
+  std::vector<std::size_t> by_length;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     if (prompts[i].empty()) fail(Exit::usage, "a prompt has no tokens; there is nothing to go on");
     for (const std::int32_t t : prompts[i])
       if (t < 0 || t >= model.config().vocabulary)
         fail(Exit::usage, "token {} of a prompt is none of the model's {}", t,
              model.config().vocabulary);
-    by_length[prompts[i].size()].push_back(i);
+    by_length.push_back(i);
   }
+  std::ranges::stable_sort(by_length, {}, [&](std::size_t i) { return prompts[i].size(); });
   std::vector<Continuation> out(prompts.size());
   GenerationTime spent;
   const auto most = static_cast<std::size_t>(std::max(1, g.batch));
-  for (const auto& [length, members] : by_length)
-    for (std::size_t first = 0; first < members.size() && g.tokens > 0; first += most) {
-      const auto begin = members.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto end = begin + static_cast<std::ptrdiff_t>(std::min(most, members.size() - first));
-      SideBySide(model, prompts, {begin, end}, g, out, spent).run();
-    }
+  for (std::size_t first = 0; first < by_length.size() && g.tokens > 0; first += most) {
+    const std::size_t n = std::min(most, by_length.size() - first);
+    SideBySide(model, prompts, std::span(by_length).subspan(first, n), g, out, spent).run();
+  }
   if (time != nullptr) *time = spent;
   return out;
 }

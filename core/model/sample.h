@@ -29,7 +29,7 @@ struct Generating {
   int tokens = 64;         // at most, of each
   std::vector<std::int32_t> ends = {};  // tokens that end one
   std::uint64_t seed = 0;  // prompt i draws from the stream (seed, i), whatever else there is
-  int batch = 8;           // prompts of equal length that are read together, at most
+  int batch = 8;           // prompts that are continued side by side, at most
   // Called with each token as soon as it is drawn.
   std::function<void(std::size_t prompt, std::int32_t token)> each = {};
 };

@@ -98,6 +98,8 @@ TEST_F(PluginCheck, FindsEveryMistakeOnceAndSaysItsCause) {
       {"table_unbounded", {"unbounded", {"PES_UNBOUNDED", "'table'", "[64, 32]", "[128, 32]"}}},
       {"forgets_visible", {"causal", {"rewrite, layer 0", "c.visible"}}},
       {"grows_untold", {"cached", {"behind 17 tokens", "stale() has to tell"}}},
+      {"shares_its_pass",
+       {"cached", {"beside sequences of another length", "outside of the instance"}}},
       {"window_detached", {"gradients", {"parameter slope"}}}};
   const Ended e = check(PESUITE_TEST_FAULTS "/mistakes.plugin.so", {"--json"});
   EXPECT_EQ(e.code, 4) << e.err;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "backend/cpu/bf16.h"
 #include "model/cache.h"
@@ -83,6 +84,32 @@ void expect_equal(CachedModel& m, double bound) {
   EXPECT_GT(cache.memory(), 0u);
 }
 
+// Reads on behind caches of several lengths, a token of each at a time: past the training length,
+// and past one that has ended.
+void expect_equal_side_by_side(CachedModel& m, double bound) {
+  std::vector<int> at = {3, 22, 40, 1};
+  std::vector<std::unique_ptr<Cache>> caches;
+  for (const int length : at) {
+    caches.push_back(std::make_unique<Cache>(m.model(), batch, longest));
+    m.model().read(*caches.back(), m.tokens(0, length));
+  }
+  for (int n = 0; n < 6; ++n) {
+    if (n == 4) caches.erase(caches.begin()), at.erase(at.begin());
+    std::vector<Cache*> all;
+    std::vector<std::int32_t> next;
+    std::vector<double> wanted;
+    for (std::size_t c = 0; c < caches.size(); ++c) {
+      all.push_back(caches[c].get());
+      const std::vector<std::int32_t> own = m.tokens(at[c], at[c] + 1);
+      next.insert(next.end(), own.begin(), own.end());
+      const std::vector<double> full = m.full(++at[c]);
+      wanted.insert(wanted.end(), full.begin(), full.end());
+    }
+    EXPECT_LE(furthest(m.model().read(all, next), wanted), bound) << "step " << n;
+  }
+  for (std::size_t c = 0; c < caches.size(); ++c) EXPECT_EQ(caches[c]->length(), at[c]);
+}
+
 class CacheOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CacheOf, EqualsAPassOverAllTokens) {
@@ -90,6 +117,12 @@ TEST_P(CacheOf, EqualsAPassOverAllTokens) {
   expect_equal(cpu, 1e-5);
   CachedModel reference(GetParam(), "reference");
   expect_equal(reference, 1e-12);
+}
+TEST_P(CacheOf, OfSeveralLengthsSideBySide) {
+  CachedModel cpu(GetParam());
+  expect_equal_side_by_side(cpu, 1e-5);
+  CachedModel reference(GetParam(), "reference");
+  expect_equal_side_by_side(reference, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CacheOf, ::testing::ValuesIn(built_catalog().encoding_names()));
@@ -111,11 +144,13 @@ TEST(Cache, OfModelsOfOtherForms) {
     grouped.kv_heads = 1, grouped.window = 10, grouped.parallel = true;
     CachedModel m(encoding, "cpu", Precision::fp32, grouped);
     expect_equal(m, 1e-5);
+    expect_equal_side_by_side(m, 1e-5);
     for (const QkNorm norm : {QkNorm::before, QkNorm::after}) {
       ModelConfig normed = CachedModel::small();
       normed.qk_norm = norm, normed.tied = false, normed.embedding_norm = true;
       CachedModel n(encoding, "cpu", Precision::fp32, normed);
       expect_equal(n, 1e-5);
+      expect_equal_side_by_side(n, 1e-5);
     }
   }
 }
@@ -125,6 +160,7 @@ TEST(Cache, InBf16) {
   for (const std::string encoding : {"rope", "alibi", "fire", "cope", "sinusoidal"}) {
     CachedModel m(encoding, "cpu", Precision::bf16);
     expect_equal(m, 3e-2);
+    expect_equal_side_by_side(m, 3e-2);
   }
 }
 
@@ -147,6 +183,16 @@ TEST(Cache, GoesBackAndHasAnEnd) {
   EXPECT_THROW(m.model().read(cache, m.tokens(30, 31)), Error);
   cache.cut(20);
   EXPECT_EQ(m.model().read(cache, m.tokens(20, 30)), once);
+
+  Cache other(m.model(), batch, 30), full(m.model(), batch, 20);
+  m.model().read(other, m.tokens(0, 3));
+  m.model().read(full, m.tokens(0, 20));
+  cache.cut(25);
+  std::vector<Cache*> all = {&cache, &other, &full};
+  std::vector<std::int32_t> next(6, 1);
+  EXPECT_THROW(m.model().read(all, next), Error);
+  EXPECT_EQ(cache.length(), 25);
+  EXPECT_EQ(other.length(), 3);
 }
 
 }  // namespace

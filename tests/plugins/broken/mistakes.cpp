@@ -265,20 +265,51 @@ struct GrowsUntold : Sample {  // another scale for all in a longer sequence
   }
 };
 
-constexpr const pes_encoding* encodings[] = {
-    &pes::encoding<Misspelt>,        &pes::encoding<SetsACopy>,
-    &pes::encoding<DistanceSwapped>, &pes::encoding<DistanceShort>,
-    &pes::encoding<DistanceByLayer>, &pes::encoding<BiasSwapped>,
-    &pes::encoding<WidensQueries>,   &pes::encoding<FlatEmbedding>,
-    &pes::encoding<CutScores>,       &pes::encoding<KeepsHandle>,
-    &pes::encoding<UndeclaredParam>, &pes::encoding<NotANumber>,
-    &pes::encoding<ShoutedName>,     &pes::encoding<Dices>,
-    &pes::encoding<CountsItsSteps>,  &pes::encoding<FromZero>,
-    &pes::encoding<TurnsFromZero>,   &pes::encoding<TableUntold>,
-    &pes::encoding<TableUnbounded>,  &pes::encoding<ForgetsVisible>,
-    &pes::encoding<WindowInfinite>,  &pes::encoding<WindowLarge>,
-    &pes::encoding<HidesItself>,     &pes::encoding<WindowDetached>,
-    &pes::encoding<GrowsUntold>,     nullptr};
+struct SharesItsPass : Sample {  // turns from where the latest pass of any instance begins
+  static constexpr pes_card card = about<SharesItsPass>("shares_its_pass");
+  static inline thread_local std::int64_t begins = 0;
+  SharesItsPass(const pes_model& m, const pes::Values& v) : Sample(m, v) {
+    if (m.head_dim < 2) throw pes::Refusal("needs a pair to turn");
+  }
+  void begin(const pes::Step& s) { begins = s.offset; }
+  void attend(const pes::Step& s, pes::Attention& a) const {
+    const auto table = [&](double (*f)(double)) {
+      return s.table({s.length, 1}, [f](auto t, auto) {
+        return f(0.1 * static_cast<double>(begins + static_cast<std::int64_t>(t)));
+      });
+    };
+    const pes::Tensor c = table(std::cos), d = table(std::sin);
+    a.q = rotate(a.q, c, d), a.k = rotate(a.k, c, d);
+  }
+};
+
+constexpr const pes_encoding* encodings[] = {&pes::encoding<Misspelt>,
+                                             &pes::encoding<SetsACopy>,
+                                             &pes::encoding<DistanceSwapped>,
+                                             &pes::encoding<DistanceShort>,
+                                             &pes::encoding<DistanceByLayer>,
+                                             &pes::encoding<BiasSwapped>,
+                                             &pes::encoding<WidensQueries>,
+                                             &pes::encoding<FlatEmbedding>,
+                                             &pes::encoding<CutScores>,
+                                             &pes::encoding<KeepsHandle>,
+                                             &pes::encoding<UndeclaredParam>,
+                                             &pes::encoding<NotANumber>,
+                                             &pes::encoding<ShoutedName>,
+                                             &pes::encoding<Dices>,
+                                             &pes::encoding<CountsItsSteps>,
+                                             &pes::encoding<FromZero>,
+                                             &pes::encoding<TurnsFromZero>,
+                                             &pes::encoding<TableUntold>,
+                                             &pes::encoding<TableUnbounded>,
+                                             &pes::encoding<ForgetsVisible>,
+                                             &pes::encoding<WindowInfinite>,
+                                             &pes::encoding<WindowLarge>,
+                                             &pes::encoding<HidesItself>,
+                                             &pes::encoding<WindowDetached>,
+                                             &pes::encoding<SharesItsPass>,
+                                             &pes::encoding<GrowsUntold>,
+                                             nullptr};
 
 }  // namespace
 
