@@ -16,7 +16,8 @@ namespace pesuite::bench {
 
 namespace {
 
-constexpr int written = 128;  // tokens of an iteration, from an empty cache on
+constexpr int written = 128;         // tokens of an iteration, from an empty cache on
+constexpr int texts = 8, apart = 5;  // of texts of several lengths: 5, 10, ... tokens
 
 // A model that reads, with weights of some numbers.
 class Writer {
@@ -83,12 +84,31 @@ std::vector<std::int32_t> some_tokens(std::size_t n, int vocabulary) {
   return out;
 }
 
+// Texts of several lengths, each behind a cache of its own, that are continued side by side.
+Subject continued(const std::string& name, Model& model,
+                  std::vector<std::unique_ptr<Cache>>& caches, const ModelConfig& m) {
+  std::vector<Cache*> all;
+  for (int i = 1; i <= texts; ++i) {
+    all.push_back(
+        caches.emplace_back(std::make_unique<Cache>(model, 1, i * apart + written)).get());
+    model.read(*all.back(), some_tokens(static_cast<std::size_t>(i * apart), m.vocabulary));
+  }
+  return {name,
+          [&model, all, next = some_tokens(texts, m.vocabulary)] {
+            for (int i = 0; i < texts; ++i) all[static_cast<std::size_t>(i)]->cut((i + 1) * apart);
+            for (int n = 0; n < written; ++n) model.read(all, next);
+          },
+          texts * written * forward_flops(m, written),
+          double(texts) * written,
+          {}};
+}
+
 }  // namespace
 
 Result bench_generate(const Catalog& catalog, const Settings& s) {
   const Workload w = workload(s.config);
   const auto backend = open(s);
-  const int longest = std::max(written, *std::max_element(s.lengths.begin(), s.lengths.end()));
+  const int longest = std::max(texts * apart + written, *std::ranges::max_element(s.lengths));
   std::vector<std::unique_ptr<Writer>> writers;
   std::vector<std::unique_ptr<Cache>> caches;
   std::vector<Subject> subjects;
@@ -121,6 +141,8 @@ Result bench_generate(const Catalog& catalog, const Settings& s) {
                           double(batch) * written,
                           {}});
     }
+    subjects.push_back(continued(fmt::format("generate/{}/{}/{} lengths", s.config, e, texts),
+                                 model, caches, w.model));
   }
   Result r = finish(std::move(subjects), *backend, s.plan);
   double speed = 0;

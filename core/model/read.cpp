@@ -27,6 +27,9 @@ std::vector<double> Model::read(std::span<Cache* const> caches,
   const auto held = [this](const Cache* c) {
     return c->length_ > 0 && !encoding_.stale(c->length_, c->length_ + 1);
   };
+  std::size_t rows_of_all = 0;
+  for (const Cache* c : caches) rows_of_all += static_cast<std::size_t>(c->batch_);
+  PES_CHECK(!caches.empty() && tokens.size() == rows_of_all);
   std::vector<double> all;
   if (caches.size() > 1 && std::ranges::all_of(caches, held)) {
     std::size_t row = 0;
