@@ -7,6 +7,7 @@
 #include "backend/cpu/bf16.h"
 #include "model/cache.h"
 #include "model/preset.h"
+#include "model/sample.h"
 #include "pesuite/random.hpp"
 #include "tests/catalog.h"
 
@@ -173,6 +174,42 @@ TEST(Cache, ReadsAgainWhatIsStale) {
     m->model().read(cache, m->tokens(trained, trained + 1));
     EXPECT_EQ(cache.rereads(), m == &dynamic ? 1 : 0);
   }
+}
+
+// The same texts whether prompts go on side by side or one after the other, also where some end.
+TEST(Generation, OfPromptsOfSeveralLengths) {
+  CachedModel m("rope", "reference");
+  const std::vector<std::vector<std::int32_t>> prompts = {
+      {1, 2, 3, 4, 5}, {6}, {7, 8, 9, 10, 11}, {12, 13}, {14, 15}, {16, 17, 18}};
+  Generating g;
+  g.tokens = 8, g.seed = 3, g.ends = {0, 1};
+  const auto written = [&](int at_a_time) {
+    g.batch = at_a_time;
+    std::vector<std::vector<std::int32_t>> heard(prompts.size());
+    g.each = [&](std::size_t i, std::int32_t token) { heard[i].push_back(token); };
+    GenerationTime time;
+    const std::vector<Continuation> all = generate(m.model(), prompts, g, &time);
+    std::int64_t drawn = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(heard[i], all[i].tokens);
+      drawn += std::ssize(all[i].tokens);
+    }
+    EXPECT_EQ(time.drawn, drawn);
+    EXPECT_EQ(time.read, 18);
+    return all;
+  };
+  const std::vector<Continuation> alone = written(1);
+  std::size_t ended = 0;
+  for (const int at_a_time : {2, 4, 8}) {
+    const std::vector<Continuation> all = written(at_a_time);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i].tokens, alone[i].tokens) << i << " of " << at_a_time;
+      EXPECT_EQ(all[i].ended, alone[i].ended) << i << " of " << at_a_time;
+      ended += all[i].ended ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ended, 0u);
+  EXPECT_LT(ended, 3 * prompts.size());
 }
 
 TEST(Cache, GoesBackAndHasAnEnd) {
