@@ -216,8 +216,14 @@ TEST(Lowering, OfATableIsOurKernelWhereItIsNoLine) {
   c = training(131072);
   c.distance = Shape{H, 131072};
   c.distance_gradient = true;
-  EXPECT_EQ(lower(c, as_found).route, Route::tiled) << "51.5 GB of sums for each example";
+  EXPECT_EQ(lower(c, as_found).route, Route::tiled) << "21.5 GB for each group of heads";
+  EXPECT_EQ(lower(c, as_found).groups, 1);
   expect_composed(c, "they grow with the square", {90, std::int64_t{10} << 30});
+  c = training(2048);
+  c.distance = Shape{H, 2048};
+  c.distance_gradient = true;
+  EXPECT_EQ(lower(c, as_found).groups, B * H) << "5.4 MB for each head";
+  EXPECT_EQ(lower(c, {90, std::int64_t{2} << 30}).groups, B * H);
 }
 
 TEST(Lowering, LeavesOutABiasThatIsConstantInEachRow) {

@@ -201,9 +201,9 @@ constexpr std::int64_t plenty = std::int64_t{1} << 40;
 
 class InterpretedGraphs final : public GraphRunner {
  public:
-  explicit InterpretedGraphs(std::int64_t bytes) : bytes_(bytes) {}
+  explicit InterpretedGraphs(std::int64_t bytes, bool alone) : bytes_(bytes), alone_(alone) {}
   // A host whose memory is counted is trusted with all that graphs can do.
-  DeviceFacts facts() const override { return {90, bytes_, 72, bytes_ < plenty}; }
+  DeviceFacts facts() const override { return {90, bytes_, 72, alone_}; }
   std::string prepare(const AttentionRequest& r, Pass pass) override {
     return refusal(r, pass, facts());
   }
@@ -258,6 +258,7 @@ class InterpretedGraphs final : public GraphRunner {
   }
 
   std::int64_t bytes_;
+  bool alone_;  // no tiles
   std::map<std::string, Asked> asked_;
   template <class F>
   static void by_type(Type type, const F& f) {
@@ -273,7 +274,7 @@ class InterpretedGraphs final : public GraphRunner {
 };
 
 std::unique_ptr<CudaBackend> on_host(Precision precision, int order, std::int64_t bytes = plenty,
-                                     std::size_t graph_launches = 0) {
+                                     std::size_t graph_launches = 0, bool alone = false) {
   CudaSettings settings;
   settings.graph_launches = graph_launches;
   settings.device = order;
@@ -281,7 +282,7 @@ std::unique_ptr<CudaBackend> on_host(Precision precision, int order, std::int64_
   settings.description = "kernels of the CUDA backend on the host";
   settings.block = 4096;  // so that small examples take several blocks too
   auto backend = std::make_unique<CudaBackend>(settings);
-  backend->use(std::make_unique<InterpretedGraphs>(bytes));
+  backend->use(std::make_unique<InterpretedGraphs>(bytes, alone));
   return backend;
 }
 
@@ -311,6 +312,9 @@ long graphs_run(Backend& backend) {
 }
 
 std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention) {
+  return on_host(Precision::bf16, 0, bytes_for_attention, 0, true);
+}
+std::unique_ptr<Backend> subject_with_tiles(std::int64_t bytes_for_attention) {
   return on_host(Precision::bf16, 0, bytes_for_attention);
 }
 

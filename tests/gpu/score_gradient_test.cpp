@@ -229,6 +229,27 @@ TEST(FusedBackward, GoesByParts) {
           << c.name << ", input " << i;
   }
 }
+TEST(TiledBackward, GoesByParts) {
+  constexpr Index T = 100, room = 128 * 192, strips = 8 * 128 * 4;  // bytes of a head
+  for (const Shape& table : {Shape{4, T}, Shape{1, T}}) {
+    const AttentionExample c = {"table " + table.text(), 5, 4, 2, T, 8, 8, table, {5, 4, 1, T}};
+    const Result whole = run(*subject(Precision::bf16), inputs(c), fused(c));
+    Index least = 0;  // bytes with which a group fits
+    for (bool fits = false; !fits; least += fits ? 0 : 10'000) {
+      const auto backend = subject_with_tiles(least);
+      run(*backend, inputs(c), fused(c));
+      fits = backend->attention_route().find("tile by tile") != std::string::npos;
+    }
+    for (const Index groups : {1, 2, 5, 9}) {  // of 2 in each of 5 examples
+      const Index bytes = least + (groups - 1) * 2 * (room + strips);
+      const Result actual = run(*subject_with_tiles(bytes), inputs(c), fused(c));
+      EXPECT_EQ(actual.y.data, whole.y.data) << c.name;
+      for (std::size_t i = 0; i < whole.gradients.size(); ++i)
+        EXPECT_LT(relative(actual.gradients[i], whole.gradients[i]), i == 3 ? 1e-6 : 1e-30)
+            << c.name << ", input " << i << ", " << groups << " groups at a time";
+    }
+  }
+}
 
 }  // namespace
 }  // namespace pesuite::testing

@@ -35,7 +35,9 @@ std::unique_ptr<Backend> subject_without_graphs(Precision);
 // Graphs that it has run; -1 where nobody counts them.
 long graphs_run(Backend&);
 
-// Products in bf16 and little memory for fused attention. On the host only.
+// Products in bf16 and little memory for fused attention, by cuDNN alone or by tiles. On the host
+// only.
 std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention);
+std::unique_ptr<Backend> subject_with_tiles(std::int64_t bytes_for_attention);
 
 }  // namespace pesuite::testing

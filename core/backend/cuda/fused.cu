@@ -294,7 +294,7 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   bound[Slot::dq] = queries, bound[Slot::dk] = keys, bound[Slot::dv] = values;
   if (to.route == Route::tiled)
     tiled_backward(queue_, r, bound, input.by_distance(a), by_key(a, to), target(ddistance),
-                   to.bias_is_idle ? Target{} : target(dbias));
+                   to.bias_is_idle ? Target{} : target(dbias), to.groups);
   else
     run_backward(input, to);
   input.deliver(dq, queries, r.D);

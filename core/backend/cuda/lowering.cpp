@@ -88,14 +88,23 @@ std::string divide_backward(Lowering& to, const DeviceFacts& device) {
   return why;
 }
 
-// Bytes of what a table's gradient is summed from, of one example (tiled_attention.h).
-std::int64_t bytes_of_strips(const AttentionRequest& r) {
-  const std::int64_t T = up_to(64, r.T);
-  return r.H * (T / 16) * T * bytes_of(Type::fp32);
+// What the tiles of a backward pass leave each other takes no more, where a group of heads does not
+// need more. A device is busy with as many tiles as that.
+constexpr std::int64_t most_kept = std::int64_t{1} << 30;
+
+// The groups of heads that there is memory for at a time, for the gradient of the scores and what a
+// table's is summed from (tiled_attention.h).
+std::int64_t groups_at_a_time(const AttentionRequest& r, bool table, std::int64_t room) {
+  const std::int64_t T = up_to(64, r.T), scores = T * (T + 64) / 2 * bytes_of(Type::bf16),
+                     group = r.H / r.G * (scores + (table ? T / 16 * T * bytes_of(Type::fp32) : 0));
+  if (group > room) return 0;
+  const std::int64_t groups = std::max<std::int64_t>(1, std::min(room, most_kept) / group);
+  return groups < r.G ? groups : std::min(groups / r.G, r.B) * r.G;
 }
 // What cuDNN reads from a tensor of T x S, or gets wrong, our kernels take as it is. The forward
 // pass does not know what learns.
-bool is_tiled(const AttentionCase& c, const AttentionRequest& r, const DeviceFacts& device) {
+bool is_tiled(const AttentionCase& c, Lowering& to, const DeviceFacts& device) {
+  const AttentionRequest& r = to.request;
   const bool table = c.distance && (c.distance_gradient || c.slopes.empty());
   const Shape bias = c.bias ? four_axes(*c.bias) : Shape{1, 1, 1, 1};
   const bool values = c.bias && bias[2] == 1 && bias[3] == r.S;  // for keys
@@ -105,9 +114,10 @@ bool is_tiled(const AttentionCase& c, const AttentionRequest& r, const DeviceFac
     return false;
   AttentionRequest bare = r;
   bare.biases.clear(), bare.dbias.reset();
-  const std::int64_t parts = c.training && c.distance_gradient ? bytes_of_strips(r) : 0;
-  return scratch_bytes(bare, c.training ? Pass::backward : Pass::forward) + parts <=
-         device.workspace;
+  const std::int64_t room =
+      device.workspace - scratch_bytes(bare, c.training ? Pass::backward : Pass::forward);
+  if (c.training) to.groups = groups_at_a_time(r, c.distance_gradient, room);
+  return c.training ? to.groups > 0 : room >= 0;
 }
 Lowering tiled(const AttentionCase& c, Lowering to) {
   const Shape bias = c.bias ? four_axes(*c.bias) : Shape{1, 1, 1, 1};
@@ -158,7 +168,7 @@ Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
     return composed(fmt::format(
         "the queries start at position {} of {}: the fused mask starts at the first key", c.first,
         r.S));
-  if (is_tiled(c, r, device)) return tiled(c, std::move(to));
+  if (is_tiled(c, to, device)) return tiled(c, std::move(to));
   if (c.distance) lower_distance(to, c);
   if (c.bias) lower_bias(to, c);
   // the tiles that make scores again

@@ -204,6 +204,33 @@ PESUITE_HD void write_rows(Tile<size>& from, Bf16* to, int count, int columns, f
   });
 }
 
+// The heads that are computed at a time, of `groups` groups from `group` on of each of `examples`
+// examples from `example` on.
+struct SomeHeads {
+  int example, examples, group, groups, heads_of_group;
+  PESUITE_HD int heads() const { return groups * heads_of_group; }  // of an example
+  PESUITE_HD int all_heads() const { return examples * heads(); }
+  struct Head {
+    int b, h, g;
+  };
+  PESUITE_HD Head head(int n) const {  // the n-th of all
+    const int h = group * heads_of_group + n % heads();
+    return {example + n / heads(), h, h / heads_of_group};
+  }
+};
+
+// The gradient of the scores, by those heads: tiles of 64 keys by 64 queries, in blocks, of the
+// keys up to the queries.
+struct KeptGradients {
+  static constexpr int numbers = tile_rows * tile_rows;
+  Bf16* data;
+  Index tiles;
+  PESUITE_HD Index of_head() const { return tiles * (tiles + 1) / 2 * numbers; }
+  PESUITE_HD Bf16* tile(Index head, Index i, Index j) const {  // of queries, of keys
+    return data + head * of_head() + (i * (i + 1) / 2 + j) * numbers;
+  }
+};
+
 // A block: the gradients of 64 keys and values, from all queries that see them.
 template <int size>
 struct KeyGradients {
@@ -212,15 +239,19 @@ struct KeyGradients {
   static constexpr int bytes =
       bf16_bytes(2 * tile_rows + 4 * width, size) + 2 * (slice_numbers + 2 * width) * float_bytes;
   TiledInput in;
+  SomeHeads some;
   const float *lse, *delta;
   Bf16 *dk, *dv;
+  KeptGradients kept;
   float* of_keys;  // null, or [B, H, T]: the sums of the scores' gradient
 
   PESUITE_HD void operator()(Block& block) const {
-    const int index = static_cast<int>(block.index()), groups = in.B * in.G;
-    const int b = index % groups / in.G, g = index % in.G, key = index / groups * tile_rows;
-    const int heads = in.H / in.G;
-    const int from = key / width, count = (in.T + width - 1) / width - from;
+    const int index = static_cast<int>(block.index()), groups = some.examples * some.groups;
+    const int group = index % groups, heads = some.heads_of_group;
+    const auto [b, h0, g] = some.head(group * heads);
+    const int j = index / groups, key = j * tile_rows;
+    // To the end of the last tile: all of it is kept.
+    const int from = key / width, count = static_cast<int>(kept.tiles) * tile_rows / width - from;
     Pieces memory(block.shared());
     Bf16* const k = memory.take<Bf16>(tile_rows * pitch_of(size));
     Bf16* const v = memory.take<Bf16>(tile_rows * pitch_of(size));
@@ -229,7 +260,7 @@ struct KeyGradients {
     const auto slice = two<float>(memory, slice_numbers);
     const auto norms = two<float>(memory, width), deltas = two<float>(memory, width);
     const auto begin = [&](int n) {
-      const int h = g * heads + n / count, first = (from + n % count) * width;
+      const int h = h0 + n / count, first = (from + n % count) * width;
       const Index row = in.row(b, h, in.H, 0);
       begin_rows<width, size>(block, q[n], in.queries(b, h, first));
       begin_rows<width, size>(block, dy[n], in.output_gradients(b, h, first));
@@ -246,11 +277,10 @@ struct KeyGradients {
     Tile<size> key_sum, value_sum;
     RowValues added, sum;
     for (int n = 0; n < heads * count; ++n) {
-      const int h = g * heads + n / count, step = n % count, first = (from + step) * width;
+      const int own = n / count, h = h0 + own, step = n % count, first = (from + step) * width;
       if (step == 0) {
         added.each([&](TileRow r, float& x) {
-          x = in.keys != nullptr && key + r.row < in.T ? in.key_values(b, h)[key + r.row] * log2_e
-                                                       : 0;
+          x = in.keys != nullptr && key + r.row < in.T ? in.key_values(b, h)[key + r.row] : 0;
         });
         sum.each([](TileRow, float& x) { x = 0; });
       }
@@ -270,20 +300,21 @@ struct KeyGradients {
         });
       else
         p.each([&](TileRow, int, float& x) { x *= in.scale; });
-      p.each([&](TileRow r, int c, float& x) {
-        x = two_to(x * log2_e + (added[r] - norm[c] * log2_e));
-      });
+      if (in.keys != nullptr) p.each([&](TileRow r, int, float& x) { x += added[r]; });
+      p.each([&](TileRow, int c, float& x) { x = two_to(x * log2_e - norm[c] * log2_e); });
       if (first < key + tile_rows || first + width > in.T)
         p.each([&](TileRow r, int c, float& x) {
           if (first + c < key + r.row || first + c >= in.T) x = 0;
         });
       add_product(value_sum, Rounded<width>(p), dy[n]);
       add_product_of_rows<size>(ds, v, dy[n]);
-      ds.each_with(p, [&](TileRow r, int c, float& x, float weight) {
-        x = weight * (x - row_sum[c]);
-        sum[r] += x;
-      });
-      add_product(key_sum, Rounded<width>(ds), q[n]);
+      ds.each_with(p,
+                   [&](TileRow, int c, float& x, float weight) { x = weight * (x - row_sum[c]); });
+      if (of_keys != nullptr) ds.each([&](TileRow r, int, float& x) { sum[r] += x; });
+      const Rounded<width> rounded(ds);
+      rounded.write_blocks(kept.tile(group * heads + own, first / tile_rows, j) +
+                           first % tile_rows * tile_rows);
+      add_product(key_sum, rounded, q[n]);
       if (of_keys != nullptr && step + 1 == count) {
         sum.combine([](float one, float other) { return one + other; });
         sum.once([&](int row, float x) {
@@ -311,97 +342,85 @@ struct Strips {
   }
 };
 
-// A block: the gradient of 64 queries of a head, the longest rows first.
+// A block: delta [B, H, T] = rowsum(dy y), of 64 queries of a head.
 template <int size>
-struct QueryGradients {
-  static constexpr int threads = tile_threads, at_once = size > 64 ? 2 : 3;
-  static constexpr int width = size > 64 ? 32 : 64;  // of keys
-  static constexpr int bytes = bf16_bytes(2 * tile_rows, size) + KeyTiles<width, size>::bytes;
+struct Deltas {
+  static constexpr int threads = tile_threads, at_once = 8, bytes = 0;
   TiledInput in;
   const Bf16* y;
-  const float* lse;
-  float* delta;  // [B, H, T] = rowsum(dy y)
-  Bf16* dq;
-  Strips strips;          // without data they are not wanted
-  int examples, example;  // that are computed, from `example` on; strips has these alone
-
+  float* delta;
   PESUITE_HD void operator()(Block& block) const {
-    const int index = static_cast<int>(block.index()), heads = examples * in.H;
-    const int i = static_cast<int>(strips.tiles) - 1 - index / heads, bh = index % heads;
-    const int b = example + bh / in.H, h = bh % in.H, g = h / (in.H / in.G), first = i * tile_rows;
-    // Up to the diagonal also where it ends behind the last key: strips are written to their ends.
-    const int count = (first + tile_rows) / width;
-    Pieces memory(block.shared());
-    Bf16* const q = memory.take<Bf16>(tile_rows * pitch_of(size));
-    Bf16* const dy = memory.take<Bf16>(tile_rows * pitch_of(size));
-    const KeyTiles<width, size> keys(memory);
-    begin_rows<tile_rows, size>(block, q, in.queries(b, h, first));
-    begin_rows<tile_rows, size>(block, dy, in.output_gradients(b, h, first));
-    end_group();
-    keys.begin(block, in, b, h, g, first, 0);
-    const Index row = in.row(b, h, in.H, first);
-    RowValues norm;
-    norm.each([&](TileRow r, float& x) {  // rows that are not there have probabilities of 0
-      x = first + r.row < in.T ? lse[row + r.row] * log2_e : std::numeric_limits<float>::infinity();
-    });
-    finish_all_but<1>();
-    RowValues row_sum = row_sums(dy, b, h, first);
-    row_sum.once([&](int r, float x) {
-      if (first + r < in.T) delta[row + r] = x;
-    });
-    Tile<size> sum;
-    Diagonals<width> diagonals;
-    for (int j = 0; j < count; ++j) {
-      if (j + 1 < count) {
-        keys.begin(block, in, b, h, g, first, j + 1);
-        finish_all_but<1>();
-      } else {
-        finish_all_but<0>();
-      }
-      Tile<width> p, ds;
-      add_product_of_rows<size>(p, q, keys.k[j]);
-      keys.add(p, in, j);
-      p.each([&](TileRow r, int, float& x) { x = two_to(x * log2_e - norm[r]); });
-      if (const int ahead = j * width - first; ahead + width > 0)
-        p.each([&](TileRow r, int c, float& x) {
-          if (ahead + c > r.row) x = 0;
-        });
-      add_product_of_rows<size>(ds, dy, keys.v[j]);
-      ds.each_with(p,
-                   [&](TileRow r, int, float& x, float weight) { x = weight * (x - row_sum[r]); });
-      if (strips.data != nullptr)
-        diagonals.add(ds, [&](int warp, int d, float x) {
-          const int distance = first - j * width + Strips::rows * warp + d;
-          if (distance >= 0) strips.at(bh, i * Strips::of_tile + warp)[distance] = x;
-        });
-      add_product(sum, Rounded<width>(ds), keys.k[j]);
-      meet();
-    }
-    write_rows(sum, dq + row * in.D, in.T - first, in.D, in.scale);
-  }
-
- private:
-  PESUITE_HD RowValues row_sums(const Bf16* dy, int b, int h, int first) const {
+    const int tiles = static_cast<int>(tiles_of(in.T)), index = static_cast<int>(block.index());
+    const int b = index / tiles / in.H, h = index / tiles % in.H, first = index % tiles * tile_rows;
     RowValues sum;
     sum.by_parts([&](TileRow r, float& x, int part, int parts) {
       x = 0;
       if (first + r.row >= in.T) return;
-      const Bf16* const own = y + in.output(b, h, first + r.row);
-      const Bf16* const gradient = dy + r.row * pitch_of(size);
+      const Index row = in.output(b, h, first + r.row);
       for (int c = part * (size / parts); c < (part + 1) * (size / parts) && c < in.E; c += 8) {
-        const Some<8> one = some<8>(own + c), other = some<8>(gradient + c);
+        const Some<8> one = some<8>(y + row + c), other = some<8>(in.dy + row + c);
         for (int n = 0; n < 8; ++n) x += one.x[n] * other.x[n];
       }
     });
     sum.combine([](float one, float other) { return one + other; });
-    return sum;
+    sum.once([&](int r, float x) {
+      if (first + r < in.T) delta[in.row(b, h, in.H, first + r)] = x;
+    });
+  }
+};
+
+// A block: the gradient of 64 queries of a head, the longest rows first.
+template <int size>
+struct QueryGradients {
+  static constexpr int threads = tile_threads, at_once = size > 64 ? 3 : 4;
+  static constexpr int bytes =
+      2 * bf16_bytes(tile_rows, size) + 2 * KeptGradients::numbers * static_cast<int>(sizeof(Bf16));
+  TiledInput in;
+  SomeHeads some;
+  KeptGradients kept;
+  Bf16* dq;
+  Strips strips;  // without data they are not wanted
+
+  PESUITE_HD void operator()(Block& block) const {
+    const int index = static_cast<int>(block.index()), n = index % some.all_heads();
+    const int i = static_cast<int>(kept.tiles) - 1 - index / some.all_heads();
+    const auto [b, h, g] = some.head(n);
+    const int first = i * tile_rows;
+    Pieces memory(block.shared());
+    const auto ds = two<Bf16>(memory, KeptGradients::numbers);
+    const auto k = two<Bf16>(memory, tile_rows * pitch_of(size));
+    const auto begin = [&](int j) {
+      begin_all<KeptGradients::numbers>(block, ds[j], kept.tile(n, i, j));
+      begin_rows<tile_rows, size>(block, k[j], in.keys_of(b, g, j * tile_rows));
+      end_group();
+    };
+    begin(0);
+    Tile<size> sum;
+    Diagonals<tile_rows> diagonals;
+    for (int j = 0; j <= i; ++j) {
+      if (j < i) {
+        begin(j + 1);
+        finish_all_but<1>();
+      } else {
+        finish_all_but<0>();
+      }
+      const auto gradient = Rounded<tile_rows>::transposed(ds[j]);
+      if (strips.data != nullptr)
+        diagonals.add(gradient.widened(), [&](int warp, int d, float x) {
+          const int distance = first - j * tile_rows + Strips::rows * warp + d;
+          if (distance >= 0) strips.at(n, i * Strips::of_tile + warp)[distance] = x;
+        });
+      add_product(sum, gradient, k[j]);
+      meet();
+    }
+    write_rows(sum, dq + in.row(b, h, in.H, first) * in.D, in.T - first, in.D, in.scale);
   }
 };
 
 // An output is an entry of a table, a term a strip of a head that uses it.
 struct DistanceOfStrips {
   Strips strips;
-  Index H, N;
+  Index H, N;   // H: heads of an example
   bool shared;  // by the heads
   PESUITE_HD float operator()(Index o, Index term) const {
     Index d, strip;
@@ -456,29 +475,40 @@ TiledInput input(const AttentionRequest& r, const Bindings& b, const AddedByDist
   return in;
 }
 
-constexpr Index most_in_strips = Index{1} << 26;  // numbers
+// f(some) for all heads, `most` groups at a time: whole examples, or groups of one.
+template <class F>
+void each_some(const AttentionRequest& r, Index most, const F& f) {
+  const auto number = [](Index n) { return static_cast<int>(n); };
+  const Index examples = std::max<Index>(1, most / r.G), groups = std::min(most, r.G);
+  for (Index b = 0; b < r.B; b += examples)
+    for (Index g = 0; g < r.G; g += groups)
+      f(SomeHeads{number(b), number(std::min(examples, r.B - b)), number(g),
+                  number(std::min(groups, r.G - g)), number(r.H / r.G)});
+}
 
-// dq and delta; and a table's gradient, of as many examples at a time as there is room for.
+// The gradients of some heads; and what they add to a table's.
 template <int size>
-void query_gradients(Queue& queue, const AttentionRequest& r, const Bindings& b,
-                     const TiledInput& in, float* delta, const AddedByDistance& d, Target dtable) {
-  Strips strips{nullptr, tiles_of(r.T)};
-  const Index numbers = r.H * strips.of_head();  // of an example
+void some_backward(Queue& queue, const Bindings& b, const TiledInput& in, const SomeHeads& some,
+                   const float* delta, float* of_keys, const AddedByDistance& d, Target dtable) {
   const bool wanted = dtable.data != nullptr;
-  const Index most = wanted ? std::clamp<Index>(most_in_strips / numbers, 1, r.B) : r.B;
-  for (Index example = 0; example < r.B; example += most) {
-    const Index examples = std::min(most, r.B - example);
-    const Scratch<float> sums(queue, wanted ? examples * numbers : 1);
-    if (wanted) strips.data = sums.data();
-    queue.tiles(
-        examples * r.H * strips.tiles,
-        QueryGradients<size>{in, half(b, Slot::y), fp32(b, Slot::lse), delta, half(b, Slot::dq),
-                             strips, static_cast<int>(examples), static_cast<int>(example)});
-    if (!wanted) continue;
-    const DistanceOfStrips f{strips, r.H, d.N, d.rows == 1};
-    reduce(queue, {dtable.data, dtable.add || example > 0}, d.rows * d.N,
-           examples * (d.rows == 1 ? r.H : Index{1}) * strips.tiles * Strips::of_tile, f);
-  }
+  KeptGradients kept{nullptr, tiles_of(in.T)};
+  Strips strips{nullptr, kept.tiles};
+  const Scratch<Bf16> gradients(queue, some.all_heads() * kept.of_head());
+  const Scratch<float> sums(queue, wanted ? some.all_heads() * strips.of_head() : 1);
+  kept.data = gradients.data();
+  if (wanted) strips.data = sums.data();
+  queue.tiles(some.examples * some.groups * kept.tiles,
+              KeyGradients<size>{in, some, fp32(b, Slot::lse), delta, half(b, Slot::dk),
+                                 half(b, Slot::dv), kept, of_keys});
+  queue.tiles(some.all_heads() * kept.tiles,
+              QueryGradients<size>{in, some, kept, half(b, Slot::dq), strips});
+  if (!wanted) return;
+  const bool shared = d.rows == 1, first = some.example == 0 && (!shared || some.group == 0);
+  const Index heads = some.heads(), rows = shared ? 1 : heads;
+  const Index before = shared ? 0 : Index{some.group} * some.heads_of_group * d.N;
+  reduce(queue, {dtable.data + before, dtable.add || !first}, rows * d.N,
+         some.all_heads() / rows * strips.tiles * Strips::of_tile,
+         DistanceOfStrips{strips, heads, d.N, shared});
 }
 
 }  // namespace
@@ -492,16 +522,18 @@ void tiled_forward(Queue& queue, const AttentionRequest& r, const Bindings& b,
 }
 
 void tiled_backward(Queue& queue, const AttentionRequest& r, const Bindings& b,
-                    const AddedByDistance& d, const AddedByKey& k, Target dtable, Target dbias) {
+                    const AddedByDistance& d, const AddedByKey& k, Target dtable, Target dbias,
+                    Index groups) {
   const TiledInput in = input(r, b, d, k);
   const Scratch<float> delta(queue, r.B * r.H * r.T);
   const bool of_keys = dbias.data != nullptr;
   const Scratch<float> sums(queue, of_keys ? r.B * r.H * r.T : 1);
   by_size(std::max(r.D, r.E), [&]<int n>(Width<n>) {
-    query_gradients<n>(queue, r, b, in, delta.data(), d, dtable);
-    queue.tiles(r.B * r.G * tiles_of(r.T),
-                KeyGradients<n>{in, fp32(b, Slot::lse), delta.data(), half(b, Slot::dk),
-                                half(b, Slot::dv), of_keys ? sums.data() : nullptr});
+    queue.tiles(r.B * r.H * tiles_of(r.T), Deltas<n>{in, half(b, Slot::y), delta.data()});
+    each_some(r, groups, [&](const SomeHeads& some) {
+      some_backward<n>(queue, b, in, some, delta.data(), of_keys ? sums.data() : nullptr, d,
+                       dtable);
+    });
   });
   if (!of_keys) return;
   const Shape full = {r.B, r.H, 1, r.T};

@@ -1,10 +1,12 @@
 // Fused attention of our own, for what cuDNN reads from a tensor of T x S or gets wrong: a table by
-// distance and a value for each key, added to the scores and with gradients. No memory grows with
-// the square of the length but that of a table's gradient: a number for each 16 pairs of tokens.
+// distance and a value for each key, added to the scores and with gradients.
 //
-// Scores are made tile by tile, as in FlashAttention-2 (Dao 2023), on tensor cores. The backward
-// pass makes them twice, once for the gradients of k and v and once for that of q, so that no two
-// blocks add to the same number: results repeat bit by bit.
+// Scores are made tile by tile, as in FlashAttention-2 (Dao 2023), on tensor cores. In the backward
+// pass a block has the keys of a tile, and keeps the gradient of their scores in bf16: from these
+// another has the gradient of the queries of a tile, and sums of a table's by distance. So no two
+// blocks add to the same number, and results repeat bit by bit. What is kept grows with the square
+// of the length: two bytes for each pair of tokens that see each other, and a number for each 16 of
+// them where a table trains; of as many heads at a time as there is room for.
 #pragma once
 
 #include "backend/cuda/bindings.h"
@@ -28,8 +30,9 @@ struct AddedByKey {
 void tiled_forward(Queue&, const AttentionRequest&, const Bindings&, const AddedByDistance&,
                    const AddedByKey&);
 // dq, dk and dv from the slots of the backward graph. dtable and dbias, of the forms of what is
-// added, are the sums of the gradient of the scores; without data they are not made.
+// added, are the sums of the gradient of the scores; without data they are not made. `groups` of
+// heads at a time (Lowering::groups).
 void tiled_backward(Queue&, const AttentionRequest&, const Bindings&, const AddedByDistance&,
-                    const AddedByKey&, Target dtable, Target dbias);
+                    const AddedByKey&, Target dtable, Target dbias, Index groups);
 
 }  // namespace pesuite::cuda

@@ -62,6 +62,11 @@ __device__ inline void multiply_add(float (&c)[4], const unsigned (&a)[4], unsig
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+__device__ inline unsigned transposed_matrix(unsigned x) {  // 8 x 8
+  unsigned y;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
 __device__ inline unsigned two_as_bf16(float first, float second) {
   const __nv_bfloat162 two = __float22bfloat162_rn(make_float2(first, second));
   unsigned word;
@@ -189,6 +194,11 @@ class Tile {
 #endif
 };
 
+// What a kernel leaves to another of a tile: blocks of 16 x 16 numbers, those of 16 columns one after
+// the other. A thread of a warp has eight numbers of a block side by side.
+constexpr int block_side = 16, block_numbers = block_side * block_side;
+constexpr int blocks_down = tile_rows / block_side;
+
 // [64, K] in bf16, as the left factor of a product: rounded sums.
 template <int K>
 class Rounded {
@@ -206,11 +216,68 @@ class Rounded {
       for (int k = 0; k < K; ++k) x_[r][k] = Bf16(t.x_[r][k]);
 #endif
   }
+  PESUITE_HD void write_blocks(Bf16* to) const {
+#ifdef __CUDA_ARCH__
+    to += own_warp() * block_numbers + 8 * own_lane();
+#pragma unroll
+    for (int k = 0; k < K / block_side; ++k)
+      *reinterpret_cast<uint4*>(to + k * blocks_down * block_numbers) =
+          make_uint4(x_[k][0], x_[k][1], x_[k][2], x_[k][3]);
+#else
+    for (int r = 0; r < tile_rows; ++r)
+      for (int k = 0; k < K; ++k)
+        to[block(r, k) * block_numbers + r % block_side * block_side + k % block_side] = x_[r][k];
+#endif
+  }
+  // Of the transposed of the [64, 64] that were written.
+  static PESUITE_HD Rounded transposed(const Bf16* from) {
+    static_assert(K == tile_rows);
+    Rounded y;
+#ifdef __CUDA_ARCH__
+    from += own_warp() * blocks_down * block_numbers + 8 * own_lane();
+#pragma unroll
+    for (int k = 0; k < K / block_side; ++k) {
+      const uint4 x = *reinterpret_cast<const uint4*>(from + k * block_numbers);
+      const unsigned by_quarter[] = {x.x, x.z, x.y, x.w};  // of 8 x 8: above the diagonal and below
+#pragma unroll
+      for (int a = 0; a < 4; ++a) y.x_[k][a] = transposed_matrix(by_quarter[a]);
+    }
+#else
+    for (int r = 0; r < tile_rows; ++r)
+      for (int k = 0; k < K; ++k)
+        y.x_[r][k] =
+            from[block(k, r) * block_numbers + k % block_side * block_side + r % block_side];
+#endif
+    return y;
+  }
+  PESUITE_HD Tile<K> widened() const {
+    Tile<K> y;
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int k = 0; k < K / 16; ++k)
+#pragma unroll
+      for (int a = 0; a < 4; ++a) {
+        float* const two = &y.x_[2 * k + a / 2][2 * (a % 2)];
+        two[0] = __uint_as_float(x_[k][a] << 16), two[1] = __uint_as_float(x_[k][a] & 0xffff0000u);
+      }
+#else
+    for (int r = 0; r < tile_rows; ++r)
+      for (int k = 0; k < K; ++k) y.x_[r][k] = static_cast<float>(x_[r][k]);
+#endif
+    return y;
+  }
+
 #ifdef __CUDA_ARCH__
   unsigned x_[K / 16][4];
 #else
   Bf16 x_[tile_rows][K];
 #endif
+
+ private:
+  Rounded() = default;
+  static constexpr int block(int row, int column) {
+    return column / block_side * blocks_down + row / block_side;
+  }
 };
 
 // The same of what stands in shared memory, which must stay there.
@@ -388,6 +455,12 @@ PESUITE_HD void begin_rows([[maybe_unused]] Block& block, Bf16* to, const Matrix
     copy(i / eights, i % eights * 8, x.data + i / eights * x.stride + i % eights * 8);
   });
 #endif
+}
+// As they stand in memory.
+template <int numbers>
+PESUITE_HD void begin_all([[maybe_unused]] Block& block, Bf16* to, const Bf16* from) {
+  static_assert(numbers % (8 * tile_threads) == 0);
+  block.all(numbers / 8, [&](int i) { begin_copy<16>(to + 8 * i, from + 8 * i, true); });
 }
 // to[i] = from[first + i] for i < count, 0 outside of from[0 .. end).
 PESUITE_HD inline void begin_numbers(Block& block, float* to, const float* from, int first, int end,
