@@ -96,7 +96,7 @@ constexpr std::int64_t most_kept = std::int64_t{1} << 30;
 // table's is summed from (tiled_attention.h).
 std::int64_t groups_at_a_time(const AttentionRequest& r, bool table, std::int64_t room) {
   const std::int64_t T = up_to(64, r.T), scores = T * (T + 64) / 2 * bytes_of(Type::bf16),
-                     group = r.H / r.G * (scores + (table ? T / 16 * T * bytes_of(Type::fp32) : 0));
+                     group = r.H / r.G * (scores + (table ? T / 64 * T * bytes_of(Type::fp32) : 0));
   if (group > room) return 0;
   const std::int64_t groups = std::max<std::int64_t>(1, std::min(room, most_kept) / group);
   return groups < r.G ? groups : std::min(groups / r.G, r.B) * r.G;

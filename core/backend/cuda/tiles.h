@@ -75,6 +75,15 @@ __device__ inline unsigned two_as_bf16(float first, float second) {
 }
 #endif
 
+// Two neighbours, at an address that is a multiple of theirs.
+PESUITE_HD inline void put_two(Bf16* to, float first, float second) {
+#ifdef __CUDA_ARCH__
+  *reinterpret_cast<unsigned*>(to) = two_as_bf16(first, second);
+#else
+  to[0] = Bf16(first), to[1] = Bf16(second);
+#endif
+}
+
 // What a thread sees of a row: its number, and where RowValues has it.
 struct TileRow {
   int row, own;
@@ -391,6 +400,11 @@ PESUITE_HD void begin_copy(void* to, const void* from, bool is_there) {
     std::memset(to, 0, bytes);
 #endif
 }
+#ifdef __CUDA_ARCH__
+__device__ inline void begin_eight(unsigned to, const Bf16* from) {  // `to` in shared memory
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+#endif
 PESUITE_HD inline void end_group() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -431,6 +445,9 @@ constexpr int bf16_bytes(int rows, int size) {
 struct MatrixRows {  // in memory: `count` rows, `size` numbers of each, a multiple of 8
   const Bf16* data;
   int stride, count, size;
+  PESUITE_HD MatrixRows from(int row) const {
+    return {data + static_cast<Index>(row) * stride, stride, count - row, size};
+  }
 };
 // [rows, size] to shared memory, zeros where x has less.
 template <int rows, int size>
@@ -441,12 +458,18 @@ PESUITE_HD void begin_rows([[maybe_unused]] Block& block, Bf16* to, const Matrix
     begin_copy<16>(to + row * pitch_of(size) + column, there ? from : x.data, there);
   };
 #ifdef __CUDA_ARCH__
-  // A thread stays in its column, so that a row costs it a few additions. A loop that stays one:
-  // the addresses of an unrolled copy take registers that tiles need.
+  // A thread stays in its column, so that a row costs it a few additions.
   constexpr int step = tile_threads / eights;
   static_assert(rows % step == 0);
   const int own = static_cast<int>(threadIdx.x), column = own % eights * 8;
   const Bf16* from = x.data + own / eights * x.stride + column;
+  if (x.count >= rows && x.size == size) {
+    const unsigned at = shared_address(to + own / eights * pitch_of(size) + column);
+#pragma unroll
+    for (int n = 0; n < rows / step; ++n, from += step * x.stride)
+      begin_eight(at + n * step * pitch_of(size) * static_cast<int>(sizeof(Bf16)), from);
+    return;
+  }
 #pragma unroll 1
   for (int row = own / eights; row < rows; row += step, from += step * x.stride)
     copy(row, column, from);
@@ -456,19 +479,31 @@ PESUITE_HD void begin_rows([[maybe_unused]] Block& block, Bf16* to, const Matrix
   });
 #endif
 }
-// As they stand in memory.
+// Numbers as they stand in memory.
 template <int numbers>
 PESUITE_HD void begin_all([[maybe_unused]] Block& block, Bf16* to, const Bf16* from) {
-  static_assert(numbers % (8 * tile_threads) == 0);
+  constexpr int step = 8 * tile_threads;
+  static_assert(numbers % step == 0);
+#ifdef __CUDA_ARCH__
+  const int own = 8 * static_cast<int>(threadIdx.x);
+  const unsigned at = shared_address(to + own);
+#pragma unroll
+  for (int n = 0; n < numbers; n += step)
+    begin_eight(at + n * static_cast<int>(sizeof(Bf16)), from + own + n);
+#else
   block.all(numbers / 8, [&](int i) { begin_copy<16>(to + 8 * i, from + 8 * i, true); });
+#endif
 }
-// to[i] = from[first + i] for i < count, 0 outside of from[0 .. end).
-PESUITE_HD inline void begin_numbers(Block& block, float* to, const float* from, int first, int end,
-                                     int count) {
-  block.all(count, [&](int i) {
-    const int at = first + i;
+// to[line, i] = from[line * stride + first + i] for i < count, 0 where first + i is outside of
+// [0 .. end).
+template <int lines, int count>
+PESUITE_HD void begin_numbers(Block& block, float* to, const float* from, Index stride, int first,
+                              int end) {
+  static_assert(lines * count <= tile_threads);
+  block.all(lines * count, [&](int i) {
+    const int at = first + i % count;
     const bool there = at >= 0 && at < end;
-    begin_copy<4>(to + i, there ? from + at : from, there);
+    begin_copy<4>(to + i, there ? from + i / count * stride + at : from, there);
   });
 }
 
