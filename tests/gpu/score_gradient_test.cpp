@@ -233,16 +233,26 @@ TEST(TiledBackward, GoesByParts) {
   constexpr Index T = 100, room = 128 * 192, strips = 2 * 128 * 4;  // bytes of a head
   for (const Shape& table : {Shape{4, T}, Shape{1, T}}) {
     const AttentionExample c = {"table " + table.text(), 5, 4, 2, T, 8, 8, table, {5, 4, 1, T}};
-    const Result whole = run(*subject(Precision::bf16), inputs(c), fused(c));
+    const auto counted = [&](Backend& backend, long& kernels) {
+      const long before = launches();
+      Result result = run(backend, inputs(c), fused(c));
+      kernels = launches() - before;
+      return result;
+    };
+    long kernels = 0, by_parts = 0;
+    const Result whole = counted(*subject(Precision::bf16), kernels);
     Index least = 0;  // bytes with which a group fits
     for (bool fits = false; !fits; least += fits ? 0 : 10'000) {
       const auto backend = subject_with_tiles(least);
       run(*backend, inputs(c), fused(c));
       fits = backend->attention_route().find("tile by tile") != std::string::npos;
     }
-    for (const Index groups : {1, 2, 5, 9}) {  // of 2 in each of 5 examples
+    // Of 2 groups in each of 5 examples: as many at a time, and so many times.
+    for (const auto& [groups, parts] :
+         {std::pair<Index, Index>{1, 10}, {2, 5}, {5, 3}, {9, 2}, {10, 1}}) {
       const Index bytes = least + (groups - 1) * 2 * (room + strips);
-      const Result actual = run(*subject_with_tiles(bytes), inputs(c), fused(c));
+      const Result actual = counted(*subject_with_tiles(bytes), by_parts);
+      EXPECT_EQ(by_parts, kernels + 3 * (parts - 1)) << groups << " groups at a time";
       EXPECT_EQ(actual.y.data, whole.y.data) << c.name;
       for (std::size_t i = 0; i < whole.gradients.size(); ++i)
         EXPECT_LT(relative(actual.gradients[i], whole.gradients[i]), i == 3 ? 1e-6 : 1e-30)

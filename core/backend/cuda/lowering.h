@@ -48,8 +48,7 @@ struct Lowering {
   bool add_bias = false;         // the bias becomes request.biases.back(); tiled, it is read itself
   bool bias_is_idle = false;     // constant in each row: not added, and its gradient is 0
   std::int64_t examples = 0;     // that the backward pass takes at a time; they divide B
-  std::int64_t groups = 0;       // tiled: the groups of heads that it takes at a time, of examples
-                                 // as a whole where they are those of one or more
+  std::int64_t groups = 0;       // of heads, that a tiled backward pass takes at a time
   bool sums_scores = false;      // gradients of biases are summed by us (score_gradient.h)
 };
 

@@ -5,8 +5,8 @@
 // pass a block has the keys of a tile, and keeps the gradient of their scores in bf16: from these
 // another has the gradient of the queries of a tile, and sums of a table's by distance. So no two
 // blocks add to the same number, and results repeat bit by bit. What is kept grows with the square
-// of the length: two bytes for each pair of tokens that see each other, and a number for each 64 of
-// them where a table trains; of as many heads at a time as there is room for.
+// of the length: T^2 bytes a head, and a sixteenth more where a table trains; of as many heads at a
+// time as there is room for.
 #pragma once
 
 #include "backend/cuda/bindings.h"
