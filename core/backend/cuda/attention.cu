@@ -2,6 +2,7 @@
 // memory linear in the length. The backward pass makes the scores again.
 #include <cmath>
 
+#include "backend/cuda/bias_term.h"
 #include "backend/cuda/cuda.h"
 #include "pesuite/random.hpp"
 
@@ -102,16 +103,6 @@ struct ScoreGradients {
   }
 };
 
-struct BiasTerm {  // of the gradients of a block's scores
-  const float* ds;
-  Parts<1> parts;
-  PESUITE_HD float operator()(Index o, Index term) const {
-    Index own[1], more[1];
-    parts.own.at(o, own);
-    parts.repeated.at(term, more);
-    return ds[own[0] + more[0]];
-  }
-};
 // An output is an entry of a table, a term a row whose query has one key at that distance.
 struct DistanceTerm {
   const float* ds;

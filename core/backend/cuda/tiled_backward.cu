@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backend/cuda/bias_term.h"
 #include "backend/cuda/diagonals.h"
 #include "backend/cuda/tiled_input.h"
 
@@ -63,8 +64,8 @@ struct KeyGradients {
     const int group = index % groups, heads = some.heads_of_group;
     const auto [b, h0, g] = some.head(group * heads);
     const int j = index / groups, key = j * tile_rows;
-    const int end =
-        static_cast<int>(kept.tiles) * tile_rows;  // of the last tile: all of it is kept
+    // Queries up to the end of the last tile, whether they are there or not: all of it is kept.
+    const int end = static_cast<int>(kept.tiles) * tile_rows;
     Pieces memory(block.shared());
     Bf16* const k = memory.take<Bf16>(tile_rows * pitch_of(size));
     Bf16* const v = memory.take<Bf16>(tile_rows * pitch_of(size));
@@ -295,16 +296,6 @@ struct DistanceOfStrips {
     return strips.at(shared ? rest : rest * H + row, strip)[d];
   }
 };
-struct KeySum {  // an output is a number of the bias, a term one that it is added to
-  const float* of_keys;
-  Parts<1> parts;
-  PESUITE_HD float operator()(Index o, Index term) const {
-    Index own[1], more[1];
-    parts.own.at(o, own);
-    parts.repeated.at(term, more);
-    return of_keys[own[0] + more[0]];
-  }
-};
 
 // f(some) for all heads, `most` groups at a time: whole examples, or groups of one.
 template <class F>
@@ -358,7 +349,7 @@ void tiled_backward(Queue& queue, const AttentionRequest& r, const Bindings& b,
   });
   if (!of_keys) return;
   const Shape full = {r.B, r.H, 1, r.T};
-  const KeySum f{sums.data(), parts<1>(full, k.shape, {full})};
+  const BiasTerm f{sums.data(), parts<1>(full, k.shape, {full})};
   reduce(queue, dbias, k.shape.count(), f.parts.repeated.count(), f);
 }
 

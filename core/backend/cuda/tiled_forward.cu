@@ -53,7 +53,7 @@ struct KeyTiles {
 // A block: 64 queries of a head, the longest rows first.
 template <int size>
 struct Forward {
-  static constexpr int threads = tile_threads, at_once = 2, width = 64;
+  static constexpr int threads = tile_threads, at_once = 2, width = KeyTiles<size>::width;
   static constexpr int bytes = bf16_bytes(tile_rows, size) + KeyTiles<size>::bytes;
   TiledInput in;
   Bf16* y;

@@ -53,6 +53,7 @@ struct TiledInput {
   }
 };
 
+// Neighbours, so that shared memory is read once for both.
 struct alignas(8) Two {
   float x, y;
 };
