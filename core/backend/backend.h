@@ -89,6 +89,9 @@ struct AttentionInput {
   // [rows of distance]: where not empty, distance[h, d] is a constant of h less slopes[h] d but for
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
+  // Where not 0, distance[h, d] is one number for all d from here on, and of their gradients only the
+  // sum counts: all of it may stand at one of them.
+  std::int64_t level = 0;
   // [B, T], on the host: of those keys query i sees j >= starts[i] alone, its own among them. They
   // never fall along a row. Empty: all. Only where takes_starts().
   std::span<const std::int32_t> starts = {};
@@ -129,7 +132,8 @@ class Backend {
   virtual Storage activations() const = 0;
   // How the latest attention ran and why, "" where there is but one way.
   virtual std::string attention_route() const { return ""; }
-  // Whether to find tables that are lines and pass AttentionInput::slopes.
+  // Whether to find tables that are lines, or level from a distance on, and pass
+  // AttentionInput::slopes and level.
   virtual bool takes_slopes() const { return false; }
   // Whether gradients pass through fp16, which holds nothing below 6e-8: training scales its losses
   // (LossScale of model/optimizer.h).

@@ -1,6 +1,7 @@
 // One attention alone, by slot.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -20,6 +21,11 @@ class LoneAttention {
     for (const char* name : {"q", "k", "v"}) add(name, {1, heads, T, head_dim}, 1);
     add("dy", {1, T, heads * head_dim}, 1);
     if (slot_ == "distance") add("distance", {heads, T}, 0.1);
+    if (slot_ == "buckets") {
+      add("rows", {level + 1, heads}, 0.1);
+      for (std::int64_t d = 0; d < T; ++d)
+        buckets_.push_back(static_cast<float>(std::min(d, level)));
+    }
     if (slot_ == "bias") add("bias", {1, heads, T, T}, 0.1);
     if (slot_ == "rotary") {
       add("cos", {T, head_dim / 2}, 1);
@@ -52,6 +58,11 @@ class LoneAttention {
       a.k = ops::rotate(tape_, a.k, x[4], x[5], Pairs::half);
     }
     if (slot_ == "distance") a.distance = x[4];
+    if (slot_ == "buckets") {  // as T5: a row of the table for each distance, and one for all others
+      const int turned[] = {1, 0};
+      const Tensor index = tape_.constant({length_}, buckets_.data());
+      a.distance = ops::permute(tape_, ops::rows(tape_, x[4], index), turned);
+    }
     if (slot_ == "bias") a.bias = x[4];
     if (slot_ == "rewrite")
       a.rewrite = {this, [](const void*, Tape& t, Tensor scores, Tensor, Tensor, Tensor,
@@ -69,7 +80,7 @@ class LoneAttention {
   double memory() const { return static_cast<double>(tape_.memory()); }
 
  private:
-  static constexpr std::int64_t heads = 8, head_dim = 64;
+  static constexpr std::int64_t heads = 8, head_dim = 64, level = 128;
   void add(const char* name, const Shape& shape, double deviation) {
     parameters_.push_back(normal_parameter(backend_, name, shape, deviation, true));
   }
@@ -79,12 +90,13 @@ class LoneAttention {
   std::string slot_;
   int length_;
   std::vector<Parameter> parameters_;
+  std::vector<float> buckets_;  // by distance
 };
 
 }  // namespace
 
 std::vector<std::string> attention_slots() {
-  return {"none", "rotary", "distance", "bias", "rewrite"};
+  return {"none", "rotary", "distance", "buckets", "bias", "rewrite"};
 }
 
 Result bench_attention(const Settings& s) {

@@ -45,8 +45,11 @@ std::string misfit(Tape& t, const Attention& a) {
 }
 
 AttentionInput kernel_input(Tape& t, const Attention& a) {
-  return {t.view(a.q), t.view(a.k), t.view(a.v), t.view(a.distance),   t.view(a.bias),
-          a.scale,     a.first,     a.dropout,   t.slopes(a.distance), a.starts};
+  const Tape::Level level = t.level(a.distance);
+  return {
+      t.view(a.q), t.view(a.k), t.view(a.v), t.view(a.distance),   t.view(a.bias),
+      a.scale,     a.first,     a.dropout,   t.slopes(a.distance), level.axis == 1 ? level.from : 0,
+      a.starts};
 }
 
 Tensor fused(Tape& t, const Attention& given) {

@@ -165,6 +165,7 @@ Tensor binary(Tape& t, Binary op, Tensor a, Tensor b) {
 Tensor affine(Tape& t, Tensor x, double scale, double shift) {
   if (!x) return {};
   const Tensor y = t.make(t.shape(x), t.needs_grad(x));
+  t.set_level(y, t.level(x));
   t.backend().affine(t.out(y), t.view(x), scale, shift);
   if (t.needs_grad(y))
     t.record(y, [=](Tape& t) { t.backend().affine(t.grad(x), t.grad_view(y), scale, 0); });
@@ -247,6 +248,8 @@ Tensor permute(Tape& t, Tensor x, const int* axes) {
     shape.at(i) = from[source];
   }
   const Tensor y = t.make(shape, t.needs_grad(x));
+  if (const Tape::Level level = t.level(x); level.from > 0)
+    t.set_level(y, {a.inverse[level.axis], level.from});
   t.backend().permute(t.out(y), t.view(x), a.forward);
   if (t.needs_grad(y))
     t.record(y, [=](Tape& t) { t.backend().permute(t.grad(x), t.grad_view(y), a.inverse); });
@@ -354,6 +357,7 @@ Tensor rows(Tape& t, Tensor x, Tensor index) {
   Shape shape = sx;
   shape.at(0) = si[0];
   const Tensor y = t.make(shape, t.needs_grad(x));
+  t.set_level(y, t.level(index));
   t.backend().rows_forward(t.out(y), t.view(x), t.view(index));
   if (t.needs_grad(y)) {
     t.keep(index);

@@ -33,6 +33,13 @@ std::vector<float> slopes_of(const Shape& shape, const Number* table) {
   return slopes;
 }
 
+template <class Number>
+std::int64_t first_of_last(std::int64_t N, const Number* list) {
+  std::int64_t from = N - 1;
+  while (from > 0 && list[from - 1] == list[from]) --from;
+  return from;
+}
+
 }  // namespace
 
 std::vector<float> linear_slopes(const Shape& shape, const double* table) {
@@ -40,6 +47,12 @@ std::vector<float> linear_slopes(const Shape& shape, const double* table) {
 }
 std::vector<float> linear_slopes(const Shape& shape, const float* table) {
   return slopes_of(shape, table);
+}
+std::int64_t level_from(std::int64_t N, const double* list) {
+  return first_of_last(N, list);
+}
+std::int64_t level_from(std::int64_t N, const float* list) {
+  return first_of_last(N, list);
 }
 
 }  // namespace pesuite

@@ -1,4 +1,5 @@
-// Tables by distance that are lines: a slope a head is enough for devices, which skip the table.
+// Tables by distance that are lines, so that a slope a head is enough for devices, or level from a
+// distance on, so that no table is from there on.
 #pragma once
 
 #include <vector>
@@ -13,5 +14,10 @@ namespace pesuite {
 // the scores ignores it.
 std::vector<float> linear_slopes(const Shape&, const double* table);
 std::vector<float> linear_slopes(const Shape&, const float* table);
+
+// The first of those equal numbers that a list ends with; N - 1 where its last two differ, 0 where
+// all are equal.
+std::int64_t level_from(std::int64_t N, const double* list);
+std::int64_t level_from(std::int64_t N, const float* list);
 
 }  // namespace pesuite

@@ -29,8 +29,9 @@ template <class Number>
 Tensor Tape::upload(const Shape& shape, const Number* data) {
   const Tensor t = make(shape, false);
   backend_.upload(out(t), data);
-  if (shape.rank() == 2 && backend_.takes_slopes())
-    slots_[t.id].slopes = linear_slopes(shape, data);
+  if (!backend_.takes_slopes()) return t;
+  if (shape.rank() == 2) slots_[t.id].slopes = linear_slopes(shape, data);
+  if (shape.rank() == 1) set_level(t, {0, level_from(shape[0], data)});
   return t;
 }
 Tensor Tape::constant(const Shape& shape, const double* data) {

@@ -118,6 +118,14 @@ class Tape {
   // Of a constant [rows, N] that is a line by rows, the slopes [rows] (slopes.h), where the backend
   // asks for them; else nothing. What ops make of a constant is another tensor, without slopes.
   std::span<const float> slopes(Tensor t) const { return slots_[t.id].slopes; }
+  // From `from` on, the slices of an axis are made of the same numbers, so that only the sum of
+  // their gradients counts. Of constants [N], and of what rows, permute and affine make by them.
+  struct Level {
+    int axis = 0;
+    std::int64_t from = 0;  // 0: nothing is known
+  };
+  Level level(Tensor t) const { return slots_[t.id].level; }
+  void set_level(Tensor t, Level level) { slots_[t.id].level = level; }
   Storage storage(Tensor t) const { return slots_[root(t)].storage; }
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
   View view(Tensor t) const {
@@ -265,6 +273,7 @@ class Tape {
     void* closure = nullptr;
     Terms terms;
     std::vector<float> slopes;
+    Level level;
   };
   struct Node {
     void (*run)(void*, Tape&);

@@ -116,6 +116,16 @@ const std::vector<Form> forms = {
        r.biases = {form({1, H, 1, 131072}, Type::fp32)};
      }},
     {"131071 tokens", [](auto& r) { length(r, 131071), r.B = 1; }},
+    {"1920 of 2048 tokens", [](auto& r) { length(r, 1920), r.stored = 2048; }},
+    {"1920 of 2048 tokens, deterministic, groups",
+     [](auto& r) { length(r, 1920), r.stored = 2048, r.deterministic = true, r.G = 4; }},
+    {"873 of 1001 tokens, deterministic, 128 and 64",
+     [](auto& r) {
+       length(r, 873), r.stored = 1001, r.deterministic = true;
+       sizes(r, 128, 64);
+     }},
+    {"131008 of 131072 tokens",
+     [](auto& r) { length(r, 131008), r.stored = 131072, r.B = 1; }},
     {"groups", [](auto& r) { r.G = 4; }},
     {"one key head", [](auto& r) { r.G = 1; }},
     {"head size 8", [](auto& r) { sizes(r, 8, 8); }},

@@ -102,6 +102,7 @@ stage tests 130 "${ours[@]}" python3 tests/gpu/device_tests.py "$build/bin/gpu_d
   --out "$work/tests.jsonl" --seconds 120
 bench whole 60 train --config "$whole" --encoding rope,none --dtype "$dtype"
 profile whole rope "$whole"
+bench whole_t5 40 train --config "$whole" --encoding t5 --dtype "$dtype"
 bench encodings 60 train --config "$model" --encoding none,rope,alibi,t5,fire,cope,pope --dtype "$dtype"
 for t in "${types[@]}"; do bench "attention_$t" 60 attention --lengths "$lengths" --dtype "$t"; done
 for e in t5 fire cope; do profile "$e" "$e" "$model"; done
@@ -123,6 +124,9 @@ if [ "$device" = cuda ]; then
   for way in any_order cudnn_alone composed; do
     with "PESUITE_CUDA_ATTENTION=$way" "whole_$way" 40 train --config "$whole" --encoding rope --dtype "$dtype"
   done
+  with PESUITE_CUDA_ATTENTION=split whole_t5_split 40 train --config "$whole" --encoding t5 --dtype "$dtype"
+  with PESUITE_CUDA_ATTENTION=split encodings_split 40 train --config "$model" --encoding none,t5 --dtype "$dtype"
+  with PESUITE_CUDA_ATTENTION=split attention_split 40 attention --lengths 1024,2048,4096,16384 --slots none,distance,buckets --dtype "$dtype"
   for t in "${types[@]}"; do
     with PESUITE_CUDA_GRAPHS=0 "small_${t}_without_graphs" 30 train --config 'A(batch=8)' --encoding none --dtype "$t"
   done

@@ -226,6 +226,47 @@ TEST(Lowering, OfATableIsOurKernelWhereItIsNoLine) {
   EXPECT_EQ(lower(c, {90, std::int64_t{2} << 30}).groups, B * H);
 }
 
+TEST(Lowering, OfATableThatBecomesLevelLeavesThatToCudnn) {
+  DeviceFacts splits = as_found;
+  splits.splits = true;
+  AttentionCase c = training();
+  c.distance = Shape{H, T};
+  c.distance_gradient = true;
+  c.level = 113;
+  EXPECT_EQ(lower(c, as_found).window, 0) << "where it is asked for";
+  Lowering to = lower(c, splits);
+  EXPECT_EQ(to.route, Route::tiled);
+  EXPECT_EQ(
+      to.reason,
+      "the table by distance is read tile by tile up to a distance of 128, where it is level");
+  EXPECT_EQ(to.window, 128);
+  EXPECT_EQ(to.beyond.T, T - 128);
+  EXPECT_EQ(to.beyond.S, T - 128);
+  EXPECT_EQ(to.beyond.stored, T);
+  EXPECT_TRUE(to.beyond.causal);
+  EXPECT_EQ(to.examples, B);
+  EXPECT_EQ(to.groups, B * H);
+  c.level = 512;
+  EXPECT_EQ(lower(c, splits).window, 512);
+  c.level = 513;  // more than half
+  EXPECT_EQ(lower(c, splits).window, 0);
+  c.level = 0;
+  EXPECT_EQ(lower(c, splits).window, 0);
+  c.level = 128;
+  c.bias = Shape{T};  // values for keys are not level
+  EXPECT_EQ(lower(c, splits).route, Route::tiled);
+  EXPECT_EQ(lower(c, splits).window, 0);
+  c.bias = Shape{T, 1};
+  EXPECT_EQ(lower(c, splits).window, 128);
+  c = training(131072);  // what is kept grows with the length
+  c.distance = Shape{H, 131072};
+  c.distance_gradient = true;
+  c.level = 128;
+  EXPECT_EQ(lower(c, splits).groups, H) << "77 MB for each group of heads";
+  c.deterministic = true;
+  EXPECT_EQ(lower(c, splits).window, 0) << "the workspace of cuDNN does not fit: 412 GB";
+}
+
 TEST(Lowering, LeavesOutABiasThatIsConstantInEachRow) {
   for (const Shape& s : {Shape{B, H, T, 1}, {H, 1, 1}, {1}}) {
     AttentionCase c = training();

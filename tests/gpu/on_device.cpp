@@ -27,11 +27,18 @@ long launches() {
 std::unique_ptr<Backend> subject_with_graphs(Precision precision) {
   return subject(precision);
 }
-std::unique_ptr<Backend> subject_without_graphs(Precision precision) {
-  ::setenv("PESUITE_CUDA_GRAPHS", "0", 1);
+std::unique_ptr<Backend> subject_with(const char* variable, const char* value,
+                                      Precision precision) {
+  ::setenv(variable, value, 1);
   auto backend = subject(precision);
-  ::unsetenv("PESUITE_CUDA_GRAPHS");
+  ::unsetenv(variable);
   return backend;
+}
+std::unique_ptr<Backend> subject_without_graphs(Precision precision) {
+  return subject_with("PESUITE_CUDA_GRAPHS", "0", precision);
+}
+std::unique_ptr<Backend> subject_that_splits() {
+  return subject_with("PESUITE_CUDA_ATTENTION", "split", Precision::bf16);
 }
 long graphs_run(Backend&) {
   return -1;

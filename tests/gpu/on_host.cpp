@@ -201,9 +201,10 @@ constexpr std::int64_t plenty = std::int64_t{1} << 40;
 
 class InterpretedGraphs final : public GraphRunner {
  public:
-  explicit InterpretedGraphs(std::int64_t bytes, bool alone) : bytes_(bytes), alone_(alone) {}
+  InterpretedGraphs(std::int64_t bytes, bool alone, bool splits)
+      : bytes_(bytes), alone_(alone), splits_(splits) {}
   // A host whose memory is counted is trusted with all that graphs can do.
-  DeviceFacts facts() const override { return {90, bytes_, 72, alone_}; }
+  DeviceFacts facts() const override { return {90, bytes_, 72, alone_, splits_}; }
   std::string prepare(const AttentionRequest& r, Pass pass) override {
     return refusal(r, pass, facts());
   }
@@ -259,6 +260,7 @@ class InterpretedGraphs final : public GraphRunner {
 
   std::int64_t bytes_;
   bool alone_;  // no tiles
+  bool splits_;
   std::map<std::string, Asked> asked_;
   template <class F>
   static void by_type(Type type, const F& f) {
@@ -274,7 +276,8 @@ class InterpretedGraphs final : public GraphRunner {
 };
 
 std::unique_ptr<CudaBackend> on_host(Precision precision, int order, std::int64_t bytes = plenty,
-                                     std::size_t graph_launches = 0, bool alone = false) {
+                                     std::size_t graph_launches = 0, bool alone = false,
+                                     bool splits = false) {
   CudaSettings settings;
   settings.graph_launches = graph_launches;
   settings.device = order;
@@ -282,7 +285,7 @@ std::unique_ptr<CudaBackend> on_host(Precision precision, int order, std::int64_
   settings.description = "kernels of the CUDA backend on the host";
   settings.block = 4096;  // so that small examples take several blocks too
   auto backend = std::make_unique<CudaBackend>(settings);
-  backend->use(std::make_unique<InterpretedGraphs>(bytes, alone));
+  backend->use(std::make_unique<InterpretedGraphs>(bytes, alone, splits));
   return backend;
 }
 
@@ -311,11 +314,14 @@ long graphs_run(Backend& backend) {
   return static_cast<cuda::CudaBackend&>(backend).queue().launches().counts().runs;
 }
 
+std::unique_ptr<Backend> subject_that_splits() {
+  return on_host(Precision::bf16, 0, plenty, 0, false, true);
+}
 std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention) {
   return on_host(Precision::bf16, 0, bytes_for_attention, 0, true);
 }
 std::unique_ptr<Backend> subject_with_tiles(std::int64_t bytes_for_attention) {
-  return on_host(Precision::bf16, 0, bytes_for_attention);
+  return on_host(Precision::bf16, 0, bytes_for_attention, 0, false, true);
 }
 
 }  // namespace pesuite::testing

@@ -261,5 +261,22 @@ TEST(TiledBackward, GoesByParts) {
   }
 }
 
+// Little memory: cuDNN's backward pass goes by examples and ours by groups of heads.
+TEST(TiledBackward, GoesByPartsOnBothSidesOfTheLevel) {
+  const AttentionExample c = {"", 4, 4, 2, 150, 16, 24, {4, 150}};
+  const std::vector<Values> in = inputs_with_rows(c, 40);
+  const Result whole = run(*subject_that_splits(), in, by_shared_rows(c, 40));
+  int split = 0;
+  for (const std::int64_t bytes : {850'000, 900'000, 950'000}) {
+    const auto backend = subject_with_tiles(bytes);
+    const Result actual = run(*backend, in, by_shared_rows(c, 40));
+    split += backend->attention_route().find("level, 2 of 4 examples at") != std::string::npos;
+    for (std::size_t i = 0; i < whole.gradients.size(); ++i)
+      EXPECT_LT(relative(actual.gradients[i], whole.gradients[i]), 1e-2)
+          << bytes << " bytes, input " << i;
+  }
+  EXPECT_GE(split, 1);
+}
+
 }  // namespace
 }  // namespace pesuite::testing

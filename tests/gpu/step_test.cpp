@@ -16,7 +16,7 @@
 namespace pesuite::testing {
 namespace {
 
-constexpr int steps = 6, length = 24, batch_size = 3;
+constexpr int steps = 6, usual_length = 24, batch_size = 3;
 
 struct Course {
   std::vector<double> nats, norms;  // by step
@@ -27,7 +27,7 @@ constexpr double usual_weight = 0.02;  // of a target in the loss
 
 Course course(Backend& backend, const std::string& encoding, double dropout,
               Activation activation = Activation::swiglu, double weight = usual_weight,
-              double loss_scale = 1, bool other_tokens = false) {
+              double loss_scale = 1, bool other_tokens = false, int length = usual_length) {
   ModelConfig config = preset("micro").config;
   config.vocabulary = config.classes = 19;
   config.dropout = dropout;
@@ -108,6 +108,17 @@ TEST_F(Steps, InBf16AreNear) {
   for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox"})
     expect_near(course(*subject(Precision::bf16), name, 0),
                 course(*open_backend("reference", {}), name, 0), 1e-2, name);
+}
+
+TEST_F(Steps, OfT5AreNearWhereCudnnHasTheLevelPartOfItsTable) {
+  const auto trained = [](Backend& backend) {
+    return course(backend, "t5(max_distance=60)", 0, Activation::swiglu, usual_weight, 1, false,
+                  150);
+  };
+  const auto backend = subject_that_splits();
+  expect_near(trained(*backend), trained(*open_backend("reference", {})), 1e-2, "t5");
+  EXPECT_NE(backend->attention_route().find("up to a distance of 64"), std::string::npos)
+      << backend->attention_route();
 }
 
 TEST_F(Steps, InBf16WithGeluOrDropoutAreNear) {

@@ -35,9 +35,12 @@ std::unique_ptr<Backend> subject_without_graphs(Precision);
 // Graphs that it has run; -1 where nobody counts them.
 long graphs_run(Backend&);
 
-// Products in bf16 and little memory for fused attention, by cuDNN alone or by tiles. On the host
-// only.
+// Products in bf16 and little memory for fused attention, by cuDNN alone, or by tiles that leave
+// it what is level. On the host only.
 std::unique_ptr<Backend> subject_with(std::int64_t bytes_for_attention);
 std::unique_ptr<Backend> subject_with_tiles(std::int64_t bytes_for_attention);
+
+// Products in bf16, and what lies beyond the level of a table by cuDNN.
+std::unique_ptr<Backend> subject_that_splits();
 
 }  // namespace pesuite::testing

@@ -100,5 +100,56 @@ TEST(TiledAttention, LearnsFromALineThatDoesNotStartAtZero) {
   expect_same(c, in);
 }
 
+void expect_split(const AttentionExample& c, const std::vector<Values>& in, std::int64_t level,
+                  std::int64_t window, double bound = 2e-2) {
+  const Build build = by_shared_rows(c, level);
+  const auto backend = subject_that_splits();
+  const Result wanted = run(*open_backend("reference", {}), in, build);
+  const Result actual = run(*backend, in, build);
+  const std::string up_to = " up to a distance of " + std::to_string(window) + ",";
+  EXPECT_EQ(backend->attention_route().find(up_to) != std::string::npos, window > 0)
+      << c.name << ": " << backend->attention_route();
+  EXPECT_LT(relative(actual.y, wanted.y), bound / 2) << c.name;
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    EXPECT_LT(relative(actual.gradients[i], wanted.gradients[i]), bound)
+        << c.name << ", input " << i;
+  const Result again = run(*subject_that_splits(), in, build);
+  for (std::size_t i = 0; i < wanted.gradients.size(); ++i)
+    EXPECT_EQ(again.gradients[i].data, actual.gradients[i].data) << c.name << ", input " << i;
+}
+
+TEST(TiledAttention, LeavesToCudnnWhereTheTableIsLevel) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  struct Split {
+    std::int64_t T, level, window;  // 0: all is ours
+    std::int64_t D = 16, E = 24, G = 2, heads_of_table = 4;
+  };
+  for (const Split& s : {Split{127, 33, 0},
+                         {128, 33, 64},
+                         {129, 64, 64, 16, 24, 4},
+                         {200, 65, 128, 16, 24, 1},
+                         {256, 129, 0},
+                         {300, 65, 128},
+                         {300, 1, 64, 64, 64},
+                         {190, 60, 64, 128, 128},
+                         {257, 64, 64, 40, 40, 2, 1}}) {
+    AttentionExample c = {"", 2, 4, s.G, s.T, s.D, s.E, {s.heads_of_table, s.T}};
+    c.name = std::to_string(s.T) + " tokens, level from " + std::to_string(s.level);
+    expect_split(c, inputs_with_rows(c, s.level), s.level, s.T >= 2 * s.window ? s.window : 0);
+  }
+}
+
+TEST(TiledAttention, IsRightWhereAllWeightIsBeyondOrNone) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  const AttentionExample c = {"", 1, 2, 2, 200, 16, 16, {2, 200}};
+  for (const double level : {-1e6, -30.0, 30.0, 1e4}) {
+    std::vector<Values> in = inputs_with_rows(c, 50);
+    for (std::size_t h = 0; h < 2; ++h) in[3].data[50 * 2 + h] = level;
+    AttentionExample named = c;
+    named.name = "level at " + std::to_string(level);
+    expect_split(named, in, 50, 64, 3e-2);
+  }
+}
+
 }  // namespace
 }  // namespace pesuite::testing

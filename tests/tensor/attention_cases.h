@@ -61,6 +61,25 @@ inline Attention attention(const AttentionExample& c, const std::vector<Tensor>&
 inline Build fused(const AttentionExample& c) {
   return [c](Tape& t, const std::vector<Tensor>& x) { return attend(t, attention(c, x)); };
 }
+// With a table made of rows that train, as T5's of buckets: distances from `level` on share one.
+inline Build by_shared_rows(const AttentionExample& c, std::int64_t level) {
+  return [c, level](Tape& t, const std::vector<Tensor>& x) {
+    std::vector<double> index;
+    for (std::int64_t d = 0; d < c.T; ++d) index.push_back(static_cast<double>(std::min(d, level)));
+    const int turned[] = {1, 0};
+    std::vector<Tensor> own = x;
+    own[3] = ops::affine(
+        t, ops::permute(t, ops::rows(t, x[3], t.constant({c.T}, index.data())), turned), 1.5, 0.25);
+    return attend(t, attention(c, own));
+  };
+}
+inline std::vector<Values> inputs_with_rows(const AttentionExample& c, std::int64_t level) {
+  std::vector<Values> in = inputs(c);
+  in[3] = random_values({level + 1, c.distance[0]}, 4);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (double& x : in[i].data) x = std::round(x * 16) / 16;
+  return in;
+}
 // A rewriter that asks for the scores and leaves them as they are.
 inline Tensor unchanged(const void*, Tape& t, Tensor scores, Tensor, Tensor, Tensor, std::int64_t) {
   return t.now(scores);

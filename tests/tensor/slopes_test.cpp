@@ -75,5 +75,16 @@ TEST(LinearSlopes, OfDoublesAreOfWhatTheyAreRoundedTo) {
   EXPECT_THAT(linear_slopes({1, N}, table.data()), ElementsAre(0.3f));
 }
 
+TEST(LevelFrom, IsTheFirstOfTheEqualNumbersAtTheEnd) {
+  const auto from = [](const std::vector<double>& list) {
+    return level_from(static_cast<std::int64_t>(list.size()), list.data());
+  };
+  EXPECT_EQ(from({7}), 0);
+  EXPECT_EQ(from({2, 2, 2}), 0);
+  EXPECT_EQ(from({2, 2, 3}), 2) << "one alone";
+  EXPECT_EQ(from({3, 3, 1, 3, 3, 3}), 3);
+  EXPECT_EQ(from({1, std::nan(""), std::nan("")}), 2) << "no number is equal to itself there";
+}
+
 }  // namespace
 }  // namespace pesuite::testing

@@ -72,25 +72,26 @@ class Builder {
 
   // Strides of [B, heads, length, size].
   Four strides(std::int64_t heads, std::int64_t length, std::int64_t size) const {
-    if (r_.layout == Layout::by_head) return row_major({r_.B, heads, length, size});
+    if (r_.layout == Layout::by_head) return {heads * length * size, length * size, size, 1};
     const std::int64_t token =
         r_.layout == Layout::packed ? r_.H * r_.D + r_.G * (r_.D + r_.E) : heads * size;
     return {length * token, size, token, 1};
   }
   Id queries(Slot s) {
-    return g_.bound(s, {r_.B, r_.H, r_.T, r_.D}, strides(r_.H, r_.T, r_.D), r_.io);
+    return g_.bound(s, {r_.B, r_.H, r_.T, r_.D}, strides(r_.H, stored_queries(r_), r_.D), r_.io);
   }
   Id keys(Slot s, std::int64_t size) {
-    return g_.bound(s, {r_.B, r_.G, r_.S, size}, strides(r_.G, r_.S, size), r_.io);
+    return g_.bound(s, {r_.B, r_.G, r_.S, size}, strides(r_.G, stored_keys(r_), size), r_.io);
   }
   // The same memory as [B, G, size, S].
   Id turned_keys(Slot s, std::int64_t size) {
-    Four st = strides(r_.G, r_.S, size);
+    Four st = strides(r_.G, stored_keys(r_), size);
     std::swap(st[2], st[3]);
     return g_.bound(s, {r_.B, r_.G, size, r_.S}, st, r_.io);
   }
   Id outputs(Slot s) {
-    return g_.bound(s, {r_.B, r_.H, r_.T, r_.E}, {r_.T * r_.H * r_.E, r_.E, r_.H * r_.E, 1}, r_.io);
+    return g_.bound(s, {r_.B, r_.H, r_.T, r_.E},
+                    {stored_queries(r_) * r_.H * r_.E, r_.E, r_.H * r_.E, 1}, r_.io);
   }
   Id bias_of(Slot s, const BiasForm& b) {
     const std::int64_t map = b.shape[2] * b.pitch;
@@ -151,7 +152,8 @@ class Builder {
     g_.into(to, Op::sum, each);
   }
   void into_queries(Id dx, Id turned_k) {
-    const Id k = g_.inner({r_.B, r_.G, r_.S, r_.D}, strides(r_.G, r_.S, r_.D), Type::fp32);
+    const Id k =
+        g_.inner({r_.B, r_.G, r_.S, r_.D}, strides(r_.G, stored_keys(r_), r_.D), Type::fp32);
     g_.into(k, Op::view, turned_k);
     const Id dq = queries(Slot::dq);
     if (sums_in_order(r_)) return g_.into(dq, Op::matmul, dx, k);

@@ -18,6 +18,7 @@
 #include "backend/cuda/products.h"
 #include "backend/cuda/queue.h"
 #include "backend/cuda/reduce.h"
+#include "backend/cuda/tiled_attention.h"
 #include "backend/cuda/walk.h"
 
 namespace pesuite::cuda {
@@ -150,7 +151,9 @@ class CudaBackend final : public Backend {
   void fused_forward(Out y, Out lse, const AttentionInput&, const Lowering&);
   void fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbias, View dy, View y, View lse,
                       const AttentionInput&, const Lowering&);
-  void run_backward(FusedInput&, const Lowering&);
+  Beyond beyond_forward(FusedInput&, const Lowering&);
+  Beyond beyond_backward(FusedInput&, const AddedByDistance&, const Lowering&);
+  void run_backward(FusedInput&, const AttentionRequest&, Index examples, Bindings&);
   void graph_biases_backward(Out ddistance, Out dbias, const AttentionInput&, const Lowering&,
                              const Bindings&);
   void composed_forward(Out y, Out lse, const AttentionInput&);

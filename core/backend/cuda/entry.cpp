@@ -36,7 +36,7 @@ pesuite::cuda::Device usable(const pesuite::cuda::Devices& found, std::int32_t n
 
 // How attention is to run, to compare ways on one device: words of PESUITE_CUDA_ATTENTION.
 struct AttentionChoice {
-  bool composed = false, any_order = false, cudnn_alone = false;
+  bool composed = false, any_order = false, cudnn_alone = false, split = false;
 };
 AttentionChoice attention_choice() {
   AttentionChoice c;
@@ -49,10 +49,12 @@ AttentionChoice attention_choice() {
       c.any_order = true;
     else if (word == "cudnn_alone")
       c.cudnn_alone = true;
+    else if (word == "split")
+      c.split = true;
     else
       pesuite::fail(pesuite::Exit::usage,
-                    "PESUITE_CUDA_ATTENTION has '{}'; its words are composed, any_order "
-                    "and cudnn_alone, with commas between them",
+                    "PESUITE_CUDA_ATTENTION has '{}'; its words are composed, any_order, "
+                    "cudnn_alone and split, with commas between them",
                     word);
   }
   return c;
@@ -83,6 +85,7 @@ void give_runner(pesuite::cuda::CudaBackend& backend, const pesuite::cuda::Devic
     // A quarter of the memory is what one attention may use beside its inputs and outputs.
     DeviceFacts facts{device.sm, device.memory / 4};
     facts.cudnn_alone = choice.cudnn_alone;
+    facts.splits = choice.split;
     backend.use(std::make_unique<CudnnRunner>(device.ordinal, facts));
   } catch (const pesuite::Error& e) {
     backend.compose(e.what());

@@ -98,10 +98,11 @@ Bindings from_example(const Bindings& all, const AttentionRequest& r, Index firs
     if (b[s] != nullptr) b[s] = static_cast<char*>(b[s]) + first * bytes_of_example;
   };
   const Index half = bytes_of(r.io);
-  for (const Slot s : {Slot::q, Slot::dq}) move(s, r.H * r.T * r.D * half);
-  for (const Slot s : {Slot::k, Slot::dk}) move(s, r.G * r.S * r.D * half);
-  for (const Slot s : {Slot::v, Slot::dv}) move(s, r.G * r.S * r.E * half);
-  for (const Slot s : {Slot::y, Slot::dy}) move(s, r.T * r.H * r.E * half);
+  const Index queries = stored_queries(r), keys = stored_keys(r);
+  for (const Slot s : {Slot::q, Slot::dq}) move(s, r.H * queries * r.D * half);
+  for (const Slot s : {Slot::k, Slot::dk}) move(s, r.G * keys * r.D * half);
+  for (const Slot s : {Slot::v, Slot::dv}) move(s, r.G * keys * r.E * half);
+  for (const Slot s : {Slot::y, Slot::dy}) move(s, queries * r.H * r.E * half);
   move(Slot::lse, r.H * r.T * bytes_of(Type::fp32));
   for (std::size_t i = 0; i < r.biases.size(); ++i) {
     const BiasForm& f = r.biases[i];
@@ -109,6 +110,19 @@ Bindings from_example(const Bindings& all, const AttentionRequest& r, Index firs
       move(i == 0 ? Slot::bias_a : Slot::bias_b,
            f.shape[1] * f.shape[2] * f.pitch * bytes_of(f.type));
   }
+  return b;
+}
+
+// What an attention of the last `r.T` queries and the first keys reads and writes of all of them.
+Bindings last_queries(const Bindings& all, const AttentionRequest& r, float* lse) {
+  Bindings b = all;
+  const Index rows = (r.stored - r.T) * bytes_of(r.io);
+  const auto move = [&](Slot s, Index numbers) {
+    if (b[s] != nullptr) b[s] = static_cast<char*>(b[s]) + rows * numbers;
+  };
+  for (const Slot s : {Slot::q, Slot::dq}) move(s, r.D);
+  for (const Slot s : {Slot::y, Slot::dy}) move(s, r.H * r.E);
+  b[Slot::lse] = lse;
   return b;
 }
 
@@ -237,14 +251,22 @@ Lowering CudaBackend::choose(const AttentionInput& a, bool backward, bool distan
     c.deterministic = settings_.in_order;
     constexpr Type by_precision[] = {Type::fp32, Type::bf16, Type::fp16};
     c.type = by_precision[static_cast<int>(settings_.precision)];
-    to = lower(c, runner_->facts());
-    if (to.route == Route::fused || to.route == Route::bias_tensor) {
-      // A fused backward pass reads the log-sum-exp of a fused forward pass.
-      std::string why = runner_->prepare(to.request, Pass::forward);
-      if (why.empty() && backward)
-        why = runner_->prepare(part_of(to.request, to.examples), Pass::backward);
-      if (!why.empty()) to.route = Route::composed, to.reason = why;
+    c.level = a.level;
+    DeviceFacts facts = runner_->facts();
+    to = lower(c, facts);
+    // A fused backward pass reads the log-sum-exp of a fused forward pass.
+    const auto prepare = [&](const AttentionRequest& r) {
+      const std::string why = runner_->prepare(r, Pass::forward);
+      if (!why.empty() || !backward) return why;
+      return runner_->prepare(part_of(r, to.examples), Pass::backward);
+    };
+    if (to.window > 0 && !prepare(to.beyond).empty()) {
+      facts.splits = false;
+      to = lower(c, facts);
     }
+    if (to.route == Route::fused || to.route == Route::bias_tensor)
+      if (const std::string why = prepare(to.request); !why.empty())
+        to.route = Route::composed, to.reason = why;
   }
   const char* const names[] = {"fused", "fused", "bias-tensor", "composed"};
   route_ = std::string(names[static_cast<int>(to.route)]) + (backward ? " backward: " : ": ") +
@@ -274,7 +296,8 @@ void CudaBackend::fused_forward(Out y, Out lse, const AttentionInput& a, const L
   input.bindings[Slot::y] = result;
   input.bindings[Slot::lse] = lse.data;
   if (to.route == Route::tiled)
-    tiled_forward(queue_, to.request, input.bindings, input.by_distance(a), by_key(a, to));
+    tiled_forward(queue_, to.request, input.bindings, input.by_distance(a), by_key(a, to),
+                  beyond_forward(input, to));
   else
     runner_->run(queue_, to.request, Pass::forward, input.bindings);
   input.deliver(y, result, y.shape[-1]);
@@ -292,11 +315,14 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   void* const keys = input.result(dk, r.B * r.G * r.S * r.D, r.D);
   void* const values = input.result(dv, r.B * r.G * r.S * r.E, r.E);
   bound[Slot::dq] = queries, bound[Slot::dk] = keys, bound[Slot::dv] = values;
-  if (to.route == Route::tiled)
-    tiled_backward(queue_, r, bound, input.by_distance(a), by_key(a, to), target(ddistance),
-                   to.bias_is_idle ? Target{} : target(dbias), to.groups);
-  else
-    run_backward(input, to);
+  if (to.route == Route::tiled) {
+    const AddedByDistance distance = input.by_distance(a);
+    tiled_backward(queue_, r, bound, distance, by_key(a, to), target(ddistance),
+                   to.bias_is_idle ? Target{} : target(dbias), to.groups,
+                   beyond_backward(input, distance, to));
+  } else {
+    run_backward(input, r, to.examples, bound);
+  }
   input.deliver(dq, queries, r.D);
   input.deliver(dk, keys, r.D);
   input.deliver(dv, values, r.E);
@@ -304,14 +330,33 @@ void CudaBackend::fused_backward(Out dq, Out dk, Out dv, Out ddistance, Out dbia
   if (to.route != Route::tiled) graph_biases_backward(ddistance, dbias, a, to, bound);
 }
 
+// cuDNN's part of a tiled attention, and what the tiles need to know of it.
+Beyond CudaBackend::beyond_forward(FusedInput& input, const Lowering& to) {
+  if (to.window == 0) return {};
+  const AttentionRequest& r = to.beyond;
+  const Beyond beyond{to.window, input.take<float>(r.B * r.H * r.T)};
+  runner_->run(queue_, r, Pass::forward, last_queries(input.bindings, r, beyond.lse));
+  return beyond;
+}
+Beyond CudaBackend::beyond_backward(FusedInput& input, const AddedByDistance& distance,
+                                    const Lowering& to) {
+  if (to.window == 0) return {};
+  const AttentionRequest& r = to.beyond;
+  const Beyond beyond{to.window, input.take<float>(r.B * r.H * r.T)};
+  set_lse(beyond, queue_, to.request, static_cast<const float*>(input.bindings[Slot::lse]),
+          distance);
+  Bindings bound = last_queries(input.bindings, r, beyond.lse);
+  run_backward(input, r, to.examples, bound);
+  return beyond;
+}
+
 // The graph, for as many examples at a time as there is memory for.
-void CudaBackend::run_backward(FusedInput& input, const Lowering& to) {
-  const AttentionRequest& r = to.request;
-  Bindings& bound = input.bindings;
+void CudaBackend::run_backward(FusedInput& input, const AttentionRequest& r, Index examples,
+                               Bindings& bound) {
   bound[Slot::row_sums] = input.take<float>(r.B * r.H * r.T);
   bound[Slot::dq_sums] = input.take<float>(r.B * r.H * r.T * r.D);
   if (r.dbias) bound[Slot::dbias] = input.take<std::uint16_t>(r.dbias->shape.count());
-  const AttentionRequest part = part_of(r, to.examples);
+  const AttentionRequest part = part_of(r, examples);
   for (Index first = 0; first < r.B; first += part.B)
     runner_->run(queue_, part, Pass::backward, from_example(bound, r, first));
 }

@@ -70,10 +70,9 @@ bool may_go_by_parts(const AttentionRequest& r) {
            return b.shape[0] == 1 || b.shape[1] * b.shape[2] * b.pitch * bytes_of(b.type) % 16 == 0;
          });
 }
-// As many examples at a time as there is memory for in a backward pass: its workspace is theirs
-// alone. "" or why there is no such number.
-std::string divide_backward(Lowering& to, const DeviceFacts& device) {
-  const AttentionRequest& r = to.request;
+// As many examples of a request at a time as there is memory for in a backward pass: its workspace
+// is theirs alone. "" or why there is no such number.
+std::string divide_backward(Lowering& to, const AttentionRequest& r, const DeviceFacts& device) {
   to.examples = r.B;
   std::string why = refusal(r, Pass::backward, device);
   if (why.empty() || !may_go_by_parts(r)) return why;
@@ -94,12 +93,27 @@ constexpr std::int64_t most_kept = std::int64_t{1} << 30;
 
 // The groups of heads that there is memory for at a time, for the gradient of the scores and what a
 // table's is summed from (tiled_attention.h).
-std::int64_t groups_at_a_time(const AttentionRequest& r, bool table, std::int64_t room) {
-  const std::int64_t T = up_to(64, r.T), scores = T * (T + 64) / 2 * bytes_of(Type::bf16),
-                     group = r.H / r.G * (scores + (table ? T / 64 * T * bytes_of(Type::fp32) : 0));
+std::int64_t groups_at_a_time(const AttentionRequest& r, std::int64_t window, bool table,
+                              std::int64_t room) {
+  const std::int64_t T = up_to(64, r.T), distances = window > 0 ? window + 64 : T,
+                     numbers = window > 0 ? T * distances : T * (T + 64) / 2,
+                     sums = table ? T / 64 * distances * bytes_of(Type::fp32) : 0,
+                     group = r.H / r.G * (numbers * bytes_of(Type::bf16) + sums);
   if (group > room) return 0;
   const std::int64_t groups = std::max<std::int64_t>(1, std::min(room, most_kept) / group);
   return groups < r.G ? groups : std::min(groups / r.G, r.B) * r.G;
+}
+// Where the table is level, to cuDNN.
+void leave_level(const AttentionCase& c, Lowering& to, const DeviceFacts& device) {
+  const std::int64_t window = up_to(64, c.level);
+  if (c.level <= 0 || to.request.T < 2 * window || to.request.layout != Layout::by_head) return;
+  AttentionRequest r = to.request;
+  r.stored = r.T;
+  r.T = r.S = r.T - window;
+  if (!refusal(r, c.training ? Pass::forward : Pass::inference, device).empty() ||
+      (c.training && !divide_backward(to, r, device).empty()))
+    return;
+  to.window = window, to.beyond = r;
 }
 // What cuDNN reads from a tensor of T x S, or gets wrong, our kernels take as it is. The forward
 // pass does not know what learns.
@@ -112,27 +126,12 @@ bool is_tiled(const AttentionCase& c, Lowering& to, const DeviceFacts& device) {
       r.D > 128 || r.E > 128 || r.E % 8 != 0 || !(table || (values && c.training)) ||
       (c.bias && !values && bias[3] > 1))
     return false;
-  AttentionRequest bare = r;
-  bare.biases.clear(), bare.dbias.reset();
   const std::int64_t room =
-      device.workspace - scratch_bytes(bare, c.training ? Pass::backward : Pass::forward);
-  if (c.training) to.groups = groups_at_a_time(r, c.distance_gradient, room);
+      device.workspace - scratch_bytes(r, c.training ? Pass::backward : Pass::forward);
+  if (!values && device.splits) leave_level(c, to, device);
+  if (c.training) to.groups = groups_at_a_time(r, to.window, c.distance_gradient, room);
   return c.training ? to.groups > 0 : room >= 0;
 }
-Lowering tiled(const AttentionCase& c, Lowering to) {
-  const Shape bias = c.bias ? four_axes(*c.bias) : Shape{1, 1, 1, 1};
-  to.route = Route::tiled;
-  to.examples = to.request.B;
-  to.bias_is_idle = c.bias && bias[3] == 1;
-  to.add_bias = c.bias && !to.bias_is_idle;
-  to.reason = std::string(c.distance ? "the table by distance" : "the values for keys") +
-              (c.distance && to.add_bias ? " and the values for keys are"
-               : c.distance              ? " is"
-                                         : " are") +
-              " read tile by tile";
-  return to;
-}
-
 std::string what_is_added(const Lowering& to) {
   std::string why;
   for (const BiasForm& b : to.request.biases)
@@ -144,12 +143,30 @@ std::string what_is_added(const Lowering& to) {
   if (to.bias_is_idle) return "the bias is constant in each row, which the softmax ignores";
   return "the scores are those of q and k";
 }
+std::string by_parts(const Lowering& to) {
+  if (to.examples == 0 || to.examples == to.request.B) return "";
+  return fmt::format(", {} of {} examples at a time", to.examples, to.request.B);
+}
 std::string why_fused(const Lowering& to) {
   std::string why = what_is_added(to);
   if (to.sums_scores) why += ", and its gradient is summed over scores that are made again";
-  if (to.examples > 0 && to.examples < to.request.B)
-    why += fmt::format(", {} of {} examples at a time", to.examples, to.request.B);
-  return why;
+  return why + by_parts(to);
+}
+
+Lowering tiled(const AttentionCase& c, Lowering to) {
+  const Shape bias = c.bias ? four_axes(*c.bias) : Shape{1, 1, 1, 1};
+  to.route = Route::tiled;
+  to.bias_is_idle = c.bias && bias[3] == 1;
+  to.add_bias = c.bias && !to.bias_is_idle;
+  to.reason = std::string(c.distance ? "the table by distance" : "the values for keys") +
+              (c.distance && to.add_bias ? " and the values for keys are"
+               : c.distance              ? " is"
+                                         : " are") +
+              " read tile by tile";
+  if (to.window > 0)
+    to.reason +=
+        fmt::format(" up to a distance of {}, where it is level", to.window) + by_parts(to);
+  return to;
 }
 
 }  // namespace
@@ -181,7 +198,7 @@ Lowering lower(const AttentionCase& c, const DeviceFacts& device) {
       !why.empty())
     return composed(std::move(why));
   if (c.training)
-    if (std::string why = divide_backward(to, device); !why.empty())
+    if (std::string why = divide_backward(to, r, device); !why.empty())
       return composed(std::move(why));
   const bool square = std::any_of(r.biases.begin(), r.biases.end(),
                                   [](const BiasForm& b) { return b.shape[2] > 1; });

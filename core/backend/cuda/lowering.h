@@ -18,6 +18,7 @@ struct AttentionCase {
   Shape q, k, v;                  // [B, H, T, D], [B, G, S, D], [B, G, S, E]
   std::optional<Shape> distance;  // [H or 1, N], N at least S: adds distance[h, i - j]
   std::span<const float> slopes;  // [rows of distance], where that is a line by rows; else empty
+  std::int64_t level = 0;         // of AttentionInput: distance is one number a head from here on
   bool distance_gradient = false;
   std::optional<Shape> bias;  // broadcasts to [B, H, T, S]
   bool bias_gradient = false;
@@ -47,8 +48,10 @@ struct Lowering {
   bool expand_distance = false;  // the table becomes request.biases.front()
   bool add_bias = false;         // the bias becomes request.biases.back(); tiled, it is read itself
   bool bias_is_idle = false;     // constant in each row: not added, and its gradient is 0
-  std::int64_t examples = 0;     // that the backward pass takes at a time; they divide B
+  std::int64_t examples = 0;     // that a backward pass of cuDNN takes at a time; they divide B
   std::int64_t groups = 0;       // of heads, that a tiled backward pass takes at a time
+  std::int64_t window = 0;       // tiled, distances from here on are those of `beyond`; 0: none
+  AttentionRequest beyond;       // of cuDNN: the last queries, and the first keys
   bool sums_scores = false;      // gradients of biases are summed by us (score_gradient.h)
 };
 

@@ -34,6 +34,11 @@ std::string sizes(const AttentionRequest& r, Pass, const DeviceFacts&) {
                        r.B, r.H, r.G, r.T, r.S, r.D, r.E);
   if (r.H % r.G != 0)
     return fmt::format("{} query heads are no multiple of {} key-value heads", r.H, r.G);
+  if (r.stored > 0 && (r.stored < r.T || r.T != r.S || r.layout != Layout::by_head))
+    return fmt::format(
+        "{} queries and {} keys of {} tokens: only as many of either, laid out by "
+        "head, can be some of more",
+        r.T, r.S, r.stored);
   if (r.layout == Layout::packed && r.T != r.S)
     return fmt::format("q, k and v packed by token need one length, not {} queries and {} keys",
                        r.T, r.S);
@@ -228,6 +233,7 @@ std::string plan_key(const AttentionRequest& r, Pass pass, int device) {
       fmt::format("device {} {} {} {}, B {} H {} G {} T {} S {} D {} E {}", device,
                   passes[static_cast<int>(pass)], name_of(r.io),
                   layouts[static_cast<int>(r.layout)], r.B, r.H, r.G, r.T, r.S, r.D, r.E);
+  if (r.stored > 0) key += fmt::format(" of {}", r.stored);
   if (r.causal) key += ", causal";
   if (r.slopes) key += ", slopes";
   for (const BiasForm& b : r.biases) key += ", bias " + text_of(b);

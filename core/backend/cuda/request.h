@@ -49,6 +49,9 @@ struct AttentionRequest {
   std::int64_t B = 0, H = 0, G = 0, T = 0, S = 0, D = 0, E = 0;
   Type io = Type::bf16;  // of q, k, v, y and their gradients; all sums are fp32
   Layout layout = Layout::by_head;
+  // Tokens of a head in memory, where these T queries and S = T keys are some of more; else 0. What
+  // is not of the model, such as lse, lies dense.
+  std::int64_t stored = 0;
   bool causal = true;            // query i sees the keys j <= i; else all of them
   bool slopes = false;           // fp32 [H]
   std::vector<BiasForm> biases;  // at most two
@@ -58,12 +61,21 @@ struct AttentionRequest {
   bool deterministic = false;  // the gradients repeat bit by bit
 };
 
+// Tokens from one head of q, or of y, to the next.
+inline std::int64_t stored_queries(const AttentionRequest& r) {
+  return r.stored > 0 ? r.stored : r.T;
+}
+inline std::int64_t stored_keys(const AttentionRequest& r) {
+  return r.stored > 0 ? r.stored : r.S;
+}
+
 // What the rules need to know of a device.
 struct DeviceFacts {
   int sm = 90;                 // compute capability: 80, 89, 90, 100, 120
   std::int64_t workspace = 0;  // bytes that one attention may use beside its inputs and outputs
   std::int64_t longest_dbias = 4096;  // tokens; tests take fewer
   bool cudnn_alone = false;           // no kernels of ours, and backward passes known to be wrong
+  bool splits = false;  // tables that become level are ours as far as they are not, cuDNN's beyond
 };
 
 // "" where the fused path takes the request, else a sentence: what, why, and what would be taken.

@@ -26,13 +26,27 @@ struct AddedByKey {
   Shape shape;
 };
 
-// y [B, T, H, E] and lse [B, H, T] from q, k and v.
+// Where the table is level, the scores are those of q.k but for a number of the head, which cuDNN
+// need not know: distances from `window` on, a multiple of 64, are left to it, as an attention of the
+// queries from `window` on over as many keys. Its softmax and ours become one by their lse, as
+// attention over parts of the keys does elsewhere (Liu et al. 2023, Ring Attention, section 3).
+struct Beyond {
+  Index window = 0;      // 0: nothing is left
+  float* lse = nullptr;  // [B, H, T - window], of q.k alone
+};
+
+// y [B, T, H, E] and lse [B, H, T] from q, k and v. What lies beyond stands in y and its lse.
 void tiled_forward(Queue&, const AttentionRequest&, const Bindings&, const AddedByDistance&,
-                   const AddedByKey&);
+                   const AddedByKey&, const Beyond&);
+// The lse of `beyond` as the backward pass of that part wants it, which knows y and dy: that of all
+// keys.
+void set_lse(const Beyond&, Queue&, const AttentionRequest&, const float* lse,
+             const AddedByDistance&);
 // dq, dk and dv from the slots of the backward graph. dtable and dbias, of the forms of what is
 // added, are the sums of the gradient of the scores; without data they are not made. `groups` of
-// heads at a time (Lowering::groups).
+// heads at a time (Lowering::groups). Gradients of what lies beyond stand in dq, dk and dv; that of
+// the level part of a table is put in its first entry there, as AttentionInput::level allows.
 void tiled_backward(Queue&, const AttentionRequest&, const Bindings&, const AddedByDistance&,
-                    const AddedByKey&, Target dtable, Target dbias, Index groups);
+                    const AddedByKey&, Target dtable, Target dbias, Index groups, const Beyond&);
 
 }  // namespace pesuite::cuda

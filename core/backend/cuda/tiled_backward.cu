@@ -9,12 +9,17 @@ namespace pesuite::cuda {
 
 namespace {
 
-// The first `columns` numbers of the first `count` rows, times a factor, rows `columns` apart.
+// The first `columns` numbers of the first `count` rows, times a factor, rows `columns` apart. They
+// are added to what stands in the first `there` rows.
 template <int size>
-PESUITE_HD void write_rows(Tile<size>& from, Bf16* to, int count, int columns, float factor) {
+PESUITE_HD void write_rows(Tile<size>& from, Bf16* to, int count, int columns, float factor,
+                           int there) {
   from.pairs([&](TileRow r, int c, float& one, float& other) {
     if (r.row >= count || c >= columns) return;
-    put_two(to + r.row * columns + c, one * factor, other * factor);
+    Bf16* const two = to + r.row * columns + c;
+    const bool add = r.row < there;
+    put_two(two, one * factor + (add ? static_cast<float>(two[0]) : 0.0f),
+            other * factor + (add ? static_cast<float>(two[1]) : 0.0f));
   });
 }
 
@@ -34,21 +39,29 @@ struct SomeHeads {
 };
 
 // The gradient of the scores, by those heads: tiles of 64 keys by 64 queries, in blocks, of the
-// keys up to the queries.
+// `reach` last keys up to the queries.
 struct KeptGradients {
   static constexpr int numbers = tile_rows * tile_rows;
   Bf16* data;
-  Index tiles;
-  PESUITE_HD Index of_head() const { return tiles * (tiles + 1) / 2 * numbers; }
+  Index tiles, reach;
+  PESUITE_HD Index of_head() const {
+    return (reach < tiles ? tiles * reach : tiles * (tiles + 1) / 2) * numbers;
+  }
   PESUITE_HD Bf16* tile(Index head, Index i, Index j) const {  // of queries, of keys
-    return data + head * of_head() + (i * (i + 1) / 2 + j) * numbers;
+    const Index before = reach < tiles ? (i + 1) * (reach - 1) : i * (i + 1) / 2;
+    return data + head * of_head() + (before + j) * numbers;
   }
 };
+KeptGradients kept_gradients(const TiledInput& in) {
+  const Index tiles = tiles_of(in.T);
+  return {nullptr, tiles, std::min<Index>(tiles, in.window / tile_rows + 1)};
+}
 
-// A block: the gradients of 64 keys and values, from all queries that see them.
-template <int size>
+// A block: the gradients of 64 keys and values, from all queries that see them. What `window` costs
+// in registers the others do not have.
+template <int size, bool window>
 struct KeyGradients {
-  static constexpr int threads = tile_threads, at_once = 2;
+  static constexpr int threads = tile_threads, at_once = window && size > 64 ? 1 : 2;
   static constexpr int width = size > 64 ? 32 : 64;  // of queries
   static constexpr int bytes =
       bf16_bytes(2 * tile_rows + 4 * width, size) + 2 * (slice_numbers + 2 * width) * float_bytes;
@@ -65,7 +78,11 @@ struct KeyGradients {
     const auto [b, h0, g] = some.head(group * heads);
     const int j = index / groups, key = j * tile_rows;
     // Queries up to the end of the last tile, whether they are there or not: all of it is kept.
-    const int end = static_cast<int>(kept.tiles) * tile_rows;
+    int end = static_cast<int>(kept.tiles) * tile_rows;
+    if constexpr (window) {
+      const int reached = key + static_cast<int>(kept.reach) * tile_rows;
+      end = reached < end ? reached : end;
+    }
     Pieces memory(block.shared());
     Bf16* const k = memory.take<Bf16>(tile_rows * pitch_of(size));
     Bf16* const v = memory.take<Bf16>(tile_rows * pitch_of(size));
@@ -131,6 +148,11 @@ struct KeyGradients {
         p.each([&](TileRow r, int c, float& x) {
           if (first + c < key + r.row || first + c >= in.T) x = 0;
         });
+      if constexpr (window)
+        if (first - key >= in.window)
+          p.each([&](TileRow r, int c, float& x) {
+            if (first + c - key - r.row >= in.window) x = 0;
+          });
       add_product(value_sum, Rounded<width>(p), dy[n]);
       add_product_of_rows<size>(ds, v, dy[n]);
       ds.pairs([&](TileRow, int c, float& one, float& other) {
@@ -153,8 +175,9 @@ struct KeyGradients {
       own = next_own, first = next_first;
     }
     const Index row = in.row(b, g, in.G, key);
-    write_rows(key_sum, dk + row * in.D, in.T - key, in.D, in.scale);
-    write_rows(value_sum, dv + row * in.E, in.T - key, in.E, 1);
+    const int there = window ? in.beyond() - key : 0;
+    write_rows(key_sum, dk + row * in.D, in.T - key, in.D, in.scale, there);
+    write_rows(value_sum, dv + row * in.E, in.T - key, in.E, 1, there);
   }
 };
 
@@ -199,9 +222,9 @@ struct OutputSums {
 // queries have: strip [one of those heads, T / 64, distance].
 struct Strips {
   float* data;
-  Index tiles;
+  Index tiles, reach;
   PESUITE_HD Index of_head() const { return tiles * distances(); }
-  PESUITE_HD Index distances() const { return tiles * tile_rows; }
+  PESUITE_HD Index distances() const { return reach * tile_rows; }
   PESUITE_HD float* at(Index head, Index strip) const {
     return data + head * of_head() + strip * distances();
   }
@@ -245,7 +268,7 @@ struct QueryGradients {
     const int index = static_cast<int>(block.index()), n = index % some.all_heads();
     const int i = static_cast<int>(kept.tiles) - 1 - index / some.all_heads();
     const auto [b, h, g] = some.head(n);
-    const int first = i * tile_rows;
+    const int first = i * tile_rows, first_tile = in.first_tile(i);
     Pieces memory(block.shared());
     const auto ds = two<Bf16>(memory, KeptGradients::numbers);
     const auto k = two<Bf16>(memory, tile_rows * pitch_of(size));
@@ -253,23 +276,25 @@ struct QueryGradients {
     const StripSums sums{memory.take<float>(StripSums::numbers),
                          wanted ? strips.at(n, i) : nullptr};
     const MatrixRows keys = in.keys_of(b, g);
-    const Bf16* const gradients = kept.tile(n, i, 0);
+    const Bf16* const gradients = kept.tile(n, i, first_tile);
     const auto begin = [&](int j) {
-      begin_all<KeptGradients::numbers>(block, ds[j], gradients + j * KeptGradients::numbers);
+      begin_all<KeptGradients::numbers>(block, ds[j],
+                                        gradients + (j - first_tile) * KeptGradients::numbers);
       begin_rows<tile_rows, size>(block, k[j], keys.from(j * tile_rows));
       end_group();
     };
-    begin(0);
+    begin(first_tile);
     Tile<size> sum;
     Diagonals<tile_rows> diagonals;
-    for (int j = 0; j <= i; ++j) {
+    for (int j = first_tile; j <= i; ++j) {
       if (j < i) {
         begin(j + 1);
         finish_all_but<1>();
       } else {
         finish_all_but<0>();
       }
-      if (wanted && j > 0) sums.write(block, first - (j - 1) * tile_rows, j == 1);
+      if (wanted && j > first_tile)
+        sums.write(block, first - (j - 1) * tile_rows, j == first_tile + 1);
       const auto gradient = Rounded<tile_rows>::transposed(ds[j]);
       if (wanted)
         diagonals.add(gradient.widened(), [&](int warp, int d, float x) {
@@ -278,8 +303,9 @@ struct QueryGradients {
       add_product(sum, gradient, k[j]);
       meet();
     }
-    if (wanted) sums.write(block, 0, i == 0);
-    write_rows(sum, dq + in.row(b, h, in.H, first) * in.D, in.T - first, in.D, in.scale);
+    if (wanted) sums.write(block, 0, i == first_tile);
+    write_rows(sum, dq + in.row(b, h, in.H, first) * in.D, in.T - first, in.D, in.scale,
+               first < in.window ? 0 : tile_rows);
   }
 };
 
@@ -308,45 +334,89 @@ void each_some(const AttentionRequest& r, Index most, const F& f) {
                   number(std::min(groups, r.G - g)), number(r.H / r.G)});
 }
 
-// What some heads add to a table's gradient.
-void sum_strips(Queue& queue, const Strips& strips, const SomeHeads& some, const AddedByDistance& d,
+// What some heads add to the gradient of a table of N distances.
+void sum_strips(Queue& queue, const Strips& strips, const SomeHeads& some, bool shared, Index N,
                 Target dtable) {
-  const bool shared = d.rows == 1, first = some.example == 0 && (!shared || some.group == 0);
+  const bool first = some.example == 0 && (!shared || some.group == 0);
   const Index heads = some.heads(), rows = shared ? 1 : heads;
-  const Index before = shared ? 0 : Index{some.group} * some.heads_of_group * d.N;
-  reduce(queue, {dtable.data + before, dtable.add || !first}, rows * d.N,
-         some.all_heads() / rows * strips.tiles, DistanceOfStrips{strips, heads, d.N, shared});
+  const Index before = shared ? 0 : Index{some.group} * some.heads_of_group * N;
+  reduce(queue, {dtable.data + before, dtable.add || !first}, rows * N,
+         some.all_heads() / rows * strips.tiles, DistanceOfStrips{strips, heads, N, shared});
 }
+
+// A block: a row of a table's gradient, [N], of its first `window` numbers. The gradients of a
+// query's scores add up to 0, so what is missing at these is that of the level part.
+struct WithLevel {
+  Target to;
+  const float* near;
+  Index window, N;
+  PESUITE_HD void operator()(Block& block) const {
+    const float* const row = near + block.index() * window;
+    const float sum = block.sum(window, [&](Index d) { return row[d]; });
+    block.each(N, [&](Index d) {
+      to.put(block.index() * N + d, d < window ? row[d] : d == window ? -sum : 0);
+    });
+  }
+};
+
+struct LseBeyond {  // of all keys, less what the table adds there
+  float* to;
+  const float *lse, *table;
+  Index table_row, H, T, window;
+  PESUITE_HD void operator()(Index i) const {
+    Index row, h;
+    const Index head = divide(i, T - window, row);
+    divide(head, H, h);
+    to[i] = lse[head * T + window + row] - table[h * table_row + window];
+  }
+};
 
 }  // namespace
 
+void set_lse(const Beyond& beyond, Queue& queue, const AttentionRequest& r, const float* lse,
+             const AddedByDistance& d) {
+  queue.each(r.B * r.H * (r.T - beyond.window),
+             LseBeyond{beyond.lse, lse, d.table, d.rows > 1 ? d.N : 0, r.H, r.T, beyond.window});
+}
+
 void tiled_backward(Queue& queue, const AttentionRequest& r, const Bindings& b,
                     const AddedByDistance& d, const AddedByKey& k, Target dtable, Target dbias,
-                    Index groups) {
-  const TiledInput in = input(r, b, d, k);
+                    Index groups, const Beyond& beyond) {
+  const TiledInput in = input(r, b, d, k, beyond);
   const Scratch<float> of_rows(queue, 2 * r.B * r.H * r.T);
-  const bool of_keys = dbias.data != nullptr;
+  const bool of_keys = dbias.data != nullptr, of_table = dtable.data != nullptr;
+  const bool level = of_table && beyond.window > 0;
   const Scratch<float> sums(queue, of_keys ? r.B * r.H * r.T : 1);
+  const Index distances = level ? beyond.window : d.N;
+  const Scratch<float> near(queue, level ? d.rows * distances : 1);
+  const Target by_distance = level ? Target{near.data(), false} : dtable;
   const auto part = [&]<int n>(Width<n>, const SomeHeads& some) {
-    KeptGradients kept{nullptr, tiles_of(in.T)};
+    KeptGradients kept = kept_gradients(in);
     const Scratch<Bf16> gradients(queue, some.all_heads() * kept.of_head());
     kept.data = gradients.data();
-    Strips strips{nullptr, kept.tiles};
-    const bool wanted = dtable.data != nullptr;
-    const Scratch<float> sums_by_distance(queue, wanted ? some.all_heads() * strips.of_head() : 1);
-    if (wanted) strips.data = sums_by_distance.data();
-    queue.tiles(some.examples * some.groups * kept.tiles,
-                KeyGradients<n>{in, some, of_rows.data(), half(b, Slot::dk), half(b, Slot::dv),
-                                kept, of_keys ? sums.data() : nullptr});
+    Strips strips{nullptr, kept.tiles, kept.reach};
+    const Scratch<float> sums_by_distance(queue,
+                                          of_table ? some.all_heads() * strips.of_head() : 1);
+    if (of_table) strips.data = sums_by_distance.data();
+    const auto of_keys_and_values = [&]<bool window>(const KeyGradients<n, window>& f) {
+      queue.tiles(some.examples * some.groups * kept.tiles, f);
+    };
+    Bf16 *const dk = half(b, Slot::dk), *const dv = half(b, Slot::dv);
+    float* const by_key = of_keys ? sums.data() : nullptr;
+    if (beyond.window > 0)
+      of_keys_and_values(KeyGradients<n, true>{in, some, of_rows.data(), dk, dv, kept, by_key});
+    else
+      of_keys_and_values(KeyGradients<n, false>{in, some, of_rows.data(), dk, dv, kept, by_key});
     queue.tiles(some.all_heads() * kept.tiles,
                 QueryGradients<n>{in, some, kept, half(b, Slot::dq), strips});
-    if (wanted) sum_strips(queue, strips, some, d, dtable);
+    if (of_table) sum_strips(queue, strips, some, d.rows == 1, distances, by_distance);
   };
   by_size(std::max(r.D, r.E), [&]<int n>(Width<n> width) {
     queue.tiles(r.B * r.H * tiles_of(r.T),
                 OutputSums<n>{in, half(b, Slot::y), fp32(b, Slot::lse), of_rows.data()});
     each_some(r, groups, [&](const SomeHeads& some) { part(width, some); });
   });
+  if (level) queue.blocks(d.rows, most_threads, WithLevel{dtable, near.data(), distances, d.N});
   if (!of_keys) return;
   const Shape full = {r.B, r.H, 1, r.T};
   const BiasTerm f{sums.data(), parts<1>(full, k.shape, {full})};

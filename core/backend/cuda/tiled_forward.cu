@@ -58,25 +58,30 @@ struct Forward {
   TiledInput in;
   Bf16* y;
   float* lse;
+  const float* beyond;  // the lse of what lies beyond the window
 
   PESUITE_HD void operator()(Block& block) const {
     const int index = static_cast<int>(block.index()), heads = in.B * in.H;
     const int i = static_cast<int>(tiles_of(in.T)) - 1 - index / heads;
     const int b = index % heads / in.H, h = index % in.H, g = h / (in.H / in.G);
-    const int first = i * tile_rows;
+    const int first = i * tile_rows, first_tile = in.first_tile(i);
     Pieces memory(block.shared());
     Bf16* const q = memory.take<Bf16>(tile_rows * pitch_of(size));
     const KeyTiles<size> keys(memory, in, b, h, g, first);
     begin_rows<tile_rows, size>(block, q, in.queries(b, h).from(first));
     end_group();
-    keys.begin(block, in, 0);
+    keys.begin(block, in, first_tile);
     finish_all_but<1>();
     const Held<size> queries(q);
     RowValues top, total;
-    top.each([](TileRow, float& x) { x = -std::numeric_limits<float>::infinity(); });
-    total.each([](TileRow, float& x) { x = 0; });
     Tile<size> sum;
-    for (int j = 0; j <= i; ++j) {
+    if (first < in.window) {
+      top.each([](TileRow, float& x) { x = -std::numeric_limits<float>::infinity(); });
+      total.each([](TileRow, float& x) { x = 0; });
+    } else {
+      begin_from(sum, top, total, b, h, first);
+    }
+    for (int j = first_tile; j <= i; ++j) {
       if (j < i) {
         keys.begin(block, in, j + 1);
         finish_all_but<1>();
@@ -89,6 +94,10 @@ struct Forward {
       if (j == i)
         s.each([](TileRow r, int c, float& x) {
           if (c > r.row) x = -std::numeric_limits<float>::infinity();
+        });
+      if (first - j * width == in.window)
+        s.each([](TileRow r, int c, float& x) {
+          if (c <= r.row) x = -std::numeric_limits<float>::infinity();
         });
       weigh(s, sum, top, total);
       add_product(sum, Rounded<width>(s), keys.v[j]);
@@ -107,6 +116,20 @@ struct Forward {
   }
 
  private:
+  // What lies beyond is as one key with all its weight.
+  PESUITE_HD void begin_from(Tile<size>& sum, RowValues& top, RowValues& total, int b, int h,
+                             int first) const {
+    const float level = in.table_of(h)[in.window];
+    const Index row = (Index{b} * in.H + h) * in.beyond() + first - in.window;
+    top.each(
+        [&](TileRow r, float& x) { x = first + r.row < in.T ? beyond[row + r.row] + level : 0; });
+    total.by_parts([](TileRow, float& x, int part, int) { x = part == 0 ? 1.0f : 0.0f; });
+    sum.pairs([&](TileRow r, int c, float& one, float& other) {
+      if (first + r.row >= in.T || c >= in.E) return;
+      const Bf16* const two = y + in.output(b, h, first + r.row) + c;
+      one = static_cast<float>(two[0]), other = static_cast<float>(two[1]);
+    });
+  }
   // Scores become probabilities but for the factor that `total` is for; what was summed so far
   // goes along where the largest score changes.
   PESUITE_HD static void weigh(Tile<width>& s, Tile<size>& sum, RowValues& top, RowValues& total) {
@@ -130,10 +153,11 @@ struct Forward {
 }  // namespace
 
 void tiled_forward(Queue& queue, const AttentionRequest& r, const Bindings& b,
-                   const AddedByDistance& d, const AddedByKey& k) {
-  const TiledInput in = input(r, b, d, k);
+                   const AddedByDistance& d, const AddedByKey& k, const Beyond& beyond) {
+  const TiledInput in = input(r, b, d, k, beyond);
   by_size(std::max(r.D, r.E), [&]<int n>(Width<n>) {
-    queue.tiles(r.B * r.H * tiles_of(r.T), Forward<n>{in, half(b, Slot::y), fp32(b, Slot::lse)});
+    queue.tiles(r.B * r.H * tiles_of(r.T),
+                Forward<n>{in, half(b, Slot::y), fp32(b, Slot::lse), beyond.lse});
   });
 }
 

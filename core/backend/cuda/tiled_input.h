@@ -35,6 +35,7 @@ struct TiledInput {
   int keys_head;
   float scale;
   int B, H, G, T, D, E;
+  int window;  // distances from here on are not seen, a multiple of 64; there may be none
 
   // Row i of a head, counted in [B, heads, T].
   PESUITE_HD Index row(int b, int head, int heads, int i) const {
@@ -47,6 +48,13 @@ struct TiledInput {
   PESUITE_HD Index output(int b, int h, int i) const {  // of [B, T, H, E]
     return ((Index{b} * T + i) * H + h) * E;
   }
+  // Of the tiles of keys that the i-th of queries sees.
+  PESUITE_HD int first_tile(int i) const {
+    const int before = window / tile_rows;
+    return i > before ? i - before : 0;
+  }
+  // Of the queries, and of the keys, of which there is something beyond.
+  PESUITE_HD int beyond() const { return T > window ? T - window : 0; }
   PESUITE_HD const float* table_of(int h) const { return table + Index{h} * table_row; }
   PESUITE_HD const float* key_values(int b, int h) const {
     return keys + b * keys_example + Index{h} * keys_head;
@@ -78,8 +86,10 @@ inline float* fp32(const Bindings& b, Slot s) {
   return static_cast<float*>(b[s]);
 }
 
+constexpr int no_window = 1 << 30;  // of tiles
+
 inline TiledInput input(const AttentionRequest& r, const Bindings& b, const AddedByDistance& d,
-                        const AddedByKey& k) {
+                        const AddedByKey& k, const Beyond& beyond) {
   const auto number = [](Index n) { return static_cast<int>(n); };
   TiledInput in{half(b, Slot::q),
                 half(b, Slot::k),
@@ -97,7 +107,8 @@ inline TiledInput input(const AttentionRequest& r, const Bindings& b, const Adde
                 number(r.G),
                 number(r.T),
                 number(r.D),
-                number(r.E)};
+                number(r.E),
+                beyond.window > 0 ? number(beyond.window) : no_window};
   if (k.bias != nullptr) {
     in.keys_example = k.shape[0] > 1 ? k.shape[1] * r.T : 0;
     in.keys_head = k.shape[1] > 1 ? in.T : 0;
