@@ -93,6 +93,8 @@ class Table {
  public:
   template <class F>  // value(row, column)
   const double* extend(std::int64_t rows, std::int64_t columns, F value) {
+    const auto wanted = static_cast<std::size_t>(rows * columns);
+    if (wanted > data_.capacity()) data_.reserve(std::max(wanted, 2 * data_.capacity()));
     for (auto i = static_cast<std::int64_t>(data_.size()) / columns; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j) data_.push_back(value(i, j));
     return data_.data();
