@@ -6,7 +6,10 @@
 #include <pesuite/pesuite.hpp>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
+#include <vector>
 
 struct Digits : pes::Encoding {
   static constexpr pes_option options[] = {
@@ -17,6 +20,8 @@ struct Digits : pes::Encoding {
   std::int64_t width, base;
   double center, unit;  // of a digit: what is added is (digit - center) / unit
   bool scale_embedding;
+  std::vector<std::int64_t>
+      worth;  // of a place of a number, the last first, of all an int can have
   pes::Table table;
   pes::Tensor rows;
 
@@ -27,6 +32,7 @@ struct Digits : pes::Encoding {
         unit(normalized ? static_cast<double>(digits - 1) / 2 : 1),
         scale_embedding(v.flag("scale_embedding")) {
     require(m.train_length);
+    for (std::int64_t w = 1; w <= std::numeric_limits<int>::max(); w *= base) worth.push_back(w);
   }
 
   void require(std::int64_t length) const {
@@ -37,14 +43,14 @@ struct Digits : pes::Encoding {
 
   // Digit W - 1 - c of n.
   double value(std::int64_t n, std::int64_t c) const {
-    for (std::int64_t k = width - 1 - c; k > 0 && n > 0; --k) n /= base;
-    return (static_cast<double>(n % base) - center) / unit;
+    const auto k = static_cast<std::size_t>(width - 1 - c);
+    const std::int64_t digit = k < worth.size() ? n / worth[k] % base : 0;
+    return (static_cast<double>(digit) - center) / unit;
   }
   void begin(const pes::Step& s) {
-    const std::int64_t end = std::int64_t{s.offset} + s.length;
-    require(end);
-    const double* all = table.extend(end, width, [&](auto n, auto c) { return value(n, c); });
-    rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
+    require(std::int64_t{s.offset} + s.length);
+    rows = s.upload({s.length, width}, table.range(s.offset, s.length, width,
+                                                   [&](auto n, auto c) { return value(n, c); }));
   }
   pes::Tensor embed(const pes::Step&, pes::Tensor x) const {
     return (scale_embedding ? x * std::sqrt(static_cast<double>(width)) : x) + rows;

@@ -28,18 +28,20 @@ struct SinOnly : pes::Encoding {
        .tune = "base=0|scale_embedding=false"});
 
   int width;
-  double base;
   bool scale_embedding;
+  std::vector<double> frequencies;  // radians a position
   pes::Table table;
   pes::Tensor rows;
 
   SinOnly(const pes_model& m, const pes::Values& v)
-      : width(m.width), base(pes::base_of(m, v)), scale_embedding(v.flag("scale_embedding")) {}
+      : width(m.width), scale_embedding(v.flag("scale_embedding")) {
+    for (int c = 0; c < width; ++c)
+      frequencies.push_back(std::pow(pes::base_of(m, v), -static_cast<double>(c) / width));
+  }
   void begin(const pes::Step& s) {
-    const double* all = table.extend(std::int64_t{s.offset} + s.length, width, [&](auto n, auto c) {
-      return std::sin(static_cast<double>(n) * std::pow(base, -static_cast<double>(c) / width));
-    });
-    rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
+    rows = s.upload({s.length, width}, table.range(s.offset, s.length, width, [&](auto n, auto c) {
+      return std::sin(static_cast<double>(n) * frequencies[static_cast<std::size_t>(c)]);
+    }));
   }
   pes::Tensor embed(const pes::Step&, pes::Tensor x) const {
     return (scale_embedding ? x * std::sqrt(width) : x) + rows;

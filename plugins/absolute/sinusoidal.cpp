@@ -38,7 +38,7 @@ struct Sinusoidal : pes::Encoding {
        .tune = "base=0|scale_embedding=false"});
 
   int width;
-  double base, exponent_step;  // of r
+  std::vector<double> frequencies;  // radians a position
   bool concat, scale_embedding;
   pes::Param scale;
   pes::Table table;
@@ -46,25 +46,23 @@ struct Sinusoidal : pes::Encoding {
 
   Sinusoidal(const pes_model& m, const pes::Values& v)
       : width(m.width),
-        base(pes::base_of(m, v)),
         concat(v.is("layout", "concat")),
         scale_embedding(v.flag("scale_embedding")) {
     const int half = width / 2;
-    exponent_step = v.is("exponent", "width") ? 2.0 / width : 1.0 / (half > 1 ? half - 1 : 1);
+    const double step = v.is("exponent", "width") ? 2.0 / width : 1.0 / (half > 1 ? half - 1 : 1);
+    for (int r = 0; r < half; ++r) frequencies.push_back(std::pow(pes::base_of(m, v), -step * r));
     if (v.flag("learned_scale")) scale = param("scale", {1}, pes::constant(1 / std::sqrt(width)));
   }
   double value(std::int64_t n, std::int64_t c) const {
     const std::int64_t half = width / 2;
     if (c >= 2 * half) return 0;  // an odd width ends with a zero
     const std::int64_t r = concat ? c % half : c / 2;
-    const double angle =
-        static_cast<double>(n) * std::pow(base, -exponent_step * static_cast<double>(r));
+    const double angle = static_cast<double>(n) * frequencies[static_cast<std::size_t>(r)];
     return (concat ? c < half : c % 2 == 0) ? std::sin(angle) : std::cos(angle);
   }
   void begin(const pes::Step& s) {
-    const double* all =
-        table.extend(s.offset + s.length, width, [&](auto n, auto c) { return value(n, c); });
-    rows = s.upload({s.length, width}, all + std::int64_t{s.offset} * width);
+    rows = s.upload({s.length, width}, table.range(s.offset, s.length, width,
+                                                   [&](auto n, auto c) { return value(n, c); }));
   }
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {
     if (scale_embedding) x = x * std::sqrt(width);

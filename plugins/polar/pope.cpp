@@ -37,7 +37,7 @@ struct Pope : pes::Encoding {
        .tune = "base=0|base=1000"});
 
   std::int64_t features, heads;
-  double base;
+  std::vector<double> frequencies;  // radians a position
   bool interleaved, grouped;
   pes::Param bias;
   pes::Table cos_table, sin_table;
@@ -46,28 +46,28 @@ struct Pope : pes::Encoding {
   Pope(const pes_model& m, const pes::Values& v)
       : features(v.integer("features") > 0 ? v.integer("features") : m.head_dim),
         heads(m.heads),
-        base(pes::base_of(m, v)),
         interleaved(v.is("layout", "interleaved")),
         grouped(m.kv_heads < m.heads) {
     if (features > m.head_dim)
       throw pes::Refusal("turns at most the " + std::to_string(m.head_dim) +
                          " features of a head, not " + std::to_string(features));
+    for (std::int64_t c = 0; c < features; ++c)
+      frequencies.push_back(
+          std::pow(pes::base_of(m, v), -static_cast<double>(c) / static_cast<double>(features)));
     const auto start =
         v.is("init", "zero") ? pes::constant(0) : pes::uniform(-2 * std::numbers::pi, 0);
     bias = param("bias", {heads, features}, start);
   }
   void begin(const pes::Step& s) {
-    const std::int64_t end = std::int64_t{s.offset} + s.length, R = features;
+    const std::int64_t R = features;
     const auto angle = [&](std::int64_t n, std::int64_t c) {
-      return static_cast<double>(n) *
-             std::pow(base, -static_cast<double>(c) / static_cast<double>(R));
+      return static_cast<double>(n) * frequencies[static_cast<std::size_t>(c)];
     };
-    const double* c =
-        cos_table.extend(end, R, [&](auto n, auto i) { return std::cos(angle(n, i)); });
-    const double* d =
-        sin_table.extend(end, R, [&](auto n, auto i) { return std::sin(angle(n, i)); });
-    const pes::Tensor cos = s.upload({s.length, R}, c + s.offset * R);
-    const pes::Tensor sin = s.upload({s.length, R}, d + s.offset * R);
+    const auto rows = [&](pes::Table& table, auto value) {
+      return s.upload({s.length, R}, table.range(s.offset, s.length, R, value));
+    };
+    const pes::Tensor cos = rows(cos_table, [&](auto n, auto i) { return std::cos(angle(n, i)); });
+    const pes::Tensor sin = rows(sin_table, [&](auto n, auto i) { return std::sin(angle(n, i)); });
     // the start value 0 is a bound: a clamp that stopped gradients there would freeze it
     const double turn = 2 * std::numbers::pi;
     const pes::Tensor low = s.table({1}, [&](auto, auto) { return -turn; });

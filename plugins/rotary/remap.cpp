@@ -30,12 +30,11 @@ class Remap : public rotary::Rotary<E> {
         const auto from = static_cast<double>(i);
         return (place(from) - from) * frequencies[static_cast<std::size_t>(r)];
       };
-      c = s.upload({s.length, n}, cosines.extend(end, n, [&](auto i, auto r) {
-        return std::cos(angle(i, r));
-      }) + s.offset * n);
-      d = s.upload({s.length, n}, sines.extend(end, n, [&](auto i, auto r) {
-        return std::sin(angle(i, r));
-      }) + s.offset * n);
+      const auto rows = [&](pes::Table& table, auto value) {
+        return s.upload({s.length, n}, table.range(s.offset, s.length, n, value));
+      };
+      c = rows(cosines, [&](auto i, auto r) { return std::cos(angle(i, r)); });
+      d = rows(sines, [&](auto i, auto r) { return std::sin(angle(i, r)); });
     };
     const E& self = static_cast<const E&>(*this);
     turn(

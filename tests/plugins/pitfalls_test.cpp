@@ -76,6 +76,14 @@ TEST(Pitfalls, TablesAreMadeOnce) {
   EXPECT_EQ(made, 12);
   EXPECT_EQ(table.extend(5, 3, value)[14], 42);  // a longer one adds to them
   EXPECT_EQ(made, 15);
+  EXPECT_EQ(table.range(3, 3, 3, value)[8], 52);  // its end, and what follows
+  EXPECT_EQ(made, 18);
+  EXPECT_EQ(table.range(1000, 2, 3, value)[5], 10012);  // none of those between
+  EXPECT_EQ(made, 24);
+  EXPECT_EQ(table.range(1001, 2, 3, value)[0], 10010);
+  EXPECT_EQ(made, 27);
+  EXPECT_EQ(table.range(999, 1, 3, value)[2], 9992);  // they follow each other
+  EXPECT_EQ(made, 30);
 }
 
 TEST(Pitfalls, IntegerWavelengthsRepeatTheirPhases) {

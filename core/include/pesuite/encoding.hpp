@@ -93,14 +93,22 @@ class Table {
  public:
   template <class F>  // value(row, column)
   const double* extend(std::int64_t rows, std::int64_t columns, F value) {
-    const auto wanted = static_cast<std::size_t>(rows * columns);
+    return range(0, rows, columns, value);
+  }
+  // Of the rows from `first` on. Those before are not made: a sequence may begin far behind 0.
+  template <class F>
+  const double* range(std::int64_t first, std::int64_t rows, std::int64_t columns, F value) {
+    const auto next = [&] { return first_ + static_cast<std::int64_t>(data_.size()) / columns; };
+    if (first < first_ || first > next()) data_.clear(), first_ = first;
+    const auto wanted = static_cast<std::size_t>((first + rows - first_) * columns);
     if (wanted > data_.capacity()) data_.reserve(std::max(wanted, 2 * data_.capacity()));
-    for (auto i = static_cast<std::int64_t>(data_.size()) / columns; i < rows; ++i)
+    for (std::int64_t i = next(); i < first + rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j) data_.push_back(value(i, j));
-    return data_.data();
+    return data_.data() + (first - first_) * columns;
   }
 
  private:
+  std::int64_t first_ = 0;
   std::vector<double> data_;
 };
 
