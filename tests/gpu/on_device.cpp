@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   constexpr int skipped = 77;
   if (std::getenv("GTEST_TOTAL_SHARDS") != nullptr)
     if (const std::string why = pesuite::testing::absent(); !why.empty()) {
-      std::printf("%s:%d: Skipped\n%s\n", __FILE__, __LINE__, why.c_str());
+      std::printf("%s:%d: Skipped\n%s\n\n", __FILE__, __LINE__, why.c_str());
       return skipped;
     }
   return RUN_ALL_TESTS();
