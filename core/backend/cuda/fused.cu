@@ -343,7 +343,7 @@ Beyond CudaBackend::beyond_backward(FusedInput& input, const AddedByDistance& di
   if (to.window == 0) return {};
   const AttentionRequest& r = to.beyond;
   const Beyond beyond{to.window, input.take<float>(r.B * r.H * r.T)};
-  set_lse(beyond, queue_, to.request, static_cast<const float*>(input.bindings[Slot::lse]),
+  set_lse(queue_, beyond, to.request, static_cast<const float*>(input.bindings[Slot::lse]),
           distance);
   Bindings bound = last_queries(input.bindings, r, beyond.lse);
   run_backward(input, r, to.examples, bound);

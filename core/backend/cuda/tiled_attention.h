@@ -27,8 +27,8 @@ struct AddedByKey {
 };
 
 // Where the table is level, the scores are those of q.k but for a number of the head, which cuDNN
-// need not know: distances from `window` on, a multiple of 64, are left to it, as an attention of the
-// queries from `window` on over as many keys. Its softmax and ours become one by their lse, as
+// need not know: distances from `window` on, a multiple of 64, are left to it, as an attention of
+// the queries from `window` on over as many keys. Its softmax and ours become one by their lse, as
 // attention over parts of the keys does elsewhere (Liu et al. 2023, Ring Attention, section 3).
 struct Beyond {
   Index window = 0;      // 0: nothing is left
@@ -38,14 +38,15 @@ struct Beyond {
 // y [B, T, H, E] and lse [B, H, T] from q, k and v. What lies beyond stands in y and its lse.
 void tiled_forward(Queue&, const AttentionRequest&, const Bindings&, const AddedByDistance&,
                    const AddedByKey&, const Beyond&);
-// The lse of `beyond` as the backward pass of that part wants it, which knows y and dy: that of all
-// keys.
-void set_lse(const Beyond&, Queue&, const AttentionRequest&, const float* lse,
+// The lse of `beyond` for the backward pass of that part: of all keys, less what the table adds
+// there. With y and dy of all keys too, its gradients are then those of its part of the one
+// softmax.
+void set_lse(Queue&, const Beyond&, const AttentionRequest&, const float* lse,
              const AddedByDistance&);
 // dq, dk and dv from the slots of the backward graph. dtable and dbias, of the forms of what is
 // added, are the sums of the gradient of the scores; without data they are not made. `groups` of
 // heads at a time (Lowering::groups). Gradients of what lies beyond stand in dq, dk and dv; that of
-// the level part of a table is put in its first entry there, as AttentionInput::level allows.
+// the level part of a table is put at `window`, as AttentionInput::level allows.
 void tiled_backward(Queue&, const AttentionRequest&, const Bindings&, const AddedByDistance&,
                     const AddedByKey&, Target dtable, Target dbias, Index groups, const Beyond&);
 

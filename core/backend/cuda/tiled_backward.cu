@@ -373,7 +373,7 @@ struct LseBeyond {  // of all keys, less what the table adds there
 
 }  // namespace
 
-void set_lse(const Beyond& beyond, Queue& queue, const AttentionRequest& r, const float* lse,
+void set_lse(Queue& queue, const Beyond& beyond, const AttentionRequest& r, const float* lse,
              const AddedByDistance& d) {
   queue.each(r.B * r.H * (r.T - beyond.window),
              LseBeyond{beyond.lse, lse, d.table, d.rows > 1 ? d.N : 0, r.H, r.T, beyond.window});
