@@ -58,7 +58,7 @@ class LoneAttention {
       a.k = ops::rotate(tape_, a.k, x[4], x[5], Pairs::half);
     }
     if (slot_ == "distance") a.distance = x[4];
-    if (slot_ == "buckets") {  // as T5: a row of the table for each distance, and one for all others
+    if (slot_ == "buckets") {  // a row of what trains for each distance, and one for all others
       const int turned[] = {1, 0};
       const Tensor index = tape_.constant({length_}, buckets_.data());
       a.distance = ops::permute(tape_, ops::rows(tape_, x[4], index), turned);
