@@ -4,7 +4,7 @@
 
 namespace {
 
-using namespace algorithmic;
+using namespace tasks;
 
 constexpr int digit0 = PES_FIRST_SYMBOL, plus = digit0 + 10, equals = plus + 1;
 
@@ -78,12 +78,6 @@ struct NoCarryAddition : Sized {
   }
   double log10_problems(int n, int) const override {
     return 2 * (std::log10(4) + (n - 1) * std::log10(5));
-  }
-  double distinct(int length) const {
-    std::vector<double> all;
-    for (int n = length > train_length_ ? largest(length) : least_; n <= largest(length); ++n)
-      all.push_back(log10_problems(n, 0));
-    return all.empty() ? 0 : log10_sum(all);
   }
 };
 

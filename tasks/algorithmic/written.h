@@ -8,6 +8,8 @@
 
 namespace algorithmic {
 
+using namespace tasks;
+
 // What items are drawn from: tokens first .. first + count - 1.
 struct Alphabet {
   int first, count;

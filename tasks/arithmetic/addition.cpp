@@ -1,5 +1,6 @@
-// a + b = c, digit by digit, in the forms that were proposed to make it generalise to longer
-// numbers: padded to one size, the answer reversed, digits that carry hints of their place.
+// a + b = c and c - b = a, digit by digit, in the forms that were proposed to make sums generalise
+// to longer numbers: padded to one size, the answer reversed, digits that carry hints of their
+// place. The numbers a and b are drawn, so that no difference is below 0.
 #include "addition.h"
 
 namespace {
@@ -12,15 +13,34 @@ constexpr pes_axis operand_axis = {
     sizeof(pes_axis), "operands",     "", "digits of the operands: 1 to n each, or n",
     operand_values,   operand_labels, 2,  2};
 
-constexpr pes_shortcut hints_in_window = {sizeof(pes_shortcut), "window", .68,
-                                          "hints come one after the other"};
-constexpr pes_shortcut hints_seen = {sizeof(pes_shortcut), "bag", .62,
-                                     "each place is named once in each number, the sum's in turn"};
+// What hints give away, and how far that goes.
+constexpr pes_shortcut hints_in_window(double reaches) {
+  return {sizeof(pes_shortcut), "window", reaches, "hints come one after the other"};
+}
+constexpr pes_shortcut hints_seen(double reaches) {
+  return {sizeof(pes_shortcut), "bag", reaches,
+          "each place is named once in each number, the answer's in turn"};
+}
 
+struct Sum {
+  static constexpr const char *name = "addition", *summary = "the sum of two decimal numbers";
+  static constexpr bool difference = false;
+  static constexpr pes_shortcut window = hints_in_window(.68), bag = hints_seen(.70);
+  using Law = SumLaw;
+};
+struct Difference {
+  static constexpr const char *name = "subtraction",
+                              *summary = "the difference of two decimal numbers";
+  static constexpr bool difference = true;
+  static constexpr pes_shortcut window = hints_in_window(.74), bag = hints_seen(.76);
+  using Law = OperandLaw;
+};
+
+template <class Kind>
 struct Addition : pes::Task {
   static constexpr pes_option options[] = {
-      pes::flag("pad", "true", "operands have zeros up to n digits, the sum up to n + 1"),
-      pes::flag("reversed", "true", "the sum is written least significant digit first"),
+      pes::flag("pad", "true", "numbers have zeros in front: up to n digits, a sum up to n + 1"),
+      pes::flag("reversed", "true", "the answer is written least significant digit first"),
       pes::flag("index_hints", "false", "each digit stands behind a token that names its place"),
       pes::flag(
           "coupled_ids", "false",
@@ -28,10 +48,10 @@ struct Addition : pes::Task {
           "read the positions of a task"),
       pes::integer("last_id", "0", 0, 65536,
                    "of coupled_ids: the last position; 0: as many as the longest numbers need")};
-  static constexpr pes_card card = pes::card<Addition>(
-      {.name = "addition", .summary = "the sum of two decimal numbers", .taxonomy = "arithmetic"});
+  static constexpr pes_card card =
+      pes::card<Addition>({.name = Kind::name, .summary = Kind::summary, .taxonomy = "arithmetic"});
 
-  static constexpr int digit = PES_FIRST_SYMBOL, plus = digit + 10, equals = plus + 1,
+  static constexpr int digit = PES_FIRST_SYMBOL, sign = digit + 10, equals = sign + 1,
                        first_hint = equals + 1;
 
   bool pad, reversed, hints, coupled;
@@ -54,10 +74,10 @@ struct Addition : pes::Task {
     positions = coupled ? last_id + 1 : 0;
     head = PES_LM;
     axes = {&operand_axis};
-    if (hints) shortcuts = {&hints_in_window, &hints_seen};
+    if (hints) shortcuts = {&Kind::window, &Kind::bag};
   }
 
-  // Digits of an operand: BOS a + b = c EOS, each digit with its hint.
+  // Most digits n of a and of b: BOS a + b = c EOS or BOS c - b = a EOS, each digit with its hint.
   int problem_length(int length) const {
     pes::require_length(length, hints ? 12 : 8, "two digits and their sum must fit");
     return hints ? (length - 6) / 6 : (length - 5) / 3;
@@ -76,12 +96,13 @@ struct Addition : pes::Task {
       out.push_back(digit + d[w]);
     }
   }
-  std::vector<std::int32_t> answer(const Digits& a, const Digits& b, int units) const {
+  std::vector<std::int32_t> answer(const Digits& number, int units) const {
     std::vector<std::int32_t> out;
-    write(out, pad ? sum(a, b) : trimmed(sum(a, b)), reversed, units);
+    write(out, number, reversed, units);
     out.push_back(PES_EOS);
     return out;
   }
+  static int most_digits(int n) { return Kind::difference ? n : n + 1; }  // of an answer
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     const int n = problem_length(r.length);
@@ -91,62 +112,67 @@ struct Addition : pes::Task {
       a.resize(static_cast<std::size_t>(n));
       b.resize(static_cast<std::size_t>(n));
     }
+    const Digits c = pad ? sum(a, b) : trimmed(sum(a, b));
     std::vector<std::int32_t> prompt = {PES_BOS};
-    write(prompt, a, false, units);
-    prompt.push_back(plus);
+    write(prompt, Kind::difference ? c : a, false, units);
+    prompt.push_back(sign);
     write(prompt, b, false, units);
     prompt.push_back(equals);
-    pes::write_problem(e, prompt, answer(a, b, units));
+    pes::write_problem(e, prompt, answer(Kind::difference ? a : c, units));
     if (e.positions.empty()) return;
     // Any start would do; training meets all of them, and a test begins at the first.
     place(e.tokens, r.split == PES_SPLIT_TEST ? 1 : random.between(1, last_id - n - 1),
           e.positions);
   }
 
-  // Cho et al. 2024, arXiv:2405.20671: + and = stand at `start`, a digit of weight w at start + 1 +
-  // w, all else at 0.
+  // Cho et al. 2024, arXiv:2405.20671: the sign and = stand at `start`, a digit of weight w at
+  // start + 1 + w, all else at 0.
   void place(pes::Tokens tokens, int start, std::span<std::int32_t> out) const {
-    const auto at_plus = std::find(tokens.begin(), tokens.end(), plus);
-    const auto at_equals = std::find(at_plus, tokens.end(), equals);
+    const auto at_sign = std::find(tokens.begin(), tokens.end(), sign);
+    const auto at_equals = std::find(at_sign, tokens.end(), equals);
     const auto end = std::find(at_equals, tokens.end(), PES_EOS);
     const auto at = [&](auto token) -> std::int32_t& {
       return out[static_cast<std::size_t>(token - tokens.begin())];
     };
-    at(at_plus) = at(at_equals) = start;
+    at(at_sign) = at(at_equals) = start;
     const auto number = [&](auto first, auto last, bool backwards) {
       for (auto t = first; t != last; ++t)
         at(t) = start + 1 + static_cast<std::int32_t>(backwards ? t - first : last - 1 - t);
     };
-    number(tokens.begin() + 1, at_plus, false);
-    number(at_plus + 1, at_equals, false);
+    number(tokens.begin() + 1, at_sign, false);
+    number(at_sign + 1, at_equals, false);
     number(at_equals + 1, end, reversed);
   }
 
   void oracle(pes::Tokens tokens, pes::Targets targets) const {
-    const auto at_plus = std::find(tokens.begin(), tokens.end(), plus);
-    const auto at_equals = std::find(at_plus, tokens.end(), equals);
+    const auto at_sign = std::find(tokens.begin(), tokens.end(), sign);
+    const auto at_equals = std::find(at_sign, tokens.end(), equals);
     const auto read = [&](auto from, auto to) {
       Digits d;
       for (auto t = to; t-- != from;)
-        if (*t < plus) d.push_back(*t - digit);
+        if (*t < sign) d.push_back(*t - digit);
       return d;
     };
+    const Digits first = read(tokens.begin() + 1, at_sign), second = read(at_sign + 1, at_equals);
+    Digits number = Kind::difference ? difference(first, second) : sum(first, second);
+    if (!pad) number = trimmed(number);
+    if (pad && Kind::difference) number.pop_back();  // which c alone needs
     pes::score_from(targets, static_cast<std::size_t>(at_equals - tokens.begin()),
-                    answer(read(tokens.begin() + 1, at_plus), read(at_plus + 1, at_equals),
-                           hints ? *(at_plus - 2) : 0));
+                    answer(number, hints ? *(at_sign - 2) : 0));
   }
 
   pes::Chance chance_at(const pes::Request& r) const {
     const int n = problem_length(r.length), per_digit = hints ? 2 : 1;
-    pes::BlindGuess guess(per_digit * (n + 1) + 1, inputs);
-    const SumLaw law(n, operands(r));
-    double targets = per_digit * (n + 1) + 1;  // of an example, on average
+    const int most = most_digits(n);
+    pes::BlindGuess guess(per_digit * most + 1, inputs);
+    const typename Kind::Law law(n, operands(r));
+    double targets = per_digit * most + 1;  // of an example, on average
     if (!pad) {
       targets = 1;  // EOS
-      for (int size = 1; size <= n + 1; ++size)
+      for (int size = 1; size <= most; ++size)
         targets += per_digit * size * law.of_size(size, [](int, int, double) {});
     }
-    const auto sums_of = [&](int size) {
+    const auto numbers_of = [&](int size) {
       const auto place = [&](int w) { return per_digit * (reversed ? w : size - 1 - w); };
       const auto visit = [&](int w, int d, double p) {
         guess.add(place(w) + per_digit - 1, digit + d, p, p / targets);
@@ -162,8 +188,8 @@ struct Addition : pes::Task {
         for (int s = 0; s < starts; ++s)
           guess.add(place(w), first_hint + s + n - w, p / starts, p / starts / targets);
     };
-    if (pad) sums_of(n + 1);
-    for (int size = 1; !pad && size <= n + 1; ++size) sums_of(size);
+    if (pad) numbers_of(most);
+    for (int size = 1; !pad && size <= most; ++size) numbers_of(size);
     return {guess.accuracy()};
   }
   double distinct(int length) const {
@@ -174,4 +200,5 @@ struct Addition : pes::Task {
 
 }  // namespace
 
-extern const pes_task addition_task = pes::task<Addition>;
+extern const pes_task addition_task = pes::task<Addition<Sum>>,
+                      subtraction_task = pes::task<Addition<Difference>>;

@@ -1,4 +1,4 @@
-// Sums of two decimal numbers: how operands are drawn, and the law of the digits of a sum.
+// Sums and differences of two decimal numbers: how operands are drawn, and the laws of digits.
 #pragma once
 
 #include <array>
@@ -16,16 +16,33 @@ enum class Operands { any, full };  // 1 .. n digits, uniformly, or n digits
 Digits draw_number(pes::Random&, int n, Operands);
 // The sum, with one digit more than the longer number has.
 Digits sum(const Digits& a, const Digits& b);
+// c - b for c >= b, with as many digits as c has.
+Digits difference(const Digits& c, const Digits& b);
 // Without leading zeros; 0 keeps one.
 Digits trimmed(Digits);
 
-// The law of sums of two such numbers, digit by digit.
+using Visit = std::function<void(int, int, double)>;
+
+// The law of one such number, digit by digit.
+class OperandLaw {
+ public:
+  OperandLaw(int n, Operands operands) : n_(n), operands_(operands) {}
+
+  // visit(weight, digit, probability) for each digit of a number padded to n digits.
+  void padded(const Visit&) const;
+  // The same for numbers of `size` digits without leading zeros; returns how probable that is.
+  double of_size(int size, const Visit&) const;
+
+ private:
+  int n_;
+  Operands operands_;
+};
+
+// The law of sums of two such numbers, of n + 1 digits where they are padded.
 class SumLaw {
  public:
   SumLaw(int n, Operands);
 
-  // visit(weight, digit, probability) for each digit of a sum padded to n + 1 digits.
-  using Visit = std::function<void(int, int, double)>;
   void padded(const Visit&) const;
   // The same for sums of `size` digits without leading zeros; returns how probable that size is.
   double of_size(int size, const Visit&) const;

@@ -22,6 +22,17 @@ Digits sum(const Digits& a, const Digits& b) {
   return out;
 }
 
+Digits difference(const Digits& c, const Digits& b) {
+  Digits out;
+  int borrowed = 0;
+  for (std::size_t i = 0; i < std::max(c.size(), b.size()); ++i) {
+    const int d = (i < c.size() ? c[i] : 0) - (i < b.size() ? b[i] : 0) - borrowed;
+    borrowed = d < 0 ? 1 : 0;
+    out.push_back(d + 10 * borrowed);
+  }
+  return out;
+}
+
 Digits trimmed(Digits d) {
   while (d.size() > 1 && d.back() == 0) d.pop_back();
   return d;
@@ -46,6 +57,22 @@ std::vector<Shown> shown(int w, int n, Operands operands, bool ended) {
 }
 
 }  // namespace
+
+double OperandLaw::of_size(int size, const Visit& visit) const {
+  const double p = operands_ == Operands::any ? 1.0 / n_ : size == n_ ? 1 : 0;
+  for (int w = 0; w < size; ++w) {
+    const int least = w == size - 1 && size > 1 ? 1 : 0;
+    for (int d = least; d < 10; ++d) visit(w, d, p / (10 - least));
+  }
+  return p;
+}
+
+void OperandLaw::padded(const Visit& visit) const {
+  for (int size = 1; size <= n_; ++size) {
+    const double p = of_size(size, visit);
+    for (int w = size; w < n_; ++w) visit(w, 0, p);
+  }
+}
 
 SumLaw::SumLaw(int n, Operands operands) : moves_(static_cast<std::size_t>(n + 1)) {
   forward_.assign(moves_.size() + 1, {});

@@ -1,8 +1,9 @@
 // Digits and counters.
 #include <pesuite/pesuite.hpp>
 
-extern const pes_task addition_task, counting_task;
+extern const pes_task addition_task, subtraction_task, counting_task, polynomial;
 
-static constexpr const pes_task* list[] = {&addition_task, &counting_task, nullptr};
+static constexpr const pes_task* list[] = {&addition_task, &subtraction_task, &counting_task,
+                                           &polynomial, nullptr};
 
 PES_LIBRARY("arithmetic_tasks", "1.0.0", "MIT", nullptr, list);

@@ -12,8 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Tokens = std::vector<std::int32_t>;
 
-constexpr int bos = PES_BOS, sep = PES_SEP, eos = PES_EOS, pad = PES_PAD;
-
 TEST(Copy, RepeatsWhatItReads) {
   EXPECT_THAT(solve(make_task("copy"), {bos, S + 2, S, S + 5, sep, 0, 0, 0, 0, pad}),
               ElementsAre(-1, -1, -1, -1, S + 2, S, S + 5, eos, -1, -1));

@@ -1,4 +1,4 @@
-// Addition, counting, flip-flops and generated sequences: hand-made cases, laws, chance levels.
+// Sums, differences, polynomials, counting, flip-flops and generated sequences: hand-made cases, laws, chance levels.
 #include <map>
 #include <set>
 
@@ -17,7 +17,8 @@ constexpr int plus = S + 10, equals = S + 11, hint = S + 12;
 // "12+9=" as tokens behind BOS, with room for the answer.
 std::vector<std::int32_t> sum_tokens(const std::string& text, int room) {
   std::vector<std::int32_t> out = {PES_BOS};
-  for (const char c : text) out.push_back(c == '+' ? plus : c == '=' ? equals : S + (c - '0'));
+  for (const char c : text)
+    out.push_back(c == '+' || c == '-' ? plus : c == '=' ? equals : S + (c - '0'));
   out.resize(out.size() + room);
   return out;
 }
@@ -181,6 +182,110 @@ TEST(Addition, ChanceOfSmallNumbersIsExact) {
         EXPECT_NEAR(t.chance(11), best, 1e-12) << name;
       }
     }
+}
+
+// -------------------------------------------------------------------------------- subtraction
+
+TEST(Subtraction, WritesDifferencesInEveryForm) {
+  EXPECT_EQ(sum_answer("subtraction", sum_tokens("102-07=", 4)), "59$");
+  EXPECT_EQ(sum_answer("subtraction", sum_tokens("012-07=", 4)), "50$");
+  EXPECT_EQ(sum_answer("subtraction(reversed=false)", sum_tokens("102-07=", 4)), "95$");
+  EXPECT_EQ(sum_answer("subtraction(pad=false)", sum_tokens("50-3=", 4)), "74$");
+  EXPECT_EQ(sum_answer("subtraction(pad=false, reversed=false)", sum_tokens("100-1=", 4)), "99$");
+  EXPECT_EQ(sum_answer("subtraction(pad=false)", sum_tokens("12-12=", 4)), "0$");
+}
+
+// Of c - b = a, a and b are what is drawn: neither the answer nor what is taken away is special.
+TEST(Subtraction, DifferencesAreRightAndFollowTheLawOfOperands) {
+  constexpr int many = 8000, n = 4;
+  const Task t = make_task("subtraction(pad=false, reversed=false)");
+  std::map<std::size_t, double> taken, left;
+  for (int i = 0; i < many; ++i) {
+    const Sum s = parse(sample(t, 3 * n + 5, i));
+    ASSERT_EQ(value(s.a) - value(s.b), value(s.c));
+    ++taken[s.b.size()], ++left[s.c.size()];
+  }
+  for (const auto* sizes : {&taken, &left}) {
+    EXPECT_EQ(sizes->size(), 4u);
+    for (const auto& [size, count] : *sizes) expect_rate(count, many, 1. / n, "digits");
+  }
+  const Example full = sample(make_task("subtraction"), 35, 0, PES_SPLIT_TEST, {1});
+  const Sum s = parse(full);
+  EXPECT_EQ(s.a.size(), 11u);
+  EXPECT_EQ(s.b.size(), 10u);
+  EXPECT_EQ(value(s.a) - value(s.b), value({s.c.rbegin(), s.c.rend()}));
+  EXPECT_EQ(full.tokens.back(), PES_EOS);
+}
+
+// All answers of at most two digits with their probabilities.
+TEST(Subtraction, ChanceOfSmallNumbersIsExact) {
+  for (const bool pad : {false, true})
+    for (const bool full : {false, true}) {
+      const Task t = make_task(pad ? "subtraction" : "subtraction(pad=false)");
+      std::map<std::size_t, std::map<int, double>> seen;
+      double targets = 0;
+      for (int c = 0; c < 100; ++c) {
+        const double p = full ? (c < 10 ? 0 : 1. / 90) : c < 10 ? 1. / 20 : 1. / 180;
+        const auto text = pad ? fmt::format("{:03}-05=", c + 5) : fmt::format("{}-5=", c + 5);
+        std::size_t rank = 0;
+        for (const int target : solve(t, sum_tokens(text, 4)))
+          if (target >= 0) seen[rank++][target] += p;
+        targets += static_cast<double>(rank) * p;
+      }
+      double best = 0;
+      for (const auto& [rank, symbols] : seen) {
+        double most = 0;
+        for (const auto& [symbol, count] : symbols) most = std::max(most, count);
+        best += most / targets;
+      }
+      Task::Request r;
+      r.length = 11, r.axes = {full ? 1. : 0.};
+      EXPECT_NEAR(t.chance(r).accuracy, best, 1e-12) << pad << full;
+    }
+}
+
+// --------------------------------------------------------------------------------- polynomial
+
+// Tokens of x and of terms c x^d, each given as {c, d}; ASK and room for the value.
+std::vector<std::int32_t> polynomial_tokens(int x, const std::vector<std::pair<int, int>>& terms) {
+  std::vector<std::int32_t> out = {PES_BOS, S + 13 + x, PES_SEP};
+  for (const auto& [c, d] : terms) out.push_back(S + 7 + c), out.push_back(S + d);
+  out.insert(out.end(), {PES_ASK, 0});
+  return out;
+}
+int polynomial_value(int x, const std::vector<std::pair<int, int>>& terms) {
+  const auto targets = solve(make_task("polynomial"), polynomial_tokens(x, terms));
+  EXPECT_EQ(std::ranges::count(targets, -1), std::ssize(targets) - 1);
+  return targets[targets.size() - 2] - (S + 16);
+}
+
+TEST(Polynomial, IsEvaluatedModuloTen) {
+  EXPECT_EQ(polynomial_value(2, {{3, 0}, {1, 1}, {1, 2}}), 9);  // 3 + 2 + 4
+  EXPECT_EQ(polynomial_value(2, {{3, 3}, {3, 3}}), 8);          // 48
+  EXPECT_EQ(polynomial_value(-2, {{1, 3}}), 2);                 // -8
+  EXPECT_EQ(polynomial_value(0, {{-3, 0}, {2, 1}}), 7);         // 0^0 is 1
+  EXPECT_EQ(polynomial_value(-1, {{-3, 1}, {0, 3}}), 3);
+}
+
+// By all polynomials of one and of two terms.
+TEST(Polynomial, ChanceOfFewTermsIsExact) {
+  const Task t = make_task("polynomial", 64, 9);
+  std::array<double, 10> one{}, two{};
+  for (int x = -2; x <= 2; ++x)
+    for (int c = -3; c <= 3; ++c)
+      for (int d = 0; d < 4; ++d) {
+        one[static_cast<std::size_t>(polynomial_value(x, {{c, d}}))] += 1. / 140;
+        for (int e = -3; e <= 3; ++e)
+          for (int f = 0; f < 4; ++f) {
+            double sum = c * std::pow(x, d) + e * std::pow(x, f);
+            sum -= 10 * std::floor(sum / 10);
+            two[static_cast<std::size_t>(sum)] += 1. / 3920;
+          }
+      }
+  double likeliest = 0;
+  for (std::size_t v = 0; v < 10; ++v) likeliest = std::max(likeliest, (one[v] + two[v]) / 2);
+  EXPECT_NEAR(t.chance(7), *std::ranges::max_element(one), 1e-12);
+  EXPECT_NEAR(t.chance(9), likeliest, 1e-12);
 }
 
 // ---------------------------------------------------------------------------------- counting

@@ -110,7 +110,7 @@ TEST(Induction, KnowsHowManyExamplesThereAre) {
 // -------------------------------------------------------------------------- selective_copy
 
 TEST(SelectiveCopy, RepeatsTheData) {
-  constexpr int blank = S + 16, bos = PES_BOS, sep = PES_SEP;
+  constexpr int blank = S + 16;
   EXPECT_THAT(solve(make_task("selective_copy(items=2)"),
                     {bos, blank, S + 3, blank, blank, S + 1, sep, 0, 0, 0}),
               ElementsAre(-1, -1, -1, -1, -1, -1, S + 3, S + 1, PES_EOS, -1));

@@ -14,6 +14,7 @@
 namespace pesuite::testing {
 
 constexpr int S = PES_FIRST_SYMBOL;  // token of symbol 0
+constexpr int bos = PES_BOS, sep = PES_SEP, eos = PES_EOS, ask = PES_ASK, pad = PES_PAD;
 
 inline const Catalog& task_catalog() {
   static const Catalog catalog = open_catalog({PESUITE_TEST_PLUGINS, PESUITE_BROKEN_TASKS});
@@ -72,6 +73,12 @@ inline const std::vector<std::string>& variants() {
       "addition(index_hints=true)",
       "addition(coupled_ids=true)",
       "addition(index_hints=true, pad=false, reversed=false)",
+      "subtraction",
+      "subtraction(reversed=false)",
+      "subtraction(pad=false)",
+      "subtraction(index_hints=true)",
+      "subtraction(coupled_ids=true)",
+      "polynomial",
       "counting",
       "counting(variables=1)",
       "counting(variables=5)",
@@ -106,6 +113,12 @@ inline const std::vector<std::string>& variants() {
       "sort(repeats=true)",
       "bucket_sort",
       "no_carry_addition",
+      "lego",
+      "lego(shuffled=true)",
+      "kinship",
+      "kinship(shuffled=true)",
+      "scan",
+      "pcfg",
       "mqar(symbols=512)",
       "mqar(symbols=512, noise=blank, pairs=8)",
       "induction",

@@ -7,9 +7,7 @@
 
 #include "examples.h"
 
-namespace algorithmic {
-
-using namespace tasks;
+namespace tasks {
 
 class Sized : public pes::Task {
  public:
@@ -25,6 +23,13 @@ class Sized : public pes::Task {
   }
   // The largest size at a length.
   int largest(int length) const { return std::min(most_, (length - fixed_) / per_item_); }
+  // log10 of the problems of a length, were they equally likely.
+  double distinct(int length) const {
+    std::vector<double> all;
+    for (int n = length > train_length_ ? largest(length) : least_; n <= largest(length); ++n)
+      all.push_back(log10_problems(n, 0));
+    return all.empty() ? 0 : log10_sum(all);
+  }
   bool splits_matter(int size, int content = 0) const {
     return log10_problems(size, content) >= log10_divisible;
   }
@@ -83,4 +88,4 @@ class Sized : public pes::Task {
   pes_axis axis_{};
 };
 
-}  // namespace algorithmic
+}  // namespace tasks
