@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/isolate.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "check/task_check.h"
 #include "cli/arguments.h"
@@ -24,6 +26,28 @@ CheckOptions check_options(int length) {
   return options;
 }
 
+// Of a task, which is made and asked in a process of its own: it may crash.
+std::vector<Finding> findings_of(const Catalog& catalog, const std::string& text, int length,
+                                 const CheckOptions& options) {
+  constexpr double patience = 3600;  // seconds
+  const Isolated asked = run_isolated(
+      [&] {
+        const Steps steps("checking " + text);
+        Json out = Json::array();
+        for (const Finding& f : check_task(make(catalog, text, length), options))
+          out.push_back({f.check, f.passed, f.detail, f.skipped});
+        return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+      },
+      patience);
+  if (asked.end == Isolated::End::threw) throw Error(static_cast<Exit>(asked.code), asked.text);
+  if (asked.end != Isolated::End::returned)
+    fail(Exit::plugin, "task '{}' {} while it was checked; its library is at fault", text,
+         asked.text);
+  std::vector<Finding> findings;
+  for (const Json& f : Json::parse(asked.text)) findings.push_back({f[0], f[1], f[2], f[3]});
+  return findings;
+}
+
 int failures(const std::vector<Finding>& findings) {
   return static_cast<int>(
       std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return !f.passed; }));
@@ -38,12 +62,10 @@ void print_finding(const Finding& f) {
 }
 
 int check_one(const Catalog& catalog, const std::string& text, int length) {
-  const Task task = make(catalog, text, length);
-  fmt::print("{}\n", task.text());
+  (void)catalog.task(parse_expression(text, "task").name);  // Error where there is none
+  fmt::print("{}\n", text);
   std::fflush(stdout);
-  std::optional<Steps> steps(std::in_place, "checking " + text);
-  const std::vector<Finding> findings = check_task(task, check_options(length));
-  steps.reset();
+  const std::vector<Finding> findings = findings_of(catalog, text, length, check_options(length));
   for (const Finding& f : findings) print_finding(f);
   std::fflush(stdout);
   return failures(findings);
@@ -53,9 +75,7 @@ int check_one(const Catalog& catalog, const std::string& text, int length) {
 int check_variant(const Catalog& catalog, const std::string& text, int length) {
   CheckOptions options = check_options(length);
   options.examples = 4096;
-  std::optional<Steps> steps(std::in_place, "checking " + text);
-  const std::vector<Finding> findings = check_task(make(catalog, text, length), options);
-  steps.reset();
+  const std::vector<Finding> findings = findings_of(catalog, text, length, options);
   const int failed = failures(findings);
   const auto skipped =
       std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.skipped; });
@@ -89,7 +109,9 @@ int check_all(const Catalog& catalog, int length) {
       failed += check(catalog, text, length);
       return true;
     } catch (const Error& e) {  // e.g. a corpus that needs the user's text
-      fmt::print("{}\n  skipped: {}\n", text, e.what());
+      const bool crashed = e.code() == Exit::plugin;
+      fmt::print("{}\n  {}: {}\n", text, crashed ? "FAILED" : "skipped", e.what());
+      failed += crashed;
       return false;
     }
   };

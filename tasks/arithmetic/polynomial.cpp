@@ -23,6 +23,9 @@ constexpr int power(int x, int degree) {
   return degree == 0 ? 1 : x * power(x, degree - 1);
 }
 
+constexpr pes_shortcut terms_counted = {sizeof(pes_shortcut), "bag", .32,
+                                        "short polynomials at 0 and 1 are sums of coefficients"};
+
 struct Polynomial : Sized {
   static constexpr pes_option options[] = {
       pes::integer("least", "1", 1, 65536, "terms of the shortest polynomial")};
@@ -36,6 +39,7 @@ struct Polynomial : Sized {
     inputs = outputs = digit0 + modulus;
     head = PES_LM;
     determined = true;
+    shortcuts = {&terms_counted};
     declare_sizes(use, static_cast<int>(v.integer("least")), 2, tokens_around, "terms",
                   "terms of the polynomial");
   }

@@ -130,7 +130,7 @@ constexpr std::int32_t relation(Kin k, Gender g) {
   return relation0 + 2 * name_of(k) + g;
 }
 
-constexpr pes_shortcut steps_counted = {sizeof(pes_shortcut), "bag", .50,
+constexpr pes_shortcut steps_counted = {sizeof(pes_shortcut), "bag", .62,
                                         "steps up and steps down cancel in any order"},
                        end_near = {sizeof(pes_shortcut), "window", .39,
                                    "the last facts tell where the walk ended"};

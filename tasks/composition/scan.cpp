@@ -118,7 +118,7 @@ const std::vector<Command>& grammar() {
 constexpr const char* repeated = "actions are repeated and alternate";
 constexpr pes_shortcut last_action = {sizeof(pes_shortcut), "last_token", .40, repeated},
                        actions_written = {sizeof(pes_shortcut), "window", .79, repeated},
-                       words_read = {sizeof(pes_shortcut), "bag", .52,
+                       words_read = {sizeof(pes_shortcut), "bag", .60,
                                      "most actions are named by a word of the command"};
 
 struct Scan : pes::Task {

@@ -58,6 +58,14 @@ TEST_F(PluginCheck, CatchesCrashesWhenCreating) {
   EXPECT_EQ(faults_of("crash_in_create"),
             (Faults{"encoding follows_null: creates crashed", "encoding aborts: creates crashed"}));
 }
+// 'task check' too says what happened.
+TEST_F(PluginCheck, NamesTheTaskThatCrashes) {
+  const Ended one =
+      Command(folder_, {"task", "check", "crashing", "--plugin-path", PESUITE_TEST_TASKS}).wait();
+  EXPECT_EQ(one.code, 4) << one.err;
+  EXPECT_NE(one.err.find("task 'crashing' crashed with SIGABRT"), std::string::npos) << one.err;
+  EXPECT_NE(one.err.find("while it was checked; its library is at fault"), std::string::npos);
+}
 TEST_F(PluginCheck, CatchesWhatNeverComesBack) {
   EXPECT_EQ(faults_of("endless_loop", {"--time-limit", "2"}),
             (Faults{"encoding loops_in_create: creates timed out",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 namespace {
 
@@ -320,13 +321,19 @@ struct RefusesLate : Honest {  // one training example
   }
 };
 
+struct Crashing : Honest {
+  static constexpr pes_card card = ::card<Crashing>("crashing");
+  using Honest::Honest;
+  void sample(const pes::Request&, pes::Random&, pes::Example&) const { std::abort(); }
+};
+
 template <class... T>
 constexpr std::array<const pes_task*, sizeof...(T) + 1> list = {&pes::task<T>..., nullptr};
 constexpr const auto& tasks =
     list<Sound, WrongTarget, ScoresPad, Silent, Lazy, Stateful, WrongOracle, WrongChance, OneChance,
          WrongExact, DearOptimum, FarBack, HiddenShortcut, Repeating, Undivided, Unsteady, Lawful,
          Unpredicted, CheapOptimum, LateOptimum, TooLikely, TooModest, NoOptimum, ReadsAhead,
-         FewSaid, DeafAxis, RefusesLate>;
+         FewSaid, DeafAxis, RefusesLate, Crashing>;
 
 }  // namespace
 
