@@ -105,22 +105,37 @@ EvalConfig eval_config(const EvalSettings& e, const std::vector<int>& lengths, i
   return c;
 }
 
-std::vector<int> lengths_with_examples(const Task& task, const EvalConfig& c) {
+namespace {
+
+// Error where the task has no example of a length at a point of the axes, or at one of many points.
+void try_examples(const Task& task, const EvalConfig& c, int length) {
+  if (task.is_corpus()) return;
   constexpr std::int64_t most_tried = 64;
   std::int64_t points = 1;
   for (const EvalAxis& a : c.axes) points *= static_cast<std::int64_t>(a.values.size());
+  const std::int64_t tried = std::min(points, most_tried);
+  for (std::int64_t i = 0; i < tried; ++i) {
+    const Task::Request r = request_of(task, c, PES_SPLIT_TEST, i * points / tried, length, 0);
+    batch_of(task, std::span(&r, 1));
+  }
+}
+
+}  // namespace
+
+std::vector<int> lengths_with_examples(const Task& task, const EvalConfig& c) {
   std::vector<int> out;
   for (const int length : c.lengths) {
     try {
-      for (std::int64_t i = 0; i < std::min(points, most_tried) && !task.is_corpus(); ++i) {
-        const Task::Request r = request_of(task, c, PES_SPLIT_TEST, i, length, 0);
-        batch_of(task, std::span(&r, 1));
-      }
+      try_examples(task, c, length);
       out.push_back(length);
     } catch (const Error&) {  // it says that there is none
     }
   }
   return out;
+}
+
+void check_examples(const Task& task, const EvalConfig& c) {
+  for (const int length : c.lengths) try_examples(task, c, length);
 }
 
 }  // namespace pesuite

@@ -21,5 +21,7 @@ EvalConfig eval_config(const EvalSettings&, const std::vector<int>& lengths, int
 // Those of the lengths at which the task has an example at every point of the axes: who asks for
 // 1..20 does not say that it has. All of them for corpora.
 std::vector<int> lengths_with_examples(const Task&, const EvalConfig&);
+// Error, by the task, where it lacks one.
+void check_examples(const Task&, const EvalConfig&);
 
 }  // namespace pesuite

@@ -281,15 +281,21 @@ std::optional<int> Facts::number(const std::string& key, const std::string& wher
   return n == nullptr ? std::nullopt : std::optional(n->value);
 }
 
-std::vector<int> Facts::numbers(const std::function<std::vector<int>()>& question) const {
-  return ask("", task_seconds, [&]() -> Json { return question(); }).get<std::vector<int>>();
+std::vector<int> Facts::numbers(const std::function<std::vector<int>()>& question,
+                                std::vector<int> if_crashed) const {
+  try {
+    return ask("", task_seconds, [&]() -> Json { return question(); }).get<std::vector<int>>();
+  } catch (const Crashed&) {
+    return if_crashed;
+  }
 }
 
 void Facts::try_out(const std::function<void()>& question) const {
-  ask("", task_seconds, [&]() -> Json {
+  const auto asked = [&] {
     question();
-    return true;
-  });
+    return std::vector<int>();
+  };
+  numbers(asked, {});
 }
 
 void Facts::check_names(const Suite& suite) {

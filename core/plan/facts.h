@@ -64,10 +64,11 @@ class Facts {
   // Any other question with a number as its answer; nothing where it was refused.
   std::optional<int> number(const std::string& key, const std::string& where, int if_crashed,
                             const std::function<int()>& question);
-  // Error where the question throws one.
+  // Error where the question throws one. Who crashes has said nothing; its cells will fail.
   void try_out(const std::function<void()>& question) const;
   // The same with an answer.
-  std::vector<int> numbers(const std::function<std::vector<int>()>& question) const;
+  std::vector<int> numbers(const std::function<std::vector<int>()>& question,
+                           std::vector<int> if_crashed) const;
 
   // What can be said about the expressions of a suite that cannot be planned.
   void check_names(const Suite&);

@@ -390,6 +390,7 @@ class Planner {
         key = "lengths";
         if (ranges(*settings)) ec.lengths = existing(t, ec, c.longest, c.reach, plan);
         check_documents(ec, task, t, c.reach);
+        if (!ranges(*settings)) check_problems(ec, task, t, c.longest);
         if (settings->probes.empty())
           for (const int l : ec.lengths) c.evals.push_back({l, c.reach, ec, {}});
         key = "axes";
@@ -544,14 +545,13 @@ class Planner {
     const std::vector<int>& lengths = ec.lengths;
     const std::string key =
         fmt::format("{} {}", t.id, canonical(to_json(CellEval{0, reached, ec, {}})));
+    const auto ask = [&] {
+      return lengths_with_examples(
+          Task(catalog_, t.expression, ec.train_length, max_length, reached), ec);
+    };
     auto known = existing_.find(key);
     if (known == existing_.end())
-      known = existing_
-                  .emplace(key, facts_.numbers([&] {
-                    return lengths_with_examples(
-                        Task(catalog_, t.expression, ec.train_length, max_length, reached), ec);
-                  }))
-                  .first;
+      known = existing_.emplace(key, facts_.numbers(ask, lengths)).first;
     const std::vector<int>& there = known->second;
     if (there.empty())
       fail(Exit::usage, "'lengths' holds none of which task '{}' has an example", t.id);
@@ -578,6 +578,17 @@ class Planner {
       check(c, Task(catalog_, t.expression, c.train_length,
                     *std::max_element(c.lengths.begin(), c.lengths.end()), reached));
     });
+  }
+
+  // That problems have examples of every length that is named: training is over when it shows.
+  void check_problems(const EvalConfig& c, const TaskFacts& facts, const SuiteTask& t,
+                      int longest) {
+    const std::string key =
+        fmt::format("examples {} {} {} {}", t.id, longest, fmt::join(c.lengths, ","),
+                    canonical(to_json(CellEval{0, 0, c, {}})));
+    if (!checked_.insert(key).second || facts.document > 0) return;
+    facts_.try_out(
+        [&] { check_examples(Task(catalog_, t.expression, c.train_length, longest), c); });
   }
 
   const Suite& suite_;

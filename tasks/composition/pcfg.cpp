@@ -50,13 +50,16 @@ String value_of(std::int32_t f, String x, const String& y) {
   return x;
 }
 
-// What a program says that begins at `at`, which is left behind it. Nothing where it is broken off.
-String evaluate(Tokens tokens, std::size_t& at) {
+// What a program says that begins at `at`, which is left behind it. Nothing where it is broken off,
+// or where a value on the way has more than `most` letters: such values double and double.
+String evaluate(Tokens tokens, std::size_t& at, std::size_t most) {
   if (at >= tokens.size() || tokens[at] < function0) return {};
   if (const std::int32_t f = tokens[at] - function0; f < functions) {
-    String x = evaluate(tokens, ++at), y;
-    if (takes_two(f)) y = evaluate(tokens, ++at);  // the comma lies between
-    return x.empty() || (takes_two(f) && y.empty()) ? String{} : value_of(f, std::move(x), y);
+    String x = evaluate(tokens, ++at, most), y;
+    if (takes_two(f)) y = evaluate(tokens, ++at, most);  // the comma lies between
+    if (x.empty() || (takes_two(f) && y.empty())) return {};
+    String value = value_of(f, std::move(x), y);
+    return value.size() > most ? String{} : value;
   }
   String letters;
   for (; at < tokens.size() && tokens[at] >= letter0; ++at) letters.push_back(tokens[at]);
@@ -110,14 +113,15 @@ struct Pcfg : Sized {
     out.push_back(comma);
     write(random, n - 1 - first, out);
   }
-  // A program and its value that fit into `length` tokens; others are drawn again.
+  // A program that fits into `length` tokens with its value, and so do all values on the way;
+  // others are drawn again.
   void draw(pes::Random& random, int n, int length, String& program, String& value) const {
     do {
       program.clear();
       write(random, n, program);
       std::size_t at = 0;
-      value = evaluate(program, at);
-    } while (program.size() + value.size() + 3 > static_cast<std::size_t>(length));
+      value = evaluate(program, at, static_cast<std::size_t>(length));
+    } while (value.empty() || program.size() + value.size() + 3 > static_cast<std::size_t>(length));
   }
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
@@ -134,7 +138,9 @@ struct Pcfg : Sized {
   void oracle(Tokens tokens, Targets targets) const {
     const auto end = std::find(tokens.begin(), tokens.end(), PES_SEP);
     std::size_t at = 1;
-    String value = evaluate(tokens.first(static_cast<std::size_t>(end - tokens.begin())), at);
+    const Tokens program = tokens.first(static_cast<std::size_t>(end - tokens.begin()));
+    constexpr std::size_t most = 1 << 20;  // more than examples have
+    String value = evaluate(program, at, most);
     value.push_back(PES_EOS);
     pes::score_from(targets, static_cast<std::size_t>(end - tokens.begin()), value);
   }

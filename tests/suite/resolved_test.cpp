@@ -175,6 +175,27 @@ TEST_F(Resolved, RangesLeaveOutLengthsThatATaskLacks) {
               ::testing::Contains(::testing::HasSubstr("ranges of lengths leave them out")));
 }
 
+// Before the training, which would be over when the evaluation has nothing to ask.
+TEST_F(Resolved, ALengthOrAValueThatATaskLacksIsRefused) {
+  const auto why = [&](const std::string& eval) -> std::string {
+    SuiteChoices c;
+    c.only = {"task=c"};
+    c.set = {"task=[{id = \"c\", task = \"copy\", train_len = 23}]", "eval=[{" + eval + "}]"};
+    try {
+      make_plan(load(c), {PESUITE_TEST_PLUGINS}, Store(folder_ / "store"));
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(why("lengths = [23, 46]"), "");
+  EXPECT_THAT(why("lengths = [23, 4]"),
+              ::testing::HasSubstr("length 4 is too short, 5 tokens are needed"));
+  EXPECT_EQ(why("lengths = [23], axes = {items = [1, 10]}"), "");
+  EXPECT_THAT(why("lengths = [23], axes = {items = [1, 11]}"),
+              ::testing::HasSubstr("axis items takes whole numbers from 1 to 10 at length 23"));
+}
+
 TEST_F(Resolved, ALevelThatCannotBeHadIsRefused) {
   const auto why = [&](std::vector<std::string> set) -> std::string {
     SuiteChoices c;
