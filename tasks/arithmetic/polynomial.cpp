@@ -14,13 +14,15 @@ constexpr int coefficients = 2 * largest_coefficient + 1, points = 2 * largest_x
 constexpr int degree0 = PES_FIRST_SYMBOL, coefficient0 = degree0 + degrees + largest_coefficient,
               x0 = coefficient0 + largest_coefficient + 1 + largest_x, digit0 = x0 + largest_x + 1;
 
-constexpr int first_term = 3, tokens_around = 5;  // BOS, x, SEP, and ASK, value
+constexpr int tokens_around = 5;  // BOS, x, SEP, and ASK, value
 
 constexpr int modulo(int value) {
   return (value % modulus + modulus) % modulus;
 }
 constexpr int power(int x, int degree) {
-  return degree == 0 ? 1 : x * power(x, degree - 1);
+  int out = 1;
+  for (; degree > 0; --degree) out *= x;
+  return out;
 }
 
 constexpr pes_shortcut terms_counted = {sizeof(pes_shortcut), "bag", .32,
@@ -61,22 +63,22 @@ struct Polynomial : Sized {
     e.tokens[0] = PES_BOS;
     const auto ask = std::copy(question.begin(), question.end(), e.tokens.begin() + 1);
     ask[0] = PES_ASK;
-    ask[1] = value(e.tokens);
+    ask[1] = value(question);
     score_tokens(e.targets, e.tokens, 2 * n + tokens_around - 1, 1);
   }
-  // Of the polynomial before ASK, as a token.
-  static std::int32_t value(Tokens tokens) {
-    const int x = tokens[1] - x0;
+  // Of x, SEP and terms, as a token.
+  static std::int32_t value(Tokens question) {
     int sum = 0;
-    for (std::size_t t = first_term; tokens[t] != PES_ASK; t += 2)
-      sum = modulo(sum + (tokens[t] - coefficient0) * power(x, tokens[t + 1] - degree0));
+    for (std::size_t t = 2; t + 1 < question.size(); t += 2)
+      sum = modulo(sum + (question[t] - coefficient0) *
+                             power(question[0] - x0, question[t + 1] - degree0));
     return digit0 + sum;
   }
   void oracle(Tokens tokens, Targets targets) const {
     std::fill(targets.begin(), targets.end(), unscored);
-    const auto ask = std::find(tokens.begin(), tokens.end(), PES_ASK);
-    if (ask != tokens.end())
-      targets[static_cast<std::size_t>(ask - tokens.begin())] = value(tokens);
+    const auto ask =
+        static_cast<std::size_t>(std::find(tokens.begin(), tokens.end(), PES_ASK) - tokens.begin());
+    if (ask > 1 && ask < tokens.size()) targets[ask] = value(tokens.subspan(1, ask - 1));
   }
 
   using Law = std::array<double, modulus>;

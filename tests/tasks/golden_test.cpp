@@ -256,6 +256,15 @@ constexpr Golden golden[] = {
     {"pcfg", 64, {0xf12dbe6e2f5a4fb1, 0x5aa8f3f3df0cd81d, 0x365ed7f8f526624f, 0x369dfc83fa46e295}},
     {"pcfg", 128, {0x3ba7deb8d536877d, 0x700bb4f3f307617d, 0xb4c36c085f4c153f, 0xe15eb3154988b2e2}},
     {"pcfg", 256, {0xf198e90ac56fd94a, 0x05ca24c03adb99e8, 0xc472b720a4424c5b, 0x8943436709c74707}},
+    {"variable_tracking", 64, {0xa827b4a2efa636b2, 0x064c34eee73cbd4b, 0xeead8c464d95f31c, 0x9e75872afb6a224e}},
+    {"variable_tracking", 128, {0x9578eaa0ff29913a, 0x7d183879f66c491d, 0x1f9fb7de94cffee5, 0xeee3b5db66143c34}},
+    {"variable_tracking", 256, {0x1e4d69c0a1a45343, 0x5290f0a47921dd86, 0xe7573d4feffbd33d, 0xb98fe5308feca143}},
+    {"common_words", 64, {0xf0a135947992cf5f, 0x413681ea9cbd4384, 0xacf13f8c2d835fca, 0x20a89dd8e089861b}},
+    {"common_words", 128, {0x885820419ee98771, 0x2a1fdeeb00e52c39, 0x1c1d229989a10053, 0x44a0eee002c443b0}},
+    {"common_words", 256, {0xdcd8ededab772027, 0x3b7f587482705892, 0x76f8b545054f796b, 0x850ade9224ac2d73}},
+    {"common_words(variant=frequent)", 64, {0x8bd28909995d569a, 0x193cab35db23bf60, 0x096abe8d9a56a717, 0xae49edaeedbc1379}},
+    {"common_words(variant=frequent)", 128, {0x91ddf17682daa2d5, 0x7b5f806b2a38e512, 0x7a3dd35618d88300, 0xe3007631bac07dfe}},
+    {"common_words(variant=frequent)", 256, {0xfbf3bfaee1658c55, 0x4120409c1ade212f, 0xdd4359705203dbd7, 0x8719e95059b60e9c}},
 };
 // clang-format on
 

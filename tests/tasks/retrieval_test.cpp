@@ -1,4 +1,5 @@
-// Passkeys, needles and copies over a distance: their definitions word by word, and refusals.
+// Passkeys, needles, chains of variables, frequent words and copies over a distance: their
+// definitions word by word, and refusals.
 #include <map>
 #include <set>
 
@@ -82,6 +83,97 @@ TEST(Passkey, MayHaveFewerDigits) {
   }
   EXPECT_EQ(scored.size(), 5u);
   for (const auto& [digits, count] : scored) expect_rate(count, 4000, .2, "digits");
+}
+
+// ------------------------------------------------------------------------ variable_tracking
+
+constexpr int var = S + 30, variable0 = var + 1, named0 = variable0 + 64;  // VAR v x; a value
+
+TEST(VariableTracking, NamesTheChainOfAValueInOrder) {
+  constexpr int a = variable0, b = a + 5, c = a + 9, d = a + 20, x = named0, y = named0 + 7;
+  const Tokens text = {PES_BOS, S + 3, var, a,   x, S + 4, var,   b,      y,
+                       var,     c,     a,   var, d, c,     S + 5, PES_ASK};
+  const auto answer = [&](int value) {
+    Tokens tokens = text;
+    tokens.insert(tokens.end(), {value, 0, 0, 0, 0});
+    Tokens out;
+    for (const int t : solve(make_task("variable_tracking"), tokens))
+      if (t >= 0) out.push_back(t);
+    return out;
+  };
+  EXPECT_THAT(answer(x), ElementsAre(a, c, d, PES_EOS));
+  EXPECT_THAT(answer(y), ElementsAre(b, PES_EOS));
+}
+
+TEST(VariableTracking, HasAsManyChainsAndHopsAsAreAskedFor) {
+  const Task t = make_task("variable_tracking(chains=3)", 256, 128);
+  std::map<std::size_t, double> drawn;
+  constexpr int many = 4000;
+  for (int i = 0; i < many; ++i) {
+    const Example e = sample(t, 128, i);
+    const std::vector<int> at = places_of(e.tokens, var);
+    ASSERT_EQ(at.size() % 3, 0u);
+    ++drawn[at.size() / 3 - 1];
+    std::set<int> names;
+    for (const int place : at) names.insert(e.tokens[place + 1]);
+    EXPECT_EQ(names.size(), at.size());
+    const Example fixed = sample(t, 128, i, PES_SPLIT_TEST, {6});
+    EXPECT_EQ(places_of(fixed.tokens, var).size(), 21u);
+    EXPECT_EQ(std::count(fixed.targets.begin(), fixed.targets.end(), -1), 128 - 8);
+  }
+  EXPECT_EQ(drawn.size(), 4u);
+  for (const auto& [hops, count] : drawn) expect_rate(count, many, .25, "hops");
+  EXPECT_THAT(error_of([&] { sample(t, 64, 0, PES_SPLIT_TEST, {8}); }),
+              HasSubstr("whose chains fit into length 64, not 8"));
+  EXPECT_THAT(error_of([] { make_task("variable_tracking(chains=4)"); }),
+              HasSubstr("69 tokens are needed"));
+}
+
+// ------------------------------------------------------------------------------ common_words
+
+TEST(CommonWords, AreNamedByHowOftenTheyStandThere) {
+  constexpr int a = S + 1, b = S + 2, c = S + 3, d = S + 4, e = S + 5;
+  const auto answer = [&](const char* task) {  // of 4 a, 1 b, 3 c, 2 d, 2 e
+    Tokens out;
+    for (const int t :
+         solve(make_task(task), {PES_BOS, e, a, c, a, d, c, a, b, d, e, c, a, PES_ASK, 0, 0, 0, 0}))
+      if (t >= 0) out.push_back(t);
+    return out;
+  };
+  EXPECT_THAT(answer("common_words(variant=frequent)"), ElementsAre(a, c, e));
+  EXPECT_THAT(answer("common_words"), ElementsAre(a, c, e, d));
+}
+
+TEST(CommonWords, HaveTheCountsOfTheirVariant) {
+  const Task common = make_task("common_words"),
+             frequent = make_task("common_words(variant=frequent)");
+  double words = 0, of_first = 0;
+  for (int i = 0; i < 500; ++i) {
+    const auto counts = [](const Example& e) {
+      std::map<int, int> out;
+      for (auto t = e.tokens.begin() + 1; *t != PES_ASK; ++t) ++out[*t];
+      return out;
+    };
+    const Example e = sample(common, 128, i);
+    std::map<int, int> how_many;
+    for (const auto& [word, count] : counts(e)) ++how_many[count];
+    EXPECT_THAT(how_many, ElementsAre(std::pair(2, 49), std::pair(6, 4)));
+    const Example f = sample(frequent, 128, i);
+    const auto of = counts(f);
+    const long ask = std::find(f.tokens.begin(), f.tokens.end(), PES_ASK) - f.tokens.begin();
+    int above = 1000;
+    for (int k = 0; k < 3; ++k) {
+      const int count = of.at(f.targets[static_cast<std::size_t>(ask + k)]);
+      EXPECT_LT(count, above);
+      above = count;
+    }
+    for (const auto& [word, count] : of)
+      EXPECT_TRUE(count < above || std::count(f.targets.begin(), f.targets.end(), word) == 1);
+    words += 123, of_first += of.at(f.targets[static_cast<std::size_t>(ask)]);
+  }
+  EXPECT_NEAR(of_first / words, .61, .02);  // 1 / (1 + 1/4 + 1/9 + ..), of 256 words
+  EXPECT_THAT(error_of([&] { sample(make_task("common_words(words=64)"), 256, 0); }),
+              HasSubstr("asks for a list of 117 words, but there are 64"));
 }
 
 // ------------------------------------------------------------------------------------ niah
