@@ -149,18 +149,19 @@ struct Pcfg : Sized {
   // draws: what one half of them makes the best guess, the other half tries. Error below 0.3
   // points.
   pes::Chance chance_at(const pes::Request& r) const {
-    constexpr int draws = 1 << 15;
     const Range range = sizes(r);
+    const int half_of_draws = std::clamp((1 << 20) / range.high, 1 << 10, 1 << 14);
     std::array<std::vector<double>, 2> of_length;  // by half: how many values are so long
     String program, value;
-    for (int i = 0; i < draws; ++i) {
+    for (int i = 0; i < 2 * half_of_draws; ++i) {
       pes::Random random(0, pes::purpose("pcfg chance"), static_cast<unsigned>(i));
       draw(random, random.between(range.low, range.high), r.length, program, value);
       for (auto& half : of_length) half.resize(std::max(half.size(), value.size() + 1));
       ++of_length[static_cast<std::size_t>(i % 2)][value.size()];
     }
     double right = 0, asked = 0;
-    std::array<double, 2> left = {draws / 2, draws / 2};
+    std::array<double, 2> left;
+    left.fill(half_of_draws);
     for (std::size_t rank = 0; rank < of_length[0].size(); ++rank) {
       const double end = of_length[0][rank], tried = of_length[1][rank];
       const bool ends = end > (left[0] - end) / letters;
