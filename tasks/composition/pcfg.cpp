@@ -87,6 +87,7 @@ struct Pcfg : Sized {
   static constexpr int per_function = 6, tokens_around = 19;
 
   int letters;
+  std::vector<double> repeats;
 
   Pcfg(const pes_use& use, const pes::Values& v) : letters(static_cast<int>(v.integer("letters"))) {
     inputs = outputs = letter0 + letters;
@@ -95,6 +96,7 @@ struct Pcfg : Sized {
     declare_sizes(use, static_cast<int>(v.integer("least")), per_function, tokens_around,
                   "functions", "functions of the program");
     shortcuts = {&letters_read, &string_near, &echoes};
+    repeats = law_of_repeats(largest(use.max_length));
   }
 
   // A program of n functions: the first one of ten, each as likely, and of those that are left any
@@ -172,27 +174,29 @@ struct Pcfg : Sized {
     return {right / asked};
   }
 
-  // P(two programs of n functions are the same): equal strings, or equal functions of equal ones.
-  std::vector<double> repeats(int n) const {
+  // P(two programs of n functions are the same), n up to `most`: equal strings, or equal functions
+  // of equal ones.
+  std::vector<double> law_of_repeats(int most) const {
     constexpr double of_function = 1.0 / functions, of_size = 1.0 / (longest - shortest + 1);
-    std::vector<double> p(static_cast<std::size_t>(n) + 1);
+    std::vector<double> p(static_cast<std::size_t>(most) + 1);
     for (int size = shortest; size <= longest; ++size)
       p[0] += of_size * of_size * std::pow(letters, -size);
-    for (std::size_t m = 1; m < p.size(); ++m) {
+    for (std::size_t n = 1; n < p.size(); ++n) {
       double pairs = 0;
-      for (std::size_t first = 0; first < m; ++first) pairs += p[first] * p[m - 1 - first];
-      const double share = 1.0 / static_cast<double>(m);
-      p[m] = of_function * of_function * (unary * p[m - 1] + binary * share * share * pairs);
+      for (std::size_t first = 0; first < n; ++first) pairs += p[first] * p[n - 1 - first];
+      const double share = 1.0 / static_cast<double>(n);
+      p[n] = of_function * of_function * (unary * p[n - 1] + binary * share * share * pairs);
     }
     return p;
   }
-  double log10_problems(int n, int) const override { return -std::log10(repeats(n).back()); }
+  double log10_problems(int n, int) const override {
+    return -std::log10(repeats[static_cast<std::size_t>(n)]);
+  }
   double distinct(int length) const {
     const int most = largest(length), low = length > train_length_ ? most : least_;
-    const std::vector<double> p = repeats(most);
     const double share = 1.0 / (most - low + 1);
     double same = 0;
-    for (int n = low; n <= most; ++n) same += share * share * p[static_cast<std::size_t>(n)];
+    for (int n = low; n <= most; ++n) same += share * share * repeats[static_cast<std::size_t>(n)];
     return -std::log10(same);
   }
 };
