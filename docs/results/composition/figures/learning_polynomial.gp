@@ -1,0 +1,139 @@
+# Loss (nats per token, perplexity) at the training length against training steps (top: tokens). Markers: validation. Line: mean over 3 seeds; small dots: the seeds. Small points: training; faint line: their moving mean.
+# Redraw in this folder with: gnuplot learning_polynomial.gp   (data: learning_polynomial.tsv)
+# Other formats: gnuplot -e 'format="pdf"' learning_polynomial.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
+
+name = "learning_polynomial"
+figure_title = "polynomial · loss while training"
+x_label = "training step"
+x_low = 0
+x_high = 4000
+x_log = 0
+x_lines = 1
+y_label = "nats per token (perplexity)"
+y_low = 0.0001798498994
+y_high = 4.67212845
+y_log = 1
+y_ticks = "(\"0.001 (1)\" 0.001, \"0.01 (1.01)\" 0.01, \"0.1 (1.11)\" 0.1, \"1 (2.72)\" 1)"
+y_lines = 1
+n = 5
+legend_width = 179
+array id[5] = ["none", "t5", "alibi", "rope", "sinusoidal"]
+array label[5] = ["none", "t5", "alibi", "rope", "sinusoidal"]
+set style line 1 lc rgb "#7F7F7F" pt 12 dt (12,4) lw 2 ps 0.8
+set style line 101 lc rgb "#CCCCCC" pt 12 dt (12,4) lw 1 ps 0.5
+set style line 2 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
+set style line 102 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
+set style line 3 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
+set style line 103 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 4 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
+set style line 104 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
+set style line 5 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
+set style line 105 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
+below = 0
+chance = NaN
+array end[5] = [0.6872291579, 0.6455008769, 0.7398586057, 0.6852004244, 0.7760451182]
+fall_from = 0.0001798498994
+fall_to = 8.587130212e-05
+infinite = 0
+array label_at[5] = [0.7067668366, 0.6039096938, 0.758195408, 0.6553382652, 0.8096239795]
+left = 136
+optimum = NaN
+panel_height = 350
+rise_from = 5.12445334
+rise_to = 11.77178883
+top_ticks = "(\"832k\" 1000, \"1.66M\" 2000, \"2.5M\" 3000, \"3.33M tokens\" 4000)"
+
+# ---- style.gp: the look that all figures share ----
+set encoding utf8
+
+# In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
+top = exists("top_ticks") ? 70 : 44
+if (!exists("left")) { left = 96 }
+if (!exists("panel_width")) { panel_width = 520 }
+if (!exists("panel_height")) { panel_height = 350 }
+bottom = 48 + 19 * x_lines
+if (!exists("legend_height")) { legend_height = 23 * (n + 2) }
+height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
+width = left + panel_width + 24 + legend_width
+# noenhanced: names of encodings may hold _ ^ @ and are shown as they are
+if (!exists("format")) { format = "svg" }
+if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
+if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
+if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
+# A document of its own, with the style file that it reads beside it; its terminal takes no expressions.
+if (format eq "tikz") { eval sprintf("set terminal tikz standalone createstyle size %.3fin,%.3fin", width / 96.0, height / 96.0) }
+set output name.".".(format eq "tikz" ? "tex" : format)
+set lmargin at screen left / real(width)
+set rmargin at screen (left + panel_width) / real(width)
+set tmargin at screen 1 - top / real(height)
+set bmargin at screen bottom / real(height)
+
+set title figure_title offset 0,-0.3 tc rgb "#111111"
+set label 10 x_label at screen (left + panel_width / 2.0) / width, screen 18.0 / height center tc rgb "#111111"
+set ylabel y_label tc rgb "#111111"
+set border 3 lc rgb "#555555" lw 1
+set tics nomirror out scale 0.6 tc rgb "#222222"
+if (exists("x_ticks")) { eval "set xtics ".x_ticks }
+if (exists("y_ticks")) { eval "set ytics ".y_ticks }
+set grid ytics lc rgb "#DDDDDD" lt 1 lw 0.8
+set key at screen (left + panel_width + 20.0) / width, screen (bottom + height - top) / 2.0 / height
+set key left center vertical maxcols 1 Left reverse samplen 2 spacing 1.15 tc rgb "#111111"
+
+# The data: cells are numbers, "inf", or nothing.
+set datafile separator "\t"
+set datafile columnheaders
+data = name.".tsv"
+is_inf(c) = strcol(c) eq "inf"
+cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
+row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
+
+# What a point says to a reader who points at it, where pictures can: report/gnuplot.cpp makes titles of
+# what stands there. `where` begins with a blank.
+spoken = format eq "svg" ? n : 0
+between(low, high) = cell(low) == cell(low) ? sprintf(" [%.4g, %.4g]", cell(low), cell(high)) : ""
+of_seed(c) = strcol("kind") eq "seed" ? " (seed ".strcol(c).")" : ""
+says(i, where) = sprintf("%s%s: %.4g", id[i], where, cell("value"))
+at_x(unit) = sprintf(" at %g%s", cell("x"), unit)
+
+# Names at the ends of lines, apart from each other, with a leader from each line.
+after(pixels) = 1 + pixels / real(panel_width)
+if (exists("label_at")) {
+  do for [i=1:n] {
+    set label 100 + i label[i] at graph after(22), graph label_at[i] left tc ls i
+    set arrow 100 + i from graph after(2), graph end[i] to graph after(19), graph label_at[i] nohead ls i lw 0.8 dt 1
+  }
+  unset key
+}
+
+# ---- curves.gp: validation over seeds and training, faint, against steps and tokens ----
+set xrange [0:x_high]
+set yrange [y_low:y_high]
+if (y_log) { set logscale y }
+if (chance == chance) {
+  set arrow 1 from 0, first chance to x_high, first chance nohead back lc rgb "#777777" lw 1.4 dt (6,4)
+  set label 5 "chance" at x_high, first chance right offset 0,0.5 font ",11" tc rgb "#777777"
+}
+if (optimum == optimum) {
+  set arrow 2 from 0, first optimum to x_high, first optimum nohead back lc rgb "#000000" lw 1.4 dt (6,4)
+  set label 6 "optimum" at x_high, first optimum right offset 0,0.5 font ",11" tc rgb "#222222"
+}
+if (infinite) { set label 1 "∞" at graph -0.02, first rise_to right tc rgb "#222222" }
+if (exists("top_ticks")) { set x2range [0:x_high]; eval "set x2tics ".top_ticks; set title offset 0,0.6 }
+finite(c) = cell(c) == cell(c)
+x(i, kind) = row(i, kind) ? cell("x") : NaN
+
+plot for [i=1:n] data using (x(i, "train")):(cell("value")) \
+       with points ls 100+i pt 7 ps 0.22 notitle, \
+     for [i=1:n] data using (x(i, "smooth")):(cell("value")) \
+       with lines ls 100+i lw 1.2 dt 1 notitle, \
+     for [i=1:n] data using (finite("high") ? x(i, "mean") : NaN):(cell("low")):(cell("high")) \
+       with filledcurves ls i fs transparent solid 0.13 noborder notitle, \
+     for [i=1:n] data using (x(i, "seed")):(cell("value")) \
+       with points ls 100+i ps 0.45 notitle, \
+     for [i=1:n] data using (x(i, "mean")):(cell("value")) \
+       with linespoints ls i notitle, \
+     for [i=1:n] data using (is_inf("value") ? x(i, "mean") : NaN):(rise_from):(0):(rise_to - rise_from) \
+       with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
+     for [i=1:spoken] data using (x(i, "mean")):(cell("value")):(says(i, at_x(" steps")).between("low", "high")) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle
