@@ -18,9 +18,9 @@ enum class Learned { yes, no, unknown };  // unknown: never evaluated at the tra
 Learned learned(const TaskData&, std::size_t encoding);
 // How far from it in the mean over seeds: "5.5 % from the optimum" of one that is slightly behind,
 // "90.1 % from the optimum, hardly better than without context" of one that never learned the task;
-// "accuracy 62.0 %, at chance".
+// "accuracy 62.0 %, at chance"; "accuracy 97.6 %, learned in 2 of 3 seeds".
 std::string learned_distance(const TaskData&, std::size_t encoding);
-std::string learned_criterion(const TaskData&);  // "accuracy of 95 %", as text
+std::string learned_criterion(const TaskData&);  // "accuracy of 95 % in 80 % of the seeds"
 
 // What is compared: a metric on a task at a length.
 struct Ground {

@@ -168,8 +168,7 @@ std::vector<Text> task_findings(const RunData& run, const TaskData& t,
       unlearned.push_back(fmt::format("{} ({})", run.encodings[e], learned_distance(t, e)));
   if (!unlearned.empty())
     out.push_back(fmt::format(
-        "Not ranked beyond the training length, because not learned there (wanted: {} in 80 % of "
-        "the seeds): {}.",
+        "Not ranked beyond the training length, because not learned there (wanted: {}): {}.",
         learned_criterion(t), join(unlearned, ", ")));
   std::map<std::string, std::vector<std::string>> silent;  // reasons, with the places they hold at
   for (const Contest& c : all) {
@@ -234,7 +233,8 @@ Table standing_block(const RunData& run, const TaskData& t, const Contest& c) {
           {row_name(run, t, e), g.level(summarize(scores(g, e)).mean), "not learned", "–", "–"});
   b.caption = rich(
       "A beats B where the paired test over seeds gives p < 0.05 after Holm and Shaffer over all "
-      "pairs and lengths of the task, and the difference is at least {}; else they share ranks. {}: "
+      "pairs and lengths of the task, and the difference is at least {}; else they share ranks. "
+      "{}: "
       "the smallest difference that these seeds could have called.",
       g.effect(g.matters()), emphasis("resolvable"));
   return b;

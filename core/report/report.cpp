@@ -14,6 +14,7 @@
 #include "cell/cell.h"
 #include "report/answer.h"
 #include "report/brief.h"
+#include "report/earlier.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/gnuplot.h"
@@ -377,6 +378,21 @@ std::size_t lines_of_page(const Document& document) {
   return lines;
 }
 
+// Tables and figures that this run had when it knew less, and has no more.
+void remove_earlier_files(const fs::path& folder, const std::vector<TableFile>& tables,
+                          const std::vector<const Figure*>& figures) {
+  std::set<std::string> kept;
+  for (const Figure* f : figures) kept.insert(f->name);
+  remove_earlier(folder / "figures", kept, {"tsv", "gp"},
+                 {"tsv", "gp", "svg", "pdf", "png", "tex"});
+  kept.clear();
+  for (const TableFile& t : tables) kept.insert(t.name);
+  std::vector<std::string> extensions;
+  for (const Renderer& r : renderers())
+    if (r.table) extensions.push_back(r.extension);
+  remove_earlier(folder / "tables", kept, extensions, extensions);
+}
+
 }  // namespace
 
 ReportResult write_report(const fs::path& folder, const ReportOptions& options) {
@@ -399,8 +415,10 @@ ReportResult write_report(const fs::path& folder, const ReportOptions& options) 
   result.figures = drawn.files;
   result.notes.insert(result.notes.end(), drawn.notes.begin(), drawn.notes.end());
   const Pictures pictures = pictures_in(folder / "figures", document.all_figures());
+  const std::vector<TableFile> tables = page.tables();
+  remove_earlier_files(folder, tables, document.all_figures());
   for (const Renderer& r : renderers()) {
-    for (const TableFile& t : r.table ? page.tables() : std::vector<TableFile>())
+    for (const TableFile& t : r.table ? tables : std::vector<TableFile>())
       write_file_atomic(folder / "tables" / fmt::format("{}.{}", t.name, r.extension), r.table(t));
     if (!r.pages) continue;
     for (const auto& [name, text] : r.pages(document, pictures))

@@ -121,11 +121,10 @@ Text trained_sentence(const RunData& run, const TaskData& t) {
   if (not_learned.empty()) return {};
   const std::string criterion = learned_criterion(t);
   if (not_learned.size() == t.encodings.size())
-    return rich("{} (wanted: {} in 80 % of the seeds). Nothing below says anything about length.",
+    return rich("{} (wanted: {}). Nothing below says anything about length.",
                 strong("No encoding learned the task at the training length"), criterion);
-  return rich(
-      "{} (wanted: {} in 80 % of the seeds): {}. What these do elsewhere says little about length.",
-      strong("Not learned at the training length"), criterion, join(not_learned, ", "));
+  return rich("{} (wanted: {}): {}. What these do elsewhere says little about length.",
+              strong("Not learned at the training length"), criterion, join(not_learned, ", "));
 }
 
 // " behind 64 FILL and 3 solved examples", or nothing.

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <utility>
+
 #include "analysis/numbers.h"
 #include "base/error.h"
 #include "cell/record.h"
@@ -84,6 +86,46 @@ TEST_F(Report, SaysWhatIsAtChance) {
   EXPECT_THAT(said, HasSubstr("50.0 [50.0, 50.0] ~"));
   EXPECT_THAT(said, Not(HasSubstr("80.0 [80.0, 80.0] ~")));
   EXPECT_THAT(said, HasSubstr("\nchance  "));
+}
+
+// A mean above the criterion is not learned where too few seeds reach it: the sentence says both.
+TEST_F(Report, SaysHowManySeedsLearned) {
+  task_ = "problem";
+  for (const int seed : {1, 2, 3}) {
+    accuracy("all", seed, 64, 1.0, 0.96, 1.0), accuracy("all", seed, 128, 0.9, 0.85, 0.95);
+    const double at_start = seed == 3 ? 0.9 : 1;
+    accuracy("most", seed, 64, at_start, at_start - 0.02, at_start);
+    accuracy("most", seed, 128, 0.8, 0.71, 0.87);
+  }
+  EXPECT_THAT(page(), HasSubstr("(wanted: accuracy of 95 % in 80 % of the seeds): most (accuracy "
+                                "96.7 %, learned in 2 of 3 seeds)."));
+}
+
+// Of a run that went on, the first report may have had what the last has not.
+TEST_F(Report, RemovesWhatOnlyAnEarlierOneHad) {
+  for (const int seed : {1, 2})
+    for (const char* e : {"a", "b"}) nats(e, seed, 64, 2), nats(e, seed, 128, 3);
+  const std::string ended = std::exchange(lines_, "");
+  task_ = "other";
+  for (const int length : {64, 128}) nats("a", 1, length, 2);
+  page();
+  const fs::path table = folder_ / "tables/length_other_non_overlapping.csv";
+  ASSERT_TRUE(fs::exists(table));
+  std::size_t figures = 0;
+  for (const auto& file : fs::directory_iterator(folder_ / "figures"))
+    figures += file.path().filename().string().find("other") != std::string::npos ? 1 : 0;
+  ASSERT_GT(figures, 0u);
+  for (const char* own : {"figures/mine.svg", "figures/mine.tsv", "tables/mine.csv"})
+    write_file_atomic(folder_ / own, "mine");
+
+  lines_ = ended;
+  page();
+  EXPECT_TRUE(fs::exists(folder_ / "tables/length_corpus_non_overlapping.csv"));
+  for (const char* folder : {"figures", "tables"})
+    for (const auto& file : fs::directory_iterator(folder_ / folder))
+      EXPECT_THAT(file.path().filename().string(), Not(HasSubstr("other")));
+  for (const char* own : {"figures/mine.svg", "figures/mine.tsv", "tables/mine.csv"})
+    EXPECT_EQ(read_file(folder_ / own), "mine");
 }
 
 // The families of tasks stand in the plan; where no plan does, a task is its own.

@@ -102,6 +102,14 @@ is_inf(c) = strcol(c) eq "inf"
 cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
 row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
 
+# What a point says to a reader who points at it, where pictures can: report/gnuplot.cpp makes titles of
+# what stands there. `where` begins with a blank.
+spoken = format eq "svg" ? n : 0
+between(low, high) = cell(low) == cell(low) ? sprintf(" [%.4g, %.4g]", cell(low), cell(high)) : ""
+of_seed(c) = strcol("kind") eq "seed" ? " (seed ".strcol(c).")" : ""
+says(i, where) = sprintf("%s%s: %.4g", id[i], where, cell("value"))
+at_x(unit) = sprintf(" at %g%s", cell("x"), unit)
+
 # Names at the ends of lines, apart from each other, with a leader from each line.
 after(pixels) = 1 + pixels / real(panel_width)
 if (exists("label_at")) {
@@ -128,7 +136,9 @@ set label 11 start_label at screen (left + start_width / 2.0) / width, screen 18
 set object 1 rectangle from start_best, graph 0 to (ratio ? start_best + matters : start_best - matters), graph 1 behind fc rgb "#EEEEEE" fs solid noborder
 of_panel(p, i, kind) = column("panel") == p && row(i, kind)
 plot for [i=1:n] data using (of_panel(0, i, "seed") ? cell("x") : NaN):(cell("value")) with points ls 100+i pt 6 ps 0.7 notitle, \
-     for [i=1:n] data using (of_panel(0, i, "mean") ? cell("x") : NaN):(cell("value")) with points ls i ps 1 notitle
+     for [i=1:n] data using (of_panel(0, i, "mean") ? cell("x") : NaN):(cell("value")) with points ls i ps 1 notitle, \
+     for [i=1:spoken] data using (of_panel(0, i, "mean") ? cell("x") : NaN):(cell("value")):(sprintf("%s: %.4g", id[i], cell("x"))) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle
 unset object 1; unset label 11
 set label 10 "tokens (multiples of the training length)" at screen (left + start_width + gap + (panels * (task_width + tag_width) - tag_width) / 2.0) / width, screen 18.0 / height center font ",12" tc rgb "#111111"
 set logscale x 2
@@ -155,7 +165,9 @@ do for [p=1:panels] {
     } else { unset arrow 100 + i }
   }
   plot for [i=1:n] data using (of_panel(p, i, "seed") ? cell("x") : NaN):(cell("value")) with points ls 100+i pt 6 ps 0.5 notitle, \
-       for [i=1:n] data using (of_panel(p, i, "mean") ? cell("x") : NaN):(cell("value")) with linespoints ls i lw weight[(p - 1) * n + i] dt 1 ps 0.6 notitle
+       for [i=1:n] data using (of_panel(p, i, "mean") ? cell("x") : NaN):(cell("value")) with linespoints ls i lw weight[(p - 1) * n + i] dt 1 ps 0.6 notitle, \
+       for [i=1:spoken] data using (of_panel(p, i, "mean") ? cell("x") : NaN):(cell("value")):(says(i, at_x(""))) \
+         with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle
   unset label 12; unset label 10
 }
 unset multiplot

@@ -86,6 +86,14 @@ is_inf(c) = strcol(c) eq "inf"
 cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
 row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
 
+# What a point says to a reader who points at it, where pictures can: report/gnuplot.cpp makes titles of
+# what stands there. `where` begins with a blank.
+spoken = format eq "svg" ? n : 0
+between(low, high) = cell(low) == cell(low) ? sprintf(" [%.4g, %.4g]", cell(low), cell(high)) : ""
+of_seed(c) = strcol("kind") eq "seed" ? " (seed ".strcol(c).")" : ""
+says(i, where) = sprintf("%s%s: %.4g", id[i], where, cell("value"))
+at_x(unit) = sprintf(" at %g%s", cell("x"), unit)
+
 # Names at the ends of lines, apart from each other, with a leader from each line.
 after(pixels) = 1 + pixels / real(panel_width)
 if (exists("label_at")) {
@@ -108,4 +116,6 @@ plot for [i=1:n] data using (x(i, "mean")):(cell("value")) with lines ls i dt 1 
      for [i=1:n] data using (is_inf("value") ? x(i, "mean") : NaN):(rise_from):(0):(rise_to - rise_from) \
        with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
      for [i=1:n] data using (x(i, "own")):(cell("value")) with points ls 100+i pt 6 ps 1 lw 1.4 notitle, \
-     for [i=1:n] data using (x(i, "chosen")):(cell("value")) with points ls i pt 6 ps 2 lw 1.4 dt 1 notitle
+     for [i=1:n] data using (x(i, "chosen")):(cell("value")) with points ls i pt 6 ps 2 lw 1.4 dt 1 notitle, \
+     for [i=1:spoken] data using (x(i, "mean")):(cell("value")):(says(i, at_x(""))) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle

@@ -80,6 +80,14 @@ is_inf(c) = strcol(c) eq "inf"
 cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
 row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
 
+# What a point says to a reader who points at it, where pictures can: report/gnuplot.cpp makes titles of
+# what stands there. `where` begins with a blank.
+spoken = format eq "svg" ? n : 0
+between(low, high) = cell(low) == cell(low) ? sprintf(" [%.4g, %.4g]", cell(low), cell(high)) : ""
+of_seed(c) = strcol("kind") eq "seed" ? " (seed ".strcol(c).")" : ""
+says(i, where) = sprintf("%s%s: %.4g", id[i], where, cell("value"))
+at_x(unit) = sprintf(" at %g%s", cell("x"), unit)
+
 # Names at the ends of lines, apart from each other, with a leader from each line.
 after(pixels) = 1 + pixels / real(panel_width)
 if (exists("label_at")) {
@@ -110,5 +118,7 @@ plot data using (strcol("kind") eq "chance" ? cell("x") - 0.5 : NaN):(cell("valu
        with points ls 100+i notitle, \
      for [i=1:n] data using (x(i, "mean")):(cell("value")) \
        with points ls i notitle, \
+     for [i=1:spoken] data using (row(i, "seed") ? x(i, "seed") : x(i, "mean")):(cell("value")):(says(i, " at ".strcol("setting")).between("low", "high").of_seed("seed")) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle, \
      for [i=1:n] keyentry with points ls i title label[i], \
      for [i=1:chance] keyentry with lines lc rgb "#777777" lw 1.4 dt (6,4) title "chance"

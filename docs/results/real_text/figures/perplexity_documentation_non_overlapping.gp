@@ -99,6 +99,14 @@ is_inf(c) = strcol(c) eq "inf"
 cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
 row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
 
+# What a point says to a reader who points at it, where pictures can: report/gnuplot.cpp makes titles of
+# what stands there. `where` begins with a blank.
+spoken = format eq "svg" ? n : 0
+between(low, high) = cell(low) == cell(low) ? sprintf(" [%.4g, %.4g]", cell(low), cell(high)) : ""
+of_seed(c) = strcol("kind") eq "seed" ? " (seed ".strcol(c).")" : ""
+says(i, where) = sprintf("%s%s: %.4g", id[i], where, cell("value"))
+at_x(unit) = sprintf(" at %g%s", cell("x"), unit)
+
 # Names at the ends of lines, apart from each other, with a leader from each line.
 after(pixels) = 1 + pixels / real(panel_width)
 if (exists("label_at")) {
@@ -142,4 +150,6 @@ plot for [i=1:n] data using (finite("high") ? x(i, "mean") : NaN):(edge("low")):
      for [i=1:n] data using (any(i) && is_inf("value") ? cell("x") : NaN):(rise_from):(0):(rise_to - rise_from) \
        with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
      for [i=1:n] data using (any(i) && sinks("value") ? cell("x") : NaN):(fall_from):(0):(fall_to - fall_from) \
-       with vectors head filled size screen 0.012,18 ls i dt 1 notitle
+       with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
+     for [i=1:spoken] data using (any(i) ? cell("x") : NaN):(inside("value")):(says(i, at_x("")).between("low", "high").of_seed("seed")) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle
