@@ -3,6 +3,8 @@
 // place. The numbers a and b are drawn, so that no difference is below 0.
 #include "addition.h"
 
+#include "examples.h"
+
 namespace {
 
 using namespace addition;
@@ -49,7 +51,10 @@ struct Addition : pes::Task {
       pes::integer("last_id", "0", 0, 65536,
                    "of coupled_ids: the last position; 0: as many as the longest numbers need")};
   static constexpr pes_card card =
-      pes::card<Addition>({.name = Kind::name, .summary = Kind::summary, .taxonomy = "arithmetic"});
+      pes::card<Addition>({.name = Kind::name,
+                           .summary = Kind::summary,
+                           .version = "2",  // 2: problems are dealt to the splits
+                           .taxonomy = "arithmetic"});
 
   static constexpr int digit = PES_FIRST_SYMBOL, sign = digit + 10, equals = sign + 1,
                        first_hint = equals + 1;
@@ -102,11 +107,23 @@ struct Addition : pes::Task {
     out.push_back(PES_EOS);
     return out;
   }
+  // Short numbers are few: without a deal, training would meet those of validation and test.
+  static bool in_split(pes_split split, const Digits& a, const Digits& b) {
+    constexpr std::size_t few = 12;  // digits of both; examples of more meet as good as never
+    if (a.size() + b.size() > few) return true;
+    Digits problem = a;
+    problem.push_back(sign);
+    problem.insert(problem.end(), b.begin(), b.end());
+    return tasks::belongs_to(split, pes::hash64(card.name), problem);
+  }
   static int most_digits(int n) { return Kind::difference ? n : n + 1; }  // of an answer
 
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     const int n = problem_length(r.length);
     Digits a = draw_number(random, n, operands(r)), b = draw_number(random, n, operands(r));
+    while (!in_split(r.split, a, b))  // others of as many digits, whose law stays what it is
+      for (Digits* d : {&a, &b})
+        *d = draw_number(random, static_cast<int>(d->size()), Operands::full);
     const int units = hints ? first_hint + n + random.between(0, places - 1 - n) : 0;
     if (pad) {
       a.resize(static_cast<std::size_t>(n));
