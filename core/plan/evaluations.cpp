@@ -138,4 +138,36 @@ void check_examples(const Task& task, const EvalConfig& c) {
   for (const int length : c.lengths) try_examples(task, c, length);
 }
 
+void check_answers(const EvalSettings& settings, const TaskFacts& task) {
+  for (const ProbeConfig& p : settings.probes) {
+    std::string why;
+    if (p.kind == ProbeKind::generated)
+      why = refuses_generation(task.document > 0, task.head == PES_LM, task.positions > 0);
+    if (p.kind == ProbeKind::predictions) why = refuses_predictions(task.document > 0);
+    if (!why.empty()) fail(Exit::usage, "{} (name it as 'task' of this entry)", why);
+  }
+}
+void add_probes(std::vector<CellEval>& evals, const EvalSettings& settings,
+                const std::vector<int>& lengths, const ModelConfig& model, int longest,
+                CellEval e) {
+  for (ProbeConfig p : settings.probes) {
+    const std::size_t before = evals.size();
+    for (const int l : lengths) {
+      check(p, model, l);
+      if (p.kind == ProbeKind::offset) {  // tables reach to the suite's longest length
+        p.offsets = in_tokens(settings.offsets, e.config.train_length);
+        std::erase_if(p.offsets, [&](int offset) { return l + offset > longest; });
+        if (p.offsets.empty()) continue;
+      }
+      e.length = l, e.probe = p;
+      evals.push_back(e);
+    }
+    if (evals.size() == before)
+      fail(Exit::usage,
+           "probe 'offset': no length moved by {} ends within {} tokens, the longest of the "
+           "suite; choose shorter 'lengths' or smaller 'offsets'",
+           join(settings.offsets, ", "), longest);
+  }
+}
+
 }  // namespace pesuite

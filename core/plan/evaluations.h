@@ -24,4 +24,11 @@ std::vector<int> lengths_with_examples(const Task&, const EvalConfig&);
 // Error, by the task, where it lacks one.
 void check_examples(const Task&, const EvalConfig&);
 
+// Error (usage) for a probe of answers that the task does not give.
+void check_answers(const EvalSettings&, const TaskFacts&);
+// Adds each probe of an entry at each length. `e` is what they have in common, `longest` the
+// longest sequence of the suite. Error (usage) for one that fits none of the lengths.
+void add_probes(std::vector<CellEval>&, const EvalSettings&, const std::vector<int>& lengths,
+                const ModelConfig&, int longest, CellEval e);
+
 }  // namespace pesuite

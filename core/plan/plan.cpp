@@ -13,6 +13,8 @@
 #include "plan/elsewhere.h"
 #include "plan/evaluations.h"
 #include "plan/facts.h"
+#include "plan/selection.h"
+#include "plan/training_data.h"
 #include "plan/trainings.h"
 
 namespace pesuite {
@@ -53,7 +55,7 @@ class Planner {
     plan.problems = catalog_.problems;
     if (!problems_.empty()) facts_.check_names(suite_);
     problems_.throw_if_any();
-    check_filters();
+    check_filters(suite_);
     // refused now, not by every cell; strict instructions know no bf16
     const bool fp32 = suite_.or_fp32 && suite_.determinism == "strict";
     device_ =
@@ -115,7 +117,7 @@ class Planner {
     for (const std::uint64_t seed : seeds_of(m, plan)) {
       PlannedCell c = first;
       c.encoding = e.id, c.task = t.id, c.model = m.id, c.seed = seed;
-      if (!wanted(c.coordinates())) continue;
+      if (!wanted(suite_, c.coordinates())) continue;
       if (!ids) {
         if (!fill(c, used, t, m, plan)) return;
         first = c;
@@ -138,26 +140,6 @@ class Planner {
     if (m.weights.empty() || suite_.seeds.size() < 2) return suite_.seeds;
     note(plan, m.id, "has been trained, so that its cells have the first seed alone");
     return {suite_.seeds.front()};
-  }
-
-  // A name of --only that nothing has is a mistake, not a wish for no cells.
-  void check_filters() const {
-    std::map<std::string, std::vector<std::string>> values;
-    for (const SuiteEncoding& e : suite_.encodings) values["encoding"].push_back(e.id);
-    for (const SuiteTask& t : suite_.tasks) values["task"].push_back(t.id);
-    for (const SuiteModel& m : suite_.models) values["model"].push_back(m.id);
-    for (const std::uint64_t s : suite_.seeds) values["seed"].push_back(std::to_string(s));
-    const std::string whose = suite_.profile.empty()
-                                  ? "the suite"
-                                  : fmt::format("the suite, with profile {},", suite_.profile);
-    for (const Filter& f : suite_.only) f.check(values, whose);
-  }
-  bool wanted(const Coordinates& c) const {
-    const auto matches = [&](const Filter& f) { return f.matches(c); };
-    const auto& s = suite_;
-    return (s.include.empty() || std::any_of(s.include.begin(), s.include.end(), matches)) &&
-           std::none_of(s.exclude.begin(), s.exclude.end(), matches) &&
-           std::all_of(s.only.begin(), s.only.end(), matches);
   }
 
   void refuse_twin(const Ids& first, const SuiteEncoding& e, const SuiteTask& t,
@@ -402,7 +384,7 @@ class Planner {
                ec.most(fill_axis) > 0 ? fill_axis : shots_axis);
         key = "probes";
         check_answers(*settings, task);
-        add_probes(c, *settings, ec.lengths, {0, c.reach, ec, {}});
+        add_probes(c.evals, *settings, ec.lengths, c.config.model, c.longest, {0, c.reach, ec, {}});
       } catch (const Error& error) {
         problems_.add(settings->where.at(key), error.what(), error.code());
         return false;
@@ -452,76 +434,16 @@ class Planner {
     }
     const std::optional<int> vocabulary = facts_.number(
         fmt::format("data {} {} {} {}", t.id, lengths.train, lengths.longest, lengths.reached),
-        where, model.vocabulary, [&] { return alphabet_of(config, t, lengths); });
+        where, model.vocabulary,
+        [&] { return alphabet_of(catalog_, config, t, lengths, switch_lengths_); });
     if (!vocabulary) return false;
     if (!s.mix.empty())
       model.vocabulary = model.classes = std::max(*vocabulary, model.padded_vocabulary);
     return true;
   }
-  // How many symbols the tasks of a training have together. Error where they lack examples.
-  int alphabet_of(const CellConfig& config, const SuiteTask& t, const Lengths& lengths) const {
-    const LengthPlan& plan = t.train.lengths;
-    const Task own(catalog_, t.expression, lengths.train, lengths.longest, lengths.reached);
-    const std::vector<Task> mixed = make_mixed_tasks(catalog_, config);
-    const Mixture mixture = make_mixture(own, mixed, config.mix);
-    for (std::size_t part = 0; part < mixture.parts(); ++part) {
-      const Task& task = mixture.task(part);
-      const auto refuse = [&](int wanted, const char* what, const std::string& why) {
-        if (wanted > 0 && !why.empty())
-          fail(Exit::usage, "no {} can stand before examples of task '{}': it {}", what,
-               task.text(), why);
-      };
-      refuse(plan.fill, "FILL", task.refuses_fill(lengths.train));
-      refuse(plan.shots, "solved ones", task.refuses_shots(lengths.train));
-    }
-    try_lengths(mixture, plan, lengths.train);
-    for (const int later : switch_lengths_) try_lengths(mixture, plan, later);
-    return mixture.vocabulary();
-  }
-  // Makes examples of the shortest lengths, which are those that tasks lack, and of some others.
-  static void try_lengths(const Mixture& mixture, const LengthPlan& plan, int longest) {
-    constexpr std::size_t shortest = 64, others = 64;
-    const std::vector<int> all = plan.all(longest);
-    for (std::size_t i = 0; i < all.size();
-         i += i < shortest ? 1 : std::max<std::size_t>(1, all.size() / others))
-      for (std::size_t part = 0; part < mixture.parts(); ++part)
-        mixture.batch(part, PES_SPLIT_TRAIN, 0, 0, 1, all[i]);
-  }
   int longest_trained(int first) const {
     return switch_lengths_.empty() ? first : std::max(first, *switch_lengths_.rbegin());
   }
-  static void check_answers(const EvalSettings& settings, const TaskFacts& task) {
-    for (const ProbeConfig& p : settings.probes) {
-      std::string why;
-      if (p.kind == ProbeKind::generated)
-        why = refuses_generation(task.document > 0, task.head == PES_LM, task.positions > 0);
-      if (p.kind == ProbeKind::predictions) why = refuses_predictions(task.document > 0);
-      if (!why.empty()) fail(Exit::usage, "{} (name it as 'task' of this entry)", why);
-    }
-  }
-  static void add_probes(PlannedCell& c, const EvalSettings& settings,
-                         const std::vector<int>& lengths, CellEval e) {
-    const int longest = c.longest;
-    for (ProbeConfig p : settings.probes) {
-      const std::size_t before = c.evals.size();
-      for (const int l : lengths) {
-        check(p, c.config.model, l);
-        if (p.kind == ProbeKind::offset) {  // tables reach to the suite's longest length
-          p.offsets = in_tokens(settings.offsets, e.config.train_length);
-          std::erase_if(p.offsets, [&](int offset) { return l + offset > longest; });
-          if (p.offsets.empty()) continue;
-        }
-        e.length = l, e.probe = p;
-        c.evals.push_back(e);
-      }
-      if (c.evals.size() == before)
-        fail(Exit::usage,
-             "probe 'offset': no length moved by {} ends within {} tokens, the longest of the "
-             "suite; choose shorter 'lengths' or smaller 'offsets'",
-             join(settings.offsets, ", "), longest);
-    }
-  }
-
   // As many of `wanted` examples as the split has, with a note where that is fewer.
   int available(int wanted, const TaskFacts& facts, pes_split split, const std::string& id,
                 Plan& plan) {

@@ -18,6 +18,24 @@ Shard parse_shard(const std::string& flag, const std::string& text) {
   return {static_cast<int>(index), static_cast<int>(count)};
 }
 
+void check_filters(const Suite& suite) {
+  std::map<std::string, std::vector<std::string>> values;
+  for (const SuiteEncoding& e : suite.encodings) values["encoding"].push_back(e.id);
+  for (const SuiteTask& t : suite.tasks) values["task"].push_back(t.id);
+  for (const SuiteModel& m : suite.models) values["model"].push_back(m.id);
+  for (const std::uint64_t s : suite.seeds) values["seed"].push_back(std::to_string(s));
+  const std::string whose = suite.profile.empty()
+                                ? "the suite"
+                                : fmt::format("the suite, with profile {},", suite.profile);
+  for (const Filter& f : suite.only) f.check(values, whose);
+}
+bool wanted(const Suite& s, const Coordinates& c) {
+  const auto matches = [&](const Filter& f) { return f.matches(c); };
+  return (s.include.empty() || std::any_of(s.include.begin(), s.include.end(), matches)) &&
+         std::none_of(s.exclude.begin(), s.exclude.end(), matches) &&
+         std::all_of(s.only.begin(), s.only.end(), matches);
+}
+
 std::vector<int> stages_of(const std::vector<PlannedCell>& all) {
   std::vector<int> stage(all.size(), 0);
   for (bool more = true; more;) {  // as often as the longest chain has links

@@ -1,4 +1,5 @@
-// A part of a plan, for one of several processes or machines that run it together.
+// A part of a plan: what a suite's filters leave, and what one of several processes or machines
+// that run it together takes.
 #pragma once
 
 #include <string>
@@ -7,6 +8,11 @@
 #include "plan/plan.h"
 
 namespace pesuite {
+
+// A name of --only that nothing has is a mistake, not a wish for no cells: Error (usage).
+void check_filters(const Suite&);
+// Whether include, exclude and --only leave a cell.
+bool wanted(const Suite&, const Coordinates&);
 
 // Cells are dealt out by what they train, in the order of the plan.
 struct Shard {
