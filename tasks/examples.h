@@ -5,6 +5,8 @@
 #include <pesuite/pesuite.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <map>
 #include <numeric>
 #include <string>
@@ -77,6 +79,30 @@ inline bool belongs_to(pes_split split, std::uint64_t salt, Tokens problem) {
   return split == (card < 8 ? PES_SPLIT_TRAIN : card < 9 ? PES_SPLIT_VALIDATION : PES_SPLIT_TEST);
 }
 inline constexpr double log10_divisible = 2;  // spaces of fewer than 100 problems leave a split empty
+
+// ------------------------------------------------------------------------------- shortcuts
+
+// How far a shortcut gets hangs on how long examples are. Between the lengths at which it was
+// measured, ascending, a level is linear in log T; outside of them it is the nearest.
+struct Measured {
+  int length;
+  double level;
+};
+inline double level_at(int length, std::initializer_list<Measured> measured) {
+  const auto above = std::find_if(measured.begin(), measured.end(),
+                                  [&](const Measured& m) { return m.length >= length; });
+  if (above == measured.end()) return std::prev(above)->level;
+  if (above == measured.begin()) return above->level;
+  const Measured below = *std::prev(above);
+  const double part =
+      std::log(1. * length / below.length) / std::log(1. * above->length / below.length);
+  return below.level + part * (above->level - below.level);
+}
+// Such a shortcut. What was measured is what it gets `above` a level, of chance for instance.
+inline pes_shortcut measured_shortcut(const char* name, const char* why, int length,
+                                      std::initializer_list<Measured> measured, double above = 0) {
+  return {sizeof(pes_shortcut), name, std::min(1., above + level_at(length, measured)), why};
+}
 
 // -------------------------------------------------------------------------------- guessing
 

@@ -8,12 +8,6 @@ using namespace algorithmic;
 
 constexpr int kinds = 5;
 
-constexpr pes_shortcut order_by_last = {
-    sizeof(pes_shortcut), "last_token", .74,
-    "what comes next is mostly what was written last, in large problems nearly always"};
-constexpr pes_shortcut order_by_window = {sizeof(pes_shortcut), "window", .76,
-                                          "the same, and how often it was written"};
-
 struct BucketSort : Written<BucketSort> {
   static constexpr bool split_by_answer = false;  // large problems have few answers by nature
   static constexpr pes_option options[] = {
@@ -24,11 +18,32 @@ struct BucketSort : Written<BucketSort> {
                              .taxonomy = "algorithmic",
                              .paper = "Deletang et al. 2023, arXiv:2207.02098"});
 
-  BucketSort(const pes_use& use, const pes::Values& v) {
+  pes_shortcut by_last, by_window, seen;
+
+  BucketSort(const pes_use& use, const pes::Values& v)
+      : by_last(measured_shortcut(
+            "last_token",
+            "what comes next is mostly what was written last, in large problems nearly always",
+            use.train_length,
+            {{24, .50},
+             {48, .66},
+             {64, .74},
+             {96, .82},
+             {128, .86},
+             {192, .90},
+             {256, .93},
+             {512, .97},
+             {1024, .99}})),
+        by_window{sizeof(pes_shortcut), "window", std::min(1., by_last.level + .02),
+                  "the same, and how often it was written"},
+        seen(measured_shortcut(
+            "bag", "of large problems each kind has a fifth, so that what was written counts them",
+            use.train_length,
+            {{16, .34}, {64, .43}, {128, .49}, {256, .56}, {384, .61}, {512, .65}, {768, .71}})) {
     declare_sizes(use, static_cast<int>(v.integer("least")), 2, tokens_around, "items",
                   "items of the problem");
     declare_contents({{PES_FIRST_SYMBOL, kinds}});
-    shortcuts = {&order_by_last, &order_by_window};
+    shortcuts = {&by_last, &by_window, &seen};
   }
   void draw(pes::Random& random, std::span<std::int32_t> x, Alphabet a) const {
     draw_uniform(random, x, a.first, a.count);

@@ -8,16 +8,53 @@ using namespace algorithmic;
 
 constexpr int symbols = 50;
 
-// What was written last bounds what comes next, the closer the more items there are.
-constexpr const char* bounded = "what was written last bounds what comes next";
-constexpr pes_shortcut by_last = {sizeof(pes_shortcut), "last_token", .43, bounded},
-                       by_last_of_few = {sizeof(pes_shortcut), "last_token", .50, bounded},
-                       by_last_repeated = {sizeof(pes_shortcut), "last_token", .50, bounded};
-constexpr pes_shortcut by_window = {sizeof(pes_shortcut), "window", .46, bounded},
-                       by_window_of_few = {sizeof(pes_shortcut), "window", .75, bounded},
-                       by_window_repeated = {sizeof(pes_shortcut), "window", .50, bounded};
-constexpr pes_shortcut items_seen = {sizeof(pes_shortcut), "bag", .26,
-                                     "what was read more often than written comes next"};
+// Who sees little of an example, of few symbols (10 digits or 26 letters) or of many.
+std::vector<pes_shortcut> known(bool repeats, bool few, int length) {
+  using Levels = std::initializer_list<Measured>;
+  const auto known = [&](const char* name, const char* why, Levels of_few, Levels of_many) {
+    return measured_shortcut(name, why, length, few ? of_few : of_many);
+  };
+  constexpr const char *bounded = "what was written last bounds what comes next",
+                       *seen = "what was read more often than written comes next";
+  if (repeats)
+    return {
+        known("last_token", bounded,
+              {{16, .30},
+               {32, .34},
+               {48, .40},
+               {64, .45},
+               {96, .54},
+               {128, .60},
+               {256, .76},
+               {512, .88},
+               {1024, .94}},
+              {{16, .25},
+               {32, .22},
+               {48, .25},
+               {64, .29},
+               {96, .34},
+               {128, .38},
+               {256, .51},
+               {512, .69},
+               {1024, .83}}),
+        known("window", bounded,
+              {{64, .49}, {96, .58}, {128, .63}, {256, .78}, {512, .88}, {1024, .94}},
+              {{64, .32}, {96, .35}, {128, .39}, {256, .53}, {512, .69}, {1024, .83}}),
+        known("bag", seen,
+              {{16, .22}, {64, .25}, {96, .28}, {128, .30}, {256, .37}, {512, .47}, {1024, .55}},
+              {{16, .12}, {64, .14}, {128, .17}, {256, .21}, {512, .28}, {1024, .36}})};
+  return {known("last_token", bounded, {{24, .50}},
+                {{12, .31},
+                 {16, .25},
+                 {24, .22},
+                 {32, .24},
+                 {48, .32},
+                 {64, .42},
+                 {96, .62},
+                 {128, .68}}),
+          known("window", bounded, {{64, .75}, {512, .68}}, {{64, .46}, {96, .63}, {128, .69}}),
+          known("bag", seen, {{24, .26}}, {{48, .03}, {64, .06}, {96, .29}, {128, .38}})};
+}
 
 struct Sort : Written<Sort> {
   // Who has seen the answer in another order knows it.
@@ -35,6 +72,7 @@ struct Sort : Written<Sort> {
                        .paper = "Kazemnejad et al. 2023, arXiv:2305.19466"});
 
   bool repeats;
+  std::vector<pes_shortcut> cheap;
   std::vector<int> rank, by_rank;  // of symbol s in the order; the symbol of a rank
 
   Sort(const pes_use& use, const pes::Values& v) : repeats(v.flag("repeats")) {
@@ -46,12 +84,8 @@ struct Sort : Written<Sort> {
     declare_sizes(use, static_cast<int>(v.integer("least")), 2, tokens_around, "items",
                   "items of the problem", most);
     declare_contents(contents);
-    if (repeats)
-      shortcuts = {&by_last_repeated, &by_window_repeated, &items_seen};
-    else if (mixed)
-      shortcuts = {&by_last_of_few, &by_window_of_few, &items_seen};
-    else
-      shortcuts = {&by_last, &by_window};
+    cheap = known(repeats, mixed, use.train_length);
+    for (const pes_shortcut& s : cheap) shortcuts.push_back(&s);
     const int all = outputs - PES_FIRST_SYMBOL;
     std::vector<std::int32_t> order(all);
     std::iota(order.begin(), order.end(), 0);

@@ -11,21 +11,48 @@ using namespace counting;
 constexpr Weights reduced = {2, 22, 8}, of_the_paper = {1, 50, 7};
 
 // Lines have 2 to 4 tokens, so where the question stands tells how many of them count.
-constexpr pes_shortcut length_tells(double level) {
+std::vector<pes_shortcut> known(bool paper, int length) {
+  const auto known = [&](const char* name, const char* why,
+                         std::initializer_list<tasks::Measured> few,
+                         std::initializer_list<tasks::Measured> many) {
+    return tasks::measured_shortcut(name, why, length, paper ? many : few);
+  };
   return {
-      sizeof(pes_shortcut), "position", level,
-      "lines that count are longer than those that do not, and the question stands behind them"};
+      known(
+          "position",
+          "lines that count are longer than those that do not, and the question stands behind them",
+          {{16, .97},
+           {24, .89},
+           {32, .83},
+           {48, .73},
+           {64, .65},
+           {96, .49},
+           {128, .38},
+           {256, .23}},
+          {{16, 1},
+           {24, .98},
+           {32, .97},
+           {48, .93},
+           {64, .90},
+           {96, .78},
+           {128, .69},
+           {256, .41},
+           {512, .22}}),
+      known(
+          "bag", "of few lines that count, how many there are of each kind and variable tells most",
+          {{16, 1}, {24, .96}, {32, .89}, {48, .81}, {64, .68}, {96, .39}, {128, .30}, {256, .25}},
+          {{24, 1},
+           {32, .98},
+           {48, .97},
+           {64, .95},
+           {96, .87},
+           {128, .80},
+           {256, .42},
+           {512, .22}}),
+      known("window", "the last lines may have set what is printed",
+            {{64, .52}, {96, .39}, {128, .37}, {256, .32}},
+            {{64, .79}, {96, .66}, {128, .56}, {256, .35}, {512, .26}})};
 }
-constexpr pes_shortcut tells_reduced = length_tells(0.65), tells_paper = length_tells(0.9);
-constexpr pes_shortcut lines_seen(double level) {
-  return {sizeof(pes_shortcut), "bag", level,
-          "of few lines that count, how many there are of each kind and variable tells most"};
-}
-constexpr pes_shortcut seen_reduced = lines_seen(0.68), seen_paper = lines_seen(0.95);
-constexpr pes_shortcut last_lines(double level) {
-  return {sizeof(pes_shortcut), "window", level, "the last lines may have set what is printed"};
-}
-constexpr pes_shortcut last_reduced = last_lines(0.50), last_paper = last_lines(0.79);
 
 struct Counting : pes::Task {
   static constexpr pes_option options[] = {
@@ -49,19 +76,18 @@ struct Counting : pes::Task {
 
   int variables;
   bool paper;
-  int trained_lines;          // the longest program of training, without what stretches it
+  int trained_lines;  // the longest program of training, without what stretches it
+  std::vector<pes_shortcut> cheap;
   int divided = least_lines;  // from so many lines on programs are dealt to the splits
 
   Counting(const pes_use& use, const pes::Values& v)
       : variables(static_cast<int>(v.integer("variables"))),
         paper(v.is("preset", "paper")),
-        trained_lines(lines_that_fit(use.train_length)) {
+        trained_lines(lines_that_fit(use.train_length)),
+        cheap(known(paper, use.train_length)) {
     inputs = outputs = print + 1;
     head = PES_LM;
-    if (paper)
-      shortcuts = {&tells_paper, &seen_paper, &last_paper};
-    else
-      shortcuts = {&tells_reduced, &seen_reduced, &last_reduced};
+    for (const pes_shortcut& s : cheap) shortcuts.push_back(&s);
     const auto distinct_programs = [&](int lines) {
       return -std::log10(law_of_programs(weights(), variables, lines, lines).repeat);
     };

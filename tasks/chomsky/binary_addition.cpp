@@ -114,6 +114,10 @@ struct BinaryAddition {
         add_answer(guess, number == 2 ? Word{0, 1} : Word{number}, 1.0 / ((1 << n) - 1));
     return guess.accuracy();
   }
+  static std::vector<pes_shortcut> known(bool, int length) {
+    return {tasks::measured_shortcut("bag", "of short numbers the bits that are set tell the sum",
+                                     length, {{12, .74}, {16, .61}, {24, .52}, {32, .51}})};
+  }
   static double distinct(int n) { return n > 2 ? distinct_pairs(n) : std::log10((1 << n) - 1); }
 };
 

@@ -29,7 +29,7 @@ struct MissingDuplicate {
     return {x[at < half ? at + half : at - half]};
   }
   static double blind(int) { return 0.5; }
-  static std::vector<pes_shortcut> known(bool) {
+  static std::vector<pes_shortcut> known(bool, int) {
     return {{sizeof(pes_shortcut), "bag", .57,
              "of the visible bits one has no double, so the commoner bit is the likelier one"}};
   }

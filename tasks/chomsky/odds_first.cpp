@@ -21,9 +21,23 @@ struct OddsFirst {
     return y;
   }
   static double blind(int) { return 0.5; }
-  static std::vector<pes_shortcut> known(bool slots) {
-    if (!slots) return {};
-    return {{sizeof(pes_shortcut), "bag", .57, "the commoner bit of 32 is at 57 % of the places"}};
+  static constexpr const char* commoner =
+      "the commoner bit is at more than half of the places, of 32 at 57 %";
+  static std::vector<pes_shortcut> known(bool slots, int length) {
+    return {
+        slots
+            ? tasks::measured_shortcut("bag", commoner, length,
+                                       {{12, .66},
+                                        {16, .64},
+                                        {24, .62},
+                                        {32, .60},
+                                        {64, .57},
+                                        {128, .55},
+                                        {256, .54},
+                                        {512, .52}})
+            : tasks::measured_shortcut(
+                  "bag", commoner, length,
+                  {{16, .66}, {24, .62}, {32, .60}, {48, .58}, {64, .55}, {96, .53}, {128, .52}})};
   }
   static double distinct(int n) { return n * std::log10(2); }
 };

@@ -61,9 +61,22 @@ struct Stack {
     }
     return guess.accuracy();
   }
-  static std::vector<pes_shortcut> known(bool slots) {
-    return {{sizeof(pes_shortcut), "bag", slots ? .60 : .53,
-             "how many symbols were pushed and popped tells how high the stack is"},
+  static constexpr const char* height =
+      "how many symbols were pushed and popped tells how high the stack is";
+  static std::vector<pes_shortcut> known(bool slots, int length) {
+    return {slots
+                ? tasks::measured_shortcut("bag", height, length,
+                                           {{12, .79},
+                                            {16, .74},
+                                            {24, .68},
+                                            {32, .66},
+                                            {48, .62},
+                                            {64, .60},
+                                            {96, .58},
+                                            {128, .57},
+                                            {256, .53}})
+                : tasks::measured_shortcut("bag", height, length,
+                                           {{16, .72}, {24, .66}, {32, .63}, {48, .55}, {64, .53}}),
             {sizeof(pes_shortcut), "window", .51,
              slots ? "first slots stand behind the last actions, far ones are beyond the end"
                    : "the top of the stack stands behind the last actions"}};

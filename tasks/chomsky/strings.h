@@ -26,8 +26,8 @@ inline constexpr pes_option mode_option =
 //   static Word solve(const Word&);   // without termination
 //   static double blind(int n);       // accuracy of the best guess that sees the rank of a slot
 //   static double distinct(int n);    // log10
-// and where shortcuts are known, at 64 tokens,
-//   static std::vector<pes_shortcut> known(bool slots);
+// and where shortcuts are known, at a training length,
+//   static std::vector<pes_shortcut> known(bool slots, int length);
 template <class Rule>
 struct StringTask : pes::Task {
   static constexpr pes_option options[] = {mode_option};
@@ -42,12 +42,12 @@ struct StringTask : pes::Task {
   int divided = Rule::least;  // from so many symbols on problems are dealt to the splits
   std::vector<pes_shortcut> known;
 
-  StringTask(const pes_use&, const pes::Values& v) : slots(v.is("mode", "slots")) {
+  StringTask(const pes_use& use, const pes::Values& v) : slots(v.is("mode", "slots")) {
     head = slots ? PES_TAG : PES_LM;
     inputs = slots ? empty + 1 : PES_FIRST_SYMBOL + std::max(Rule::symbols, Rule::classes);
     outputs = slots ? Rule::classes + (Rule::terminated ? 1 : 0) : inputs;
     while (Rule::distinct(divided) < tasks::log10_divisible) ++divided;
-    if constexpr (requires { Rule::known(true); }) known = Rule::known(slots);
+    if constexpr (requires { Rule::known(true, 0); }) known = Rule::known(slots, use.train_length);
     for (const pes_shortcut& s : known) shortcuts.push_back(&s);
   }
 

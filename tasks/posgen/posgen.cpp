@@ -4,7 +4,7 @@
 //   recursive  four places back: the same rule everywhere
 //   cot        the first symbol: a place that stays
 //   semi       half way back: a place that moves at half the speed
-#include <pesuite/pesuite.hpp>
+#include "examples.h"
 
 namespace {
 
@@ -21,6 +21,9 @@ pes_split split_of(const Start& x) {
   return tenth < 8 ? PES_SPLIT_TRAIN : tenth == 8 ? PES_SPLIT_VALIDATION : PES_SPLIT_TEST;
 }
 
+constexpr pes_shortcut sums_near = {sizeof(pes_shortcut), "window", .08,
+                                    "three symbols of the sum, or all four, are in it"};
+
 struct PosGen : pes::Task {
   static constexpr pes_option options[] = {
       pes::choice("variant", "recursive", "recursive|cot|semi",
@@ -33,12 +36,20 @@ struct PosGen : pes::Task {
 
   enum class Variant { recursive, cot, semi } variant;
 
-  PosGen(const pes_use&, const pes::Values& v)
+  pes_shortcut symbols_seen;
+
+  PosGen(const pes_use& use, const pes::Values& v)
       : variant(v.is("variant", "cot")    ? Variant::cot
                 : v.is("variant", "semi") ? Variant::semi
                                           : Variant::recursive) {
     inputs = outputs = PES_FIRST_SYMBOL + modulus;
     head = PES_LM;
+    shortcuts = {&sums_near};
+    if (variant != Variant::cot) return;
+    symbols_seen = tasks::measured_shortcut(
+        "bag", "with one far symbol for all sums the sequence comes round every 96 symbols",
+        use.train_length, {{64, .06}, {128, .08}, {256, .09}, {512, .095}, {1024, .10}});
+    shortcuts.push_back(&symbols_seen);
   }
   // The place of the far symbol in the sum at place `l`.
   std::size_t far(std::size_t l) const {

@@ -17,13 +17,15 @@ struct KbackCopy : pes::Task {
   int k, symbols;
   pes_shortcut seen, near;
 
-  KbackCopy(const pes_use&, const pes::Values& v)
+  KbackCopy(const pes_use& use, const pes::Values& v)
       : k(static_cast<int>(v.integer("k"))), symbols(static_cast<int>(v.integer("symbols"))) {
     inputs = outputs = symbols;  // raw ids, without the reserved ones
     head = PES_TAG;
     determined = true;
-    seen = {sizeof(pes_shortcut), "bag", 1.0 / symbols + .12,
-            "the answer was read before, and at first few symbols were"};
+    seen = measured_shortcut(
+        "bag", "the answer was read before, and at first few symbols were", use.train_length,
+        {{12, .18}, {16, .17}, {24, .15}, {32, .13}, {64, .10}, {128, .08}, {256, .05}, {512, .03}},
+        1.0 / symbols);
     near = {sizeof(pes_shortcut), "window", 1, "with k below 8 that is the task"};
     shortcuts = {&seen};
     if (k < 8) shortcuts.push_back(&near);

@@ -17,13 +17,18 @@ struct PrefixModsum : pes::Task {
 
   int m;
   bool inclusive;
+  pes_shortcut first_sums;
 
-  PrefixModsum(const pes_use&, const pes::Values& v)
+  PrefixModsum(const pes_use& use, const pes::Values& v)
       : m(static_cast<int>(v.integer("m"))), inclusive(v.flag("inclusive")) {
     inputs = PES_FIRST_SYMBOL + m;
     outputs = m;
     head = PES_TAG;
     determined = true;
+    first_sums = measured_shortcut("bag", "the first sums are those of one symbol and of two",
+                                   use.train_length,
+                                   {{12, .04}, {16, .03}, {24, .02}, {32, .01}, {48, 0}}, 1.0 / m);
+    if (!inclusive) shortcuts = {&first_sums};
   }
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, 2, "the first position is not scored");

@@ -1,6 +1,6 @@
 // A one-bit memory among noise: pairs of an instruction (write, read, ignore) and a bit. Behind
 // each read stands the bit that was last written.
-#include <pesuite/pesuite.hpp>
+#include "examples.h"
 
 namespace {
 
@@ -9,9 +9,6 @@ constexpr pes_axis ignore_axis = {
     sizeof(pes_axis), "ignore", "", "share of instructions that are ignored",
     ignore_rates,     nullptr,  3,  1};
 
-constexpr pes_shortcut bits_seen = {
-    sizeof(pes_shortcut), "bag", .67,
-    "behind each write and each read stands the bit that is asked for, so it was seen more often"};
 constexpr pes_shortcut write_is_near = {
     sizeof(pes_shortcut), "window", .80,
     "in half of the questions the last write, or a read of it, is one of three pairs before"};
@@ -24,7 +21,15 @@ struct FlipFlop : pes::Task {
                            .paper = "Liu et al. 2023, arXiv:2306.00946"});
   enum Token { write = PES_FIRST_SYMBOL, read, ignore, zero, one };
 
-  FlipFlop(const pes_use&, const pes::Values&) {
+  pes_shortcut bits_seen;
+
+  FlipFlop(const pes_use& use, const pes::Values&) {
+    bits_seen = tasks::measured_shortcut(
+        "bag",
+        "behind each write and each read stands the bit that is asked for, so it was seen more "
+        "often",
+        use.train_length,
+        {{12, .74}, {16, .72}, {24, .70}, {32, .69}, {64, .67}, {128, .63}, {512, .56}});
     inputs = outputs = one + 1;
     head = PES_LM;
     axes = {&ignore_axis};
