@@ -5,7 +5,11 @@ if(NOT PESUITE_MPI)
   message(STATUS "The MPI part is left out: PESUITE_MPI is off")
 else()
   set(MPI_CXX_SKIP_MPICXX ON)
-  # Where Slurm was found first, FindMPI would start processes by srun, which needs a running cluster.
+  # Where Slurm was found first, FindMPI would start processes by srun, which needs a running cluster,
+  # and keeps it when MPI is installed later.
+  if(MPIEXEC_EXECUTABLE MATCHES "/srun$")
+    unset(MPIEXEC_EXECUTABLE CACHE)
+  endif()
   find_program(MPIEXEC_EXECUTABLE NAMES mpiexec mpirun)
   find_package(MPI QUIET COMPONENTS C)
   if(MPI_C_FOUND)
