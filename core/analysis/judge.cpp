@@ -430,7 +430,7 @@ std::vector<std::string> unlearned(const RunData& run, const Hypothesis& h) {
       if (!speaks_of(q, t) || length_of(q, t) <= t.train_length) continue;
       for (const std::size_t e : t.encodings)
         if (run.encodings[e] == q.encoding && learned(t, e) == Learned::no)
-          out.insert(fmt::format("{} did not learn {} where it was trained ({}; wanted: {})",
+          out.insert(fmt::format("'{}' did not learn {} where it was trained ({}; wanted: {})",
                                  q.encoding, t.task, learned_distance(t, e), learned_criterion(t)));
     }
   return {out.begin(), out.end()};

@@ -42,7 +42,7 @@ struct Writer {
   const TaskAnswer& a;
   const Ground& g = a.ground;
 
-  const std::string& name(const LengthAnswer& e) const { return run.encodings[e.encoding]; }
+  Span name(const LengthAnswer& e) const { return code(run.encodings[e.encoding]); }
   std::string multiple(int length) const { return a.task->multiple(length); }
   const char* measure() const { return g.metric == "acc" ? "accuracy" : "loss"; }
   std::string where() const {
@@ -57,14 +57,14 @@ struct Writer {
     return std::all_of(a.encodings.begin(), a.encodings.end(),
                        [](const LengthAnswer& e) { return e.learned == Learned::no; });
   }
-  std::string unlearned() const {
-    return fmt::format(
+  Text unlearned() const {
+    return rich(
         "On {}, no encoding learned the task at the training length ({}; wanted: {}). What happens "
         "beyond it answers nothing.",
         where(), nearest(), learned_criterion(*a.task));
   }
   // "the nearest is rope, 21 % from the optimum"
-  std::string nearest() const {
+  Text nearest() const {
     const Ground start = start_ground(a);
     const auto mean = [&](const LengthAnswer& e) {
       return summarize(scores(start, e.encoding)).mean * (start.lower_is_better() ? 1 : -1);
@@ -72,12 +72,11 @@ struct Writer {
     const auto first = std::min_element(
         a.encodings.begin(), a.encodings.end(),
         [&](const LengthAnswer& x, const LengthAnswer& y) { return mean(x) < mean(y); });
-    return fmt::format("the nearest is {}, {}", name(*first),
-                       learned_distance(*a.task, first->encoding));
+    return rich("the nearest is {}, {}", name(*first), learned_distance(*a.task, first->encoding));
   }
 
   // Who stays where it was, by its verdict or by what was measured.
-  std::string keepers() const {
+  Text keepers() const {
     std::vector<const LengthAnswer*> shown, seen;
     for (const LengthAnswer& e : a.encodings) {
       if (e.verdict == LengthVerdict::holds && e.length == a.lengths.back())
@@ -89,37 +88,36 @@ struct Writer {
     if (shown.empty() && seen.empty())
       return fmt::format("On {}, no encoding kept its {} to {} the training length ({}).", where(),
                          measure(), far, seeds());
-    std::string out;
+    Text out;
     for (const auto* group : {&shown, &seen}) {
       if (group->empty()) continue;
       const std::string tested = group == &shown ? "shown" : "measured, not shown";
       const bool only = group->size() == 1 && shown.size() + seen.size() == 1;
       const std::string inside = fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
       if (!out.empty()) out += " ";
-      out += fmt::format("On {}, {} kept {} {} within {} to {} ({}; {}).", where(),
-                         who(*group, only), group->size() == 1 ? "its" : "their", measure(), inside,
-                         far, seeds(), tested);
+      out += rich("On {}, {} kept {} {} within {} to {} ({}; {}).", where(), who(*group, only),
+                  group->size() == 1 ? "its" : "their", measure(), inside, far, seeds(), tested);
     }
     return out;
   }
 
-  std::string who(const std::vector<const LengthAnswer*>& group, bool only) const {
+  Text who(const std::vector<const LengthAnswer*>& group, bool only) const {
     if (group.size() == a.encodings.size() && group.size() > 1)
       return fmt::format("all {} encodings", group.size());
     if (group.size() > 4)
       return fmt::format("{} of {} encodings", group.size(), a.encodings.size());
-    std::vector<std::string> names;
+    std::vector<Text> names;
     for (const LengthAnswer* e : group)
-      names.push_back(name(*e) + (e->learned == Learned::no ? " (not learned)" : ""));
-    return (only && a.encodings.size() > 1 ? "only " : "") + join_and(names);
+      names.push_back(name(*e) + Text(e->learned == Learned::no ? " (not learned)" : ""));
+    return Text(only && a.encodings.size() > 1 ? "only " : "") + join_and(names);
   }
 
   // How much the others lose.
-  std::string losers() const {
+  Text losers() const {
     std::vector<const LengthAnswer*> all;
     for (const LengthAnswer& e : a.encodings)
       if (!e.within && e.verdict != LengthVerdict::holds) all.push_back(&e);
-    if (all.empty()) return "";
+    if (all.empty()) return {};
     const auto less = [](const LengthAnswer* x, const LengthAnswer* y) {
       return x->loss() < y->loss();
     };
@@ -127,18 +125,18 @@ struct Writer {
     const LengthAnswer* most = *std::max_element(all.begin(), all.end(), less);
     const std::string far = multiple(a.lengths.back());
     if (all.size() == 1)
-      return fmt::format("{} changed by {} {} at {}.", name(*least), change_text(g, least->loss()),
-                         unit(g), far);
+      return rich("{} changed by {} {} at {}.", name(*least), change_text(g, least->loss()),
+                  unit(g), far);
     const std::string how_many =
         all.size() == a.encodings.size() ? "They" : fmt::format("The other {}", all.size());
-    return fmt::format("{} changed by {} ({}) to {} {} ({}) at {}.", how_many,
-                       change_text(g, least->loss()), name(*least), change_text(g, most->loss()),
-                       unit(g), name(*most), far);
+    return rich("{} changed by {} ({}) to {} {} ({}) at {}.", how_many,
+                change_text(g, least->loss()), name(*least), change_text(g, most->loss()), unit(g),
+                name(*most), far);
   }
 
   // Who is best at the longest length, whatever the gate says, and whether it was ranked.
-  std::string best() const {
-    if (a.encodings.size() < 2) return "";
+  Text best() const {
+    if (a.encodings.size() < 2) return {};
     const std::string far = multiple(a.lengths.back());
     if (a.at_chance) return fmt::format("At {} every encoding is at chance.", far);
     std::vector<const LengthAnswer*> all;
@@ -151,16 +149,16 @@ struct Writer {
     });
     const std::string inside = fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
     if (close == 2)
-      return fmt::format("At {} {} and {} are ahead, less than {} apart.", far, name(*all[0]),
-                         name(*all[1]), inside);
+      return rich("At {} {} and {} are ahead, less than {} apart.", far, name(*all[0]),
+                  name(*all[1]), inside);
     if (close > 2)
-      return fmt::format("At {} {} of {} encodings are within {} of the best, {}.", far, close,
-                         all.size(), inside, name(*all[0]));
-    std::string out = fmt::format("At {} {} is best with {}; {} has {}.", far, name(*all[0]),
-                                  level(g, all[0]->end), name(*all[1]), level(g, all[1]->end));
+      return rich("At {} {} of {} encodings are within {} of the best, {}.", far, close, all.size(),
+                  inside, name(*all[0]));
+    Text out = rich("At {} {} is best with {}; {} has {}.", far, name(*all[0]),
+                    level(g, all[0]->end), name(*all[1]), level(g, all[1]->end));
     if (all[0]->learned == Learned::no)
-      out += fmt::format(" {} is left out of the ranks: not learned at the training length ({}).",
-                         name(*all[0]), learned_distance(*a.task, all[0]->encoding));
+      out += rich(" {} is left out of the ranks: not learned at the training length ({}).",
+                  name(*all[0]), learned_distance(*a.task, all[0]->encoding));
     return out;
   }
 };
@@ -194,7 +192,7 @@ std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
 namespace {
 
 // Over many tasks: who keeps how many of them.
-std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAnswer>& all) {
+std::vector<Text> over_tasks(const RunData& run, const std::vector<TaskAnswer>& all) {
   std::map<std::size_t, std::size_t> kept, of;
   std::vector<std::string> chance;
   for (const TaskAnswer& a : all) {
@@ -208,21 +206,21 @@ std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAn
   for (const auto& [e, count] : of) order.push_back(e);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t x, std::size_t y) { return kept[x] > kept[y]; });
-  std::vector<std::string> parts;
+  std::vector<Text> parts;
   for (std::size_t i = 0; i < order.size() && i < 4 && kept[order[i]] > 0; ++i)
     parts.push_back(
-        fmt::format("{} {} of {}", run.encodings[order[i]], kept[order[i]], of[order[i]]));
-  std::vector<std::string> out;
+        rich("{} {} of {}", code(run.encodings[order[i]]), kept[order[i]], of[order[i]]));
+  std::vector<Text> out;
   if (kept[order[0]] == 0)
     out.push_back(
         fmt::format("No encoding kept any of {} tasks to its longest length.", all.size()));
   else
-    out.push_back(fmt::format(
-        "Tasks learned and kept to the longest length, in every seed: {}{}.", join(parts, ", "),
-        parts.size() == order.size() ? ""
-        : kept[order[parts.size()]] == 0
-            ? "; the others none"
-            : fmt::format("; the others at most {}", kept[order[parts.size()]])));
+    out.push_back(rich("Tasks learned and kept to the longest length, in every seed: {}{}.",
+                       join(parts, ", "),
+                       parts.size() == order.size() ? ""
+                       : kept[order[parts.size()]] == 0
+                           ? "; the others none"
+                           : fmt::format("; the others at most {}", kept[order[parts.size()]])));
   if (!chance.empty())
     out.push_back(
         fmt::format("At the longest length every encoding is at chance on {}.",
@@ -232,24 +230,21 @@ std::vector<std::string> over_tasks(const RunData& run, const std::vector<TaskAn
 
 }  // namespace
 
-std::vector<std::string> answer_sentences(const RunData& run) {
+std::vector<Text> answer_sentences(const RunData& run) {
   const std::vector<TaskAnswer> all = answers(run);
   if (all.empty())
     return {
         "This run asks nothing about length: no task has records both at its training length "
         "and beyond."};
   if (all.size() > 3) return over_tasks(run, all);
-  std::vector<std::string> out;
+  std::vector<Text> out;
   for (const TaskAnswer& a : all) {
     const Writer w{run, a};
     if (w.nobody_learned()) {
       out.push_back(w.unlearned());
       continue;
     }
-    std::string text = w.keepers();
-    for (const std::string& more : {w.losers(), w.best()})
-      if (!more.empty()) text += " " + more;
-    out.push_back(text);
+    out.push_back(join({w.keepers(), w.losers(), w.best()}, " "));
   }
   return out;
 }

@@ -10,8 +10,8 @@
 namespace pesuite {
 
 // For each task who keeps what to which length, how much the others lose, and who is best at the
-// longest length, also where that one was left out of the ranks. Plain words.
-std::vector<std::string> answer_sentences(const RunData&);
+// longest length, also where that one was left out of the ranks.
+std::vector<Text> answer_sentences(const RunData&);
 // A row an encoding and task, the best verdict first; no rows but the heading where there is none.
 Table answer_table(const RunData&);
 // Of a task at its training length: regret where the optimum is known.

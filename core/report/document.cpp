@@ -13,6 +13,7 @@ std::string Text::plain() const {
 Text join(const std::vector<Text>& all, std::string_view between) {
   Text out;
   for (const Text& t : all) {
+    if (t.empty()) continue;
     if (!out.empty()) out += Text(std::string(between));
     out += t;
   }

@@ -24,20 +24,20 @@ struct Speaker {
   const RunData& run;
   const Contest& c;
 
-  const std::string& name(std::size_t e) const { return run.encodings[e]; }
+  Span name(std::size_t e) const { return code(run.encodings[e]); }
   bool won(const Duel& d, std::size_t e) const {
     return d.verdict == (d.first == e ? Verdict::first : Verdict::second);
   }
 
   // "rope by 0.310 nats (95 % interval 0.21 to 0.41, p = 0.003)"
-  std::string beaten(const Duel& d, std::size_t loser) const {
+  Text beaten(const Duel& d, std::size_t loser) const {
     std::string inside;
     if (d.infinite > 0)
       inside = fmt::format("{} of {} pairs of seeds not finite, ", d.infinite, d.seeds);
     else
       inside = fmt::format("95 % interval {}, ", interval(d));
-    return fmt::format("{} by {} ({}{})", name(loser), c.ground.effect(d.difference), inside,
-                       p_text(d.adjusted, d.seeds));
+    return rich("{} by {} ({}{})", name(loser), c.ground.effect(d.difference), inside,
+                p_text(d.adjusted, d.seeds));
   }
 
   std::string interval(const Duel& d) const {  // of the size of the difference
@@ -49,34 +49,32 @@ struct Speaker {
   }
 
   // "name (0.012 nats, p = 0.61; 3 seeds resolve 0.080)"
-  std::string tied(const Duel& d, std::size_t other) const {
+  Text tied(const Duel& d, std::size_t other) const {
     const std::string p = p_text(d.adjusted, d.seeds);
     if (d.infinite > 0)
-      return fmt::format("{} ({} of {} pairs of seeds not finite, {})", name(other), d.infinite,
-                         d.seeds, p);
+      return rich("{} ({} of {} pairs of seeds not finite, {})", name(other), d.infinite, d.seeds,
+                  p);
     if (d.adjusted < 0.05)
-      return fmt::format("{} ({}, {}: less than matters)", name(other),
-                         c.ground.effect(d.difference), p);
-    std::string out =
-        fmt::format("{} ({}, {}; {} resolve {}", name(other), c.ground.effect(d.difference), p,
+      return rich("{} ({}, {}: less than matters)", name(other), c.ground.effect(d.difference), p);
+    Text out = rich("{} ({}, {}; {} resolve {}", name(other), c.ground.effect(d.difference), p,
                     counted(d.seeds, "seed"), c.ground.effect(d.resolvable));
     if (d.needed > d.seeds) out += fmt::format(", {} for 80 % power", counted(d.needed, "seed"));
-    return out + ")";
+    return out + Text(")");
   }
 
-  std::string ranks() const {
-    std::vector<std::pair<double, std::string>> all;
+  Text ranks() const {
+    std::vector<std::pair<double, Span>> all;
     for (std::size_t i = 0; i < c.ranked.size(); ++i)
       all.emplace_back(c.ranks[i], name(c.ranked[i]));
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<std::string> parts;
-    for (const auto& [rank, id] : all) parts.push_back(fmt::format("{} {:.3g}", id, rank));
+    std::vector<Text> parts;
+    for (const auto& [rank, id] : all) parts.push_back(rich("{} {:.3g}", id, rank));
     return join(parts, ", ");
   }
 
   // What keeps all pairs from being told apart, where none is.
-  std::string nothing_called() const {
+  Text nothing_called() const {
     const Duel* most = nullptr;
     std::size_t seeds = 0;
     bool equivalent = true;
@@ -87,34 +85,32 @@ struct Speaker {
       seeds = std::max(seeds, d.seeds);
       equivalent &= d.verdict == Verdict::equivalent;
     }
-    const std::string who = c.ranked.size() == 2
-                                ? fmt::format("{} and {}", name(c.ranked[0]), name(c.ranked[1]))
-                                : fmt::format("the {} encodings", c.ranked.size());
+    const Text who = c.ranked.size() == 2 ? rich("{} and {}", name(c.ranked[0]), name(c.ranked[1]))
+                                          : Text(fmt::format("the {} encodings", c.ranked.size()));
     if (equivalent)
-      return fmt::format("{} are equivalent: all differences lie within {} (TOST)", who,
-                         c.ground.effect(c.ground.matters()));
-    std::string out =
-        fmt::format("no difference between {} is resolvable with {}", who, counted(seeds, "seed"));
+      return rich("{} are equivalent: all differences lie within {} (TOST)", who,
+                  c.ground.effect(c.ground.matters()));
+    Text out = rich("no difference between {} is resolvable with {}", who, counted(seeds, "seed"));
     if (most == nullptr) return out;
-    out += fmt::format(" (largest {}, {} against {}", c.ground.effect(most->difference),
-                       name(most->first), name(most->second));
+    out += rich(" (largest {}, {} against {}", c.ground.effect(most->difference), name(most->first),
+                name(most->second));
     if (!std::isnan(most->resolvable))
       out += fmt::format("; smallest that could have been called there {}",
                          c.ground.effect(most->resolvable));
-    return out + ")";
+    return out + Text(")");
   }
 
   // Who is better than the first of the ranks, and was left out of them.
-  std::string better_left_out() const {
+  Text better_left_out() const {
     const auto mean = [&](std::size_t e) { return summarize(scores(c.ground, e)).mean; };
     const double first = mean(c.ranked[0]);
-    std::string out;
+    Text out;
     for (const std::size_t e : c.encodings) {
       if (std::find(c.ranked.begin(), c.ranked.end(), e) != c.ranked.end()) continue;
       if (c.ground.lower_is_better() ? !(mean(e) < first) : !(mean(e) > first)) continue;
-      out += fmt::format(" {} is better ({} against {}) but left out: not learned ({}).", name(e),
-                         c.ground.level(mean(e)), c.ground.level(first),
-                         learned_distance(*c.ground.task, e));
+      out +=
+          rich(" {} is better ({} against {}) but left out: not learned ({}).", name(e),
+               c.ground.level(mean(e)), c.ground.level(first), learned_distance(*c.ground.task, e));
     }
     return out;
   }
@@ -125,9 +121,9 @@ struct Speaker {
     if (std::none_of(c.duels.begin(), c.duels.end(), [](const Duel& d) {
           return d.verdict == Verdict::first || d.verdict == Verdict::second;
         }))
-      return nothing_called() + ".";
+      return nothing_called() + Text(".");
     const std::size_t leader = c.ranked[0];
-    std::vector<std::string> wins, ties, same;
+    std::vector<Text> wins, ties, same;
     for (std::size_t i = 1; i < c.ranked.size(); ++i) {
       const Duel* d = c.duel(leader, c.ranked[i]);
       if (won(*d, leader))
@@ -138,13 +134,13 @@ struct Speaker {
         ties.push_back(tied(*d, c.ranked[i]));
     }
     std::vector<Text> parts;
-    const std::string& who = name(leader);
-    if (!wins.empty()) parts.push_back(rich("{} beats {}", strong(who), join_and(wins)));
+    const Span who = name(leader);
+    if (!wins.empty()) parts.push_back(rich("{} beats {}", strong(who.text), join_and(wins)));
     if (!ties.empty())
-      parts.push_back(fmt::format("no difference between {} and {}", who, join_and(ties)));
-    if (!same.empty()) parts.push_back(fmt::format("{} equals {}", who, join_and(same)));
+      parts.push_back(rich("no difference between {} and {}", who, join_and(ties)));
+    if (!same.empty()) parts.push_back(rich("{} equals {}", who, join_and(same)));
     Text out = join(parts, "; ") + ".";
-    if (c.ranked.size() > 2) out += fmt::format(" Ranks: {}.", ranks());
+    if (c.ranked.size() > 2) out += rich(" Ranks: {}.", ranks());
     return out;
   }
 };
@@ -162,14 +158,14 @@ std::string metric_name(const Ground& g) {
 std::vector<Text> task_findings(const RunData& run, const TaskData& t,
                                 const std::vector<Contest>& all) {
   std::vector<Text> out;
-  std::vector<std::string> unlearned;
+  std::vector<Text> unlearned;
   for (const std::size_t e : t.encodings)
     if (learned(t, e) == Learned::no)
-      unlearned.push_back(fmt::format("{} ({})", run.encodings[e], learned_distance(t, e)));
+      unlearned.push_back(rich("{} ({})", code(run.encodings[e]), learned_distance(t, e)));
   if (!unlearned.empty())
-    out.push_back(fmt::format(
-        "Not ranked beyond the training length, because not learned there (wanted: {}): {}.",
-        learned_criterion(t), join(unlearned, ", ")));
+    out.push_back(
+        rich("Not ranked beyond the training length, because not learned there (wanted: {}): {}.",
+             learned_criterion(t), join(unlearned, ", ")));
   std::map<std::string, std::vector<std::string>> silent;  // reasons, with the places they hold at
   for (const Contest& c : all) {
     if (!is_main(c.ground, t) || c.encodings.size() < 2) continue;

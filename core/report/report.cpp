@@ -123,7 +123,7 @@ void Page::write(const std::vector<Judged>& judged, Brevity brevity) {
 void Page::answer() {
   heading(2, "Answer", Depth::screen);
   text(run_.caution);
-  for (const std::string& sentence : answer_sentences(run_)) text(sentence);
+  for (const Text& sentence : answer_sentences(run_)) text(sentence);
   figures(FigureSection::answer);
   if (!brief(Brevity::encodings))
     document_.table(answer_table(run_));

@@ -36,6 +36,11 @@ std::string join_and(const std::vector<std::string>& all) {
   return join(std::vector<std::string>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
 }
 
+Text join_and(const std::vector<Text>& all) {
+  if (all.size() < 2) return join(all, "");
+  return join(std::vector<Text>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
+}
+
 std::string cells_sentence(const RunData& run) {
   std::map<std::string, std::size_t> states;
   std::set<std::string> tasks;
@@ -114,10 +119,10 @@ Text task_sentence(const RunData& run, const TaskData& t) {
 
 Text trained_sentence(const RunData& run, const TaskData& t) {
   if (!t.corpus && !t.problem) return {};
-  std::vector<std::string> not_learned;
+  std::vector<Text> not_learned;
   for (const std::size_t e : t.encodings)
     if (learned(t, e) == Learned::no)
-      not_learned.push_back(fmt::format("{} ({})", run.encodings[e], learned_distance(t, e)));
+      not_learned.push_back(rich("{} ({})", code(run.encodings[e]), learned_distance(t, e)));
   if (not_learned.empty()) return {};
   const std::string criterion = learned_criterion(t);
   if (not_learned.size() == t.encodings.size())

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <regex>
 
 #include "base/seal.h"
 #include "tests/cli/fixture.h"
@@ -303,7 +304,9 @@ TEST_F(Damage, ReportsShowHostileNamesAndDoNotActOnThem) {
     EXPECT_EQ(text.find("\u202e"), std::string::npos) << name;
     for (const std::string ending : {".csv", ".md"}) {
       const std::string acted_on = ending == ".csv" ? "\n=cmd" : " <script>";
-      EXPECT_TRUE(!name.ends_with(ending) || text.find(acted_on) == std::string::npos) << name;
+      // code is shown as it is: between two backticks, as one stands in the name
+      const std::string prose = std::regex_replace(text, std::regex("`` [^\n]*? ``"), "");
+      EXPECT_TRUE(!name.ends_with(ending) || prose.find(acted_on) == std::string::npos) << name;
     }
     seen += text.find("cmd|") != std::string::npos || text.find("cmd\\|") != std::string::npos;
   }

@@ -80,7 +80,7 @@ TEST_F(Report, SaysWhatIsAtChance) {
   }
   const std::string p = page();
   EXPECT_THAT(p, HasSubstr("**Not learned at the training length** (wanted: accuracy of 95 % in 80 "
-                           "% of the seeds): never (accuracy 50.0 %, at chance)."));
+                           "% of the seeds): `never` (accuracy 50.0 %, at chance)."));
   EXPECT_THAT(p, HasSubstr("at chance"));
   const std::string said = write_report(folder_).screen;
   EXPECT_THAT(said, HasSubstr("50.0 [50.0, 50.0] ~"));
@@ -97,7 +97,7 @@ TEST_F(Report, SaysHowManySeedsLearned) {
     accuracy("most", seed, 64, at_start, at_start - 0.02, at_start);
     accuracy("most", seed, 128, 0.8, 0.71, 0.87);
   }
-  EXPECT_THAT(page(), HasSubstr("(wanted: accuracy of 95 % in 80 % of the seeds): most (accuracy "
+  EXPECT_THAT(page(), HasSubstr("(wanted: accuracy of 95 % in 80 % of the seeds): `most` (accuracy "
                                 "96.7 %, learned in 2 of 3 seeds)."));
 }
 
@@ -258,11 +258,11 @@ TEST_F(Report, BeginsWithTheAnswer) {
   EXPECT_LT(p.find("## Answer"), p.find("2 encodings, 1 task"));
   EXPECT_LT(p.find("## Answer"), p.find("![change of loss over length](figures/answer.svg)"));
   EXPECT_THAT(
-      p,
-      HasSubstr("On corpus, only flat (not learned) kept its loss within 0.02 nats to 2x (3 seeds; "
-                "measured, not shown). rising changed by +0.50 nats at 2x. At 2x flat is best with "
-                "1.60 nats; rising has 2.01 nats. flat is left out of the ranks: not "
-                "learned at the training length (6.8 % from the optimum)."));
+      p, HasSubstr(
+             "On corpus, only `flat` (not learned) kept its loss within 0.02 nats to 2x (3 seeds; "
+             "measured, not shown). `rising` changed by +0.50 nats at 2x. At 2x `flat` is best "
+             "with 1.60 nats; `rising` has 2.01 nats. `flat` is left out of the ranks: not "
+             "learned at the training length (6.8 % from the optimum)."));
   EXPECT_THAT(
       p, HasSubstr("| corpus | flat | not applicable (not learned) | 0.10 above optimum | 0.00 |"));
   EXPECT_THAT(p, HasSubstr("| corpus | rising | fails from 2x | 0.01 above optimum | +0.50 |"));
