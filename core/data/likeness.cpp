@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "pesuite/random.hpp"
+
 namespace pesuite::data {
 
 namespace {
@@ -13,13 +15,6 @@ namespace {
 constexpr int run_words = 5;
 constexpr std::size_t band_values = 3, bands = std::tuple_size_v<Sketch> / band_values;
 constexpr std::size_t compared = 8;  // of those with the same band
-
-// SplitMix64's finalizer.
-std::uint64_t scramble(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 bool is_word_byte(unsigned char c) {
   return c >= 0x80 || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
@@ -77,7 +72,7 @@ Sketch sketch_of(std::string_view text) {
   std::array<std::uint64_t, bins> least;
   least.fill(none);
   const auto take = [&](std::uint64_t run) {
-    const std::uint64_t h = scramble(run);
+    const std::uint64_t h = pes::mix64(0, run);
     std::uint64_t& bin =
         least[static_cast<std::uint64_t>(static_cast<std::uint32_t>(h)) * bins >> 32];
     bin = std::min(bin, h >> 16);
@@ -97,7 +92,7 @@ Sketch sketch_of(std::string_view text) {
   for (std::size_t i = 0; i < bins; ++i) {
     std::size_t j = i;
     while (least[j % bins] == none) ++j;
-    out[i] = static_cast<std::uint16_t>(scramble(least[j % bins] + (j - i)));
+    out[i] = static_cast<std::uint16_t>(pes::mix64(j - i, least[j % bins]));
   }
   return out;
 }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <queue>
 
+#include "pesuite/random.hpp"
+
 namespace pesuite::text {
 
 namespace {
@@ -12,11 +14,6 @@ namespace {
 constexpr std::size_t longest_packed = 15;
 constexpr std::size_t longest_short = 40;  // bytes; above a heap is faster
 
-std::uint64_t mixed(std::uint64_t x) {  // the finaliser of SplitMix64
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 std::uint64_t hash_of(const std::array<std::uint64_t, 2>& text) {
   const std::uint64_t h =
       text[0] * 0x9e3779b97f4a7c15 ^ std::rotl(text[1], 29) * 0xd1342543de82ef95;
@@ -33,7 +30,7 @@ Merges::Merges(const std::array<Token, 256>& bytes, const std::vector<Rule>& rul
   for (std::size_t rank = 0; rank < rules.size(); ++rank) {
     const Rule& r = rules[rank];
     const std::uint64_t key = key_of(r.left, r.right);
-    std::size_t at = mixed(key) & (slots_.size() - 1);
+    std::size_t at = pes::mix64(0, key) & (slots_.size() - 1);
     while (slots_[at].found.rank != none && slots_[at].key != key)
       at = (at + 1) & (slots_.size() - 1);
     if (slots_[at].found.rank == none)
@@ -43,7 +40,8 @@ Merges::Merges(const std::array<Token, 256>& bytes, const std::vector<Rule>& rul
 
 Merges::Found Merges::find(Token left, Token right) const {
   const std::uint64_t key = key_of(left, right);
-  for (std::size_t at = mixed(key) & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+  for (std::size_t at = pes::mix64(0, key) & (slots_.size() - 1);;
+       at = (at + 1) & (slots_.size() - 1)) {
     const Slot& s = slots_[at];
     if (s.found.rank == none) return {none, none};
     if (s.key == key) return s.found;
