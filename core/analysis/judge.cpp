@@ -419,21 +419,25 @@ void collect(const Term& t, std::vector<Quantity>& out) {
   for (const Term& p : t.parts) collect(p, out);
 }
 
-// Encodings that did not learn a task that the hypothesis speaks of beyond its training length:
-// what they do there says nothing about their encoding.
+// Encodings that did not learn a task that the hypothesis speaks of beyond its training length, a
+// sentence each task: what they do there says nothing about their encoding.
 std::vector<std::string> unlearned(const RunData& run, const Hypothesis& h) {
   std::vector<Quantity> all;
   for (const Comparison& c : h.comparisons) collect(c.left, all), collect(c.right, all);
-  std::set<std::string> out;
-  for (const Quantity& q : all)
-    for (const TaskData& t : run.tasks) {
+  std::vector<std::string> out;
+  for (const TaskData& t : run.tasks) {
+    std::set<std::string> who;
+    for (const Quantity& q : all) {
       if (!speaks_of(q, t) || length_of(q, t) <= t.train_length) continue;
       for (const std::size_t e : t.encodings)
         if (run.encodings[e] == q.encoding && learned(t, e) == Learned::no)
-          out.insert(fmt::format("'{}' did not learn {} where it was trained ({}; wanted: {})",
-                                 q.encoding, t.task, learned_distance(t, e), learned_criterion(t)));
+          who.insert(fmt::format("'{}' ({})", q.encoding, learned_distance(t, e)));
     }
-  return {out.begin(), out.end()};
+    if (!who.empty())
+      out.push_back(fmt::format("{} did not learn {} where it was trained (wanted: {})",
+                                join_and({who.begin(), who.end()}), t.task, learned_criterion(t)));
+  }
+  return out;
 }
 
 // Whether what its means say could not be tested.

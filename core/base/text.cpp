@@ -32,6 +32,11 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
   return fmt::format("{}", fmt::join(parts.begin(), parts.end(), separator));
 }
 
+std::string join_and(const std::vector<std::string>& parts) {
+  if (parts.size() < 2) return join(parts, "");
+  return join(std::span(parts).first(parts.size() - 1), ", ") + " and " + parts.back();
+}
+
 bool glob_match(std::string_view pattern, std::string_view text) {
   // Where a text does not fit, only the last star can be at fault: it takes one character more.
   std::size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;

@@ -12,6 +12,7 @@ namespace pesuite {
 std::vector<std::string> split(std::string_view text, char separator);
 std::string trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
+std::string join_and(const std::vector<std::string>& parts);  // "a, b and c"
 // Of letters, digits, '_', '-' and '.' alone; texts that differ in other signs may share one.
 std::string file_name_of(std::string_view text);
 bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?'

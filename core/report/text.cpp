@@ -31,11 +31,6 @@ std::string at(const Json& j, std::initializer_list<const char*> keys) {
 
 }  // namespace
 
-std::string join_and(const std::vector<std::string>& all) {
-  if (all.size() < 2) return join(all, "");
-  return join(std::vector<std::string>(all.begin(), all.end() - 1), ", ") + " and " + all.back();
-}
-
 Text join_and(const std::vector<Text>& all) {
   if (all.size() < 2) return join(all, "");
   return join(std::vector<Text>(all.begin(), all.end() - 1), ", ") + " and " + all.back();

@@ -9,8 +9,7 @@
 
 namespace pesuite {
 
-std::string join_and(const std::vector<std::string>&);  // "a, b and c"
-Text join_and(const std::vector<Text>&);
+Text join_and(const std::vector<Text>&);  // "a, b and c"
 
 // "6 encodings, 4 tasks, ... 24 cells: 22 done, 1 diverged, 1 failed".
 std::string cells_sentence(const RunData&);

@@ -232,7 +232,7 @@ TEST(Hypothesis, DoesNotApplyToEncodingsThatDidNotLearn) {
   for (std::uint64_t s = 0; s < 4; ++s) m.nats(m.run.tasks[0], 1, s, 64, 0.5);
   const Judged j = judged(m.run, "regret(a, 4x) < regret(b, 4x)");
   ASSERT_EQ(j.notes.size(), 1u);
-  EXPECT_THAT(j.notes[0], HasSubstr("'b' did not learn corpus"));
+  EXPECT_THAT(j.notes[0], HasSubstr("'b' (25.0 % from the optimum) did not learn corpus"));
   EXPECT_EQ(j.judgement, Judgement::inapplicable);
   EXPECT_THAT(hypothesis_lines({j})[0].plain(), HasSubstr("not applicable (not learned)"));
   EXPECT_NE(verdict(m.run, "regret(a, 1x) < regret(b, 1x)"), "not applicable")
