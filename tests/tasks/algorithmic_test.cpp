@@ -121,9 +121,9 @@ TEST(Unique, MeansNoItemOrNoPairTwice) {
 
 // Nothing of the test split occurs in training, however small the problems are.
 TEST(Splits, ShareNoProblem) {
-  for (const char* name :
-       {"copy", "copy(content=bits)", "reverse(content=mixed)", "sort", "sort(content=mixed)",
-        "bucket_sort", "no_carry_addition", "addition", "addition(pad=false)", "subtraction"}) {
+  for (const char* name : {"copy", "copy(content=bits)", "reverse(content=mixed)", "sort",
+                           "sort(content=mixed)", "bucket_sort", "no_carry_addition", "addition",
+                           "addition(pad=false)", "subtraction", "majority"}) {
     const Task t = make_task(name, 64, 23);
     std::set<Tokens> train;
     for (int i = 0; i < 4000; ++i) train.insert(sample(t, 23, i).tokens);

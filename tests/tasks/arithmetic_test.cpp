@@ -1,4 +1,5 @@
-// Sums, differences, polynomials, counting, flip-flops and generated sequences: hand-made cases, laws, chance levels.
+// Sums, differences, polynomials, counting, flip-flops and generated sequences: hand-made cases,
+// laws, chance levels.
 #include <map>
 #include <set>
 
@@ -371,6 +372,28 @@ TEST(Counting, ChanceOfThreeLinesIsExact) {
 }
 
 // ---------------------------------------------------------------------------------- flip-flop
+
+TEST(Majority, NamesTheOneLeaderSoFar) {
+  // a tie has no leader and is not scored
+  EXPECT_THAT(solve(make_task("majority"), {S, S + 1, S + 1, S, S, S + 1, S + 1, S + 1}),
+              ElementsAre(0, -1, 1, -1, 0, -1, 1, 1));
+  EXPECT_THAT(solve(make_task("majority(symbols=3)"), {S + 2, S, S + 1, S + 1, S, S, S + 2}),
+              ElementsAre(2, -1, -1, 1, -1, 0, 0));
+  // against counts from the beginning at each position
+  const Task t = make_task("majority(symbols=5)");
+  for (int i = 0; i < 50; ++i) {
+    const Example e = sample(t, 64, i);
+    for (std::size_t at = 0; at < e.tokens.size(); ++at) {
+      std::map<int, int> counts;
+      for (std::size_t s = 0; s <= at; ++s) ++counts[e.tokens[s] - S];
+      std::vector<std::pair<int, int>> order;
+      for (const auto& [symbol, count] : counts) order.emplace_back(-count, symbol);
+      std::sort(order.begin(), order.end());
+      const bool tie = order.size() > 1 && order[0].first == order[1].first;
+      ASSERT_EQ(e.targets[at], tie ? -1 : order[0].second) << at;
+    }
+  }
+}
 
 TEST(FlipFlop, ReadsWhatWasLastWritten) {
   constexpr int w = S, r = S + 1, i = S + 2, O = S + 3, I = S + 4;

@@ -84,6 +84,8 @@ inline const std::vector<std::string>& variants() {
       "counting(variables=5)",
       "counting(preset=paper)",
       "flipflop",
+      "majority",
+      "majority(symbols=16)",
       "posgen",
       "posgen(variant=cot)",
       "posgen(variant=semi)",
