@@ -36,7 +36,7 @@ TEST_P(EveryTask, PassesTheCheck) {
 TEST_P(EveryTask, PassesTheCheckWhereverItIsTrained) {
   if (GetParam().find('(') != std::string::npos) return;
   for (const int length : {40, 112}) {
-    const CheckOptions options{{length}, 4096, 1 << 20, 1};
+    const CheckOptions options{{length}, 4096, 1 << 18, 1};
     const std::vector<Finding> findings =
         check_task(make_task(GetParam(), length, length), options);
     for (const Finding& f : findings)
