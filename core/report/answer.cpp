@@ -75,30 +75,49 @@ struct Writer {
     return rich("the nearest is {}, {}", name(*first), learned_distance(*a.task, first->encoding));
   }
 
+  bool shown_to_keep(const LengthAnswer& e) const {
+    return e.verdict == LengthVerdict::holds && e.length == a.lengths.back();
+  }
+  std::string inside() const {
+    return fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
+  }
+
   // Who stays where it was, by its verdict or by what was measured.
   Text keepers() const {
     std::vector<const LengthAnswer*> shown, seen;
     for (const LengthAnswer& e : a.encodings) {
-      if (e.verdict == LengthVerdict::holds && e.length == a.lengths.back())
+      if (shown_to_keep(e))
         shown.push_back(&e);
       else if (e.within)
         seen.push_back(&e);
     }
     const std::string far = multiple(a.lengths.back());
     if (shown.empty() && seen.empty())
-      return fmt::format("On {}, no encoding kept its {} to {} the training length ({}).", where(),
-                         measure(), far, seeds());
+      return rich("On {}, no encoding kept its {} within {} to {}{} ({}).{}", where(), measure(),
+                  inside(), far, a.encodings[0].changes[0].seeds.size() > 1 ? " in every seed" : "",
+                  seeds(), furthest());
     Text out;
     for (const auto* group : {&shown, &seen}) {
       if (group->empty()) continue;
       const std::string tested = group == &shown ? "shown" : "measured, not shown";
       const bool only = group->size() == 1 && shown.size() + seen.size() == 1;
-      const std::string inside = fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
       if (!out.empty()) out += " ";
       out += rich("On {}, {} kept {} {} within {} to {} ({}; {}).", where(), who(*group, only),
-                  group->size() == 1 ? "its" : "their", measure(), inside, far, seeds(), tested);
+                  group->size() == 1 ? "its" : "their", measure(), inside(), far, seeds(), tested);
     }
     return out;
+  }
+
+  // Who is shown to keep it part of the way.
+  Text furthest() const {
+    int length = 0;
+    for (const LengthAnswer& e : a.encodings)
+      if (e.verdict == LengthVerdict::holds) length = std::max(length, e.length);
+    std::vector<const LengthAnswer*> group;
+    for (const LengthAnswer& e : a.encodings)
+      if (e.verdict == LengthVerdict::holds && e.length == length) group.push_back(&e);
+    if (group.empty()) return {};
+    return rich(" Shown to keep it to {}: {}.", multiple(length), who(group, false));
   }
 
   Text who(const std::vector<const LengthAnswer*>& group, bool only) const {
@@ -116,7 +135,7 @@ struct Writer {
   Text losers() const {
     std::vector<const LengthAnswer*> all;
     for (const LengthAnswer& e : a.encodings)
-      if (!e.within && e.verdict != LengthVerdict::holds) all.push_back(&e);
+      if (!e.within && !shown_to_keep(e)) all.push_back(&e);
     if (all.empty()) return {};
     const auto less = [](const LengthAnswer* x, const LengthAnswer* y) {
       return x->loss() < y->loss();
@@ -127,8 +146,11 @@ struct Writer {
     if (all.size() == 1)
       return rich("{} changed by {} {} at {}.", name(*least), change_text(g, least->loss()),
                   unit(g), far);
+    const bool everybody = all.size() == a.encodings.size();
     const std::string how_many =
-        all.size() == a.encodings.size() ? "They" : fmt::format("The other {}", all.size());
+        everybody && all.size() == 2
+            ? "Both"
+            : fmt::format("{} {}", everybody ? "All" : "The other", all.size());
     return rich("{} changed by {} ({}) to {} {} ({}) at {}.", how_many,
                 change_text(g, least->loss()), name(*least), change_text(g, most->loss()), unit(g),
                 name(*most), far);
@@ -147,13 +169,12 @@ struct Writer {
     const auto close = std::count_if(all.begin(), all.end(), [&](const LengthAnswer* e) {
       return std::abs(e->end - all[0]->end) < g.matters();
     });
-    const std::string inside = fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
     if (close == 2)
       return rich("At {} {} and {} are ahead, less than {} apart.", far, name(*all[0]),
-                  name(*all[1]), inside);
+                  name(*all[1]), inside());
     if (close > 2)
       return rich("At {} {} of {} encodings are within {} of the best, {}.", far, close, all.size(),
-                  inside, name(*all[0]));
+                  inside(), name(*all[0]));
     Text out = rich("At {} {} is best with {}; {} has {}.", far, name(*all[0]),
                     level(g, all[0]->end), name(*all[1]), level(g, all[1]->end));
     if (all[0]->learned == Learned::no)
