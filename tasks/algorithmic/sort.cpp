@@ -11,49 +11,48 @@ constexpr int symbols = 50;
 // Who sees little of an example, of few symbols (10 digits or 26 letters) or of many.
 std::vector<pes_shortcut> known(bool repeats, bool few, int length) {
   using Levels = std::initializer_list<Measured>;
-  const auto known = [&](const char* name, const char* why, Levels of_few, Levels of_many) {
+  const auto rule = [&](const char* name, const char* why, Levels of_few, Levels of_many) {
     return measured_shortcut(name, why, length, few ? of_few : of_many);
   };
   constexpr const char *bounded = "what was written last bounds what comes next",
                        *seen = "what was read more often than written comes next";
   if (repeats)
-    return {
-        known("last_token", bounded,
-              {{16, .30},
-               {32, .34},
-               {48, .40},
-               {64, .45},
-               {96, .54},
-               {128, .60},
-               {256, .76},
-               {512, .88},
-               {1024, .94}},
-              {{16, .25},
-               {32, .22},
-               {48, .25},
-               {64, .29},
-               {96, .34},
-               {128, .38},
-               {256, .51},
-               {512, .69},
-               {1024, .83}}),
-        known("window", bounded,
-              {{64, .49}, {96, .58}, {128, .63}, {256, .78}, {512, .88}, {1024, .94}},
-              {{64, .32}, {96, .35}, {128, .39}, {256, .53}, {512, .69}, {1024, .83}}),
-        known("bag", seen,
-              {{16, .22}, {64, .25}, {96, .28}, {128, .30}, {256, .37}, {512, .47}, {1024, .55}},
-              {{16, .12}, {64, .14}, {128, .17}, {256, .21}, {512, .28}, {1024, .36}})};
-  return {known("last_token", bounded, {{24, .50}},
-                {{12, .31},
-                 {16, .25},
-                 {24, .22},
-                 {32, .24},
-                 {48, .32},
-                 {64, .42},
-                 {96, .62},
-                 {128, .68}}),
-          known("window", bounded, {{64, .75}, {512, .68}}, {{64, .46}, {96, .63}, {128, .69}}),
-          known("bag", seen, {{24, .26}}, {{48, .03}, {64, .06}, {96, .29}, {128, .38}})};
+    return {rule("last_token", bounded,
+                 {{16, .30},
+                  {32, .34},
+                  {48, .40},
+                  {64, .45},
+                  {96, .54},
+                  {128, .60},
+                  {256, .76},
+                  {512, .88},
+                  {1024, .94}},
+                 {{16, .25},
+                  {32, .22},
+                  {48, .25},
+                  {64, .29},
+                  {96, .34},
+                  {128, .38},
+                  {256, .51},
+                  {512, .69},
+                  {1024, .83}}),
+            rule("window", bounded,
+                 {{64, .49}, {96, .58}, {128, .63}, {256, .78}, {512, .88}, {1024, .94}},
+                 {{64, .32}, {96, .35}, {128, .39}, {256, .53}, {512, .69}, {1024, .83}}),
+            rule("bag", seen,
+                 {{16, .22}, {64, .25}, {96, .28}, {128, .30}, {256, .37}, {512, .47}, {1024, .55}},
+                 {{16, .12}, {64, .14}, {128, .17}, {256, .21}, {512, .28}, {1024, .36}})};
+  return {rule("last_token", bounded, {{24, .50}},
+               {{12, .31},
+                {16, .25},
+                {24, .22},
+                {32, .24},
+                {48, .32},
+                {64, .42},
+                {96, .62},
+                {128, .68}}),
+          rule("window", bounded, {{64, .75}, {512, .68}}, {{64, .46}, {96, .63}, {128, .69}}),
+          rule("bag", seen, {{24, .26}}, {{48, .03}, {64, .06}, {96, .29}, {128, .38}})};
 }
 
 struct Sort : Written<Sort> {
@@ -72,7 +71,7 @@ struct Sort : Written<Sort> {
                        .paper = "Kazemnejad et al. 2023, arXiv:2305.19466"});
 
   bool repeats;
-  std::vector<pes_shortcut> cheap;
+  std::vector<pes_shortcut> known_shortcuts;
   std::vector<int> rank, by_rank;  // of symbol s in the order; the symbol of a rank
 
   Sort(const pes_use& use, const pes::Values& v) : repeats(v.flag("repeats")) {
@@ -84,8 +83,8 @@ struct Sort : Written<Sort> {
     declare_sizes(use, static_cast<int>(v.integer("least")), 2, tokens_around, "items",
                   "items of the problem", most);
     declare_contents(contents);
-    cheap = known(repeats, mixed, use.train_length);
-    for (const pes_shortcut& s : cheap) shortcuts.push_back(&s);
+    known_shortcuts = known(repeats, mixed, use.train_length);
+    for (const pes_shortcut& s : known_shortcuts) shortcuts.push_back(&s);
     const int all = outputs - PES_FIRST_SYMBOL;
     std::vector<std::int32_t> order(all);
     std::iota(order.begin(), order.end(), 0);

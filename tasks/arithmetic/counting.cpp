@@ -12,13 +12,13 @@ constexpr Weights reduced = {2, 22, 8}, of_the_paper = {1, 50, 7};
 
 // Lines have 2 to 4 tokens, so where the question stands tells how many of them count.
 std::vector<pes_shortcut> known(bool paper, int length) {
-  const auto known = [&](const char* name, const char* why,
-                         std::initializer_list<tasks::Measured> few,
-                         std::initializer_list<tasks::Measured> many) {
+  const auto rule = [&](const char* name, const char* why,
+                        std::initializer_list<tasks::Measured> few,
+                        std::initializer_list<tasks::Measured> many) {
     return tasks::measured_shortcut(name, why, length, paper ? many : few);
   };
   return {
-      known(
+      rule(
           "position",
           "lines that count are longer than those that do not, and the question stands behind them",
           {{16, .97},
@@ -38,20 +38,20 @@ std::vector<pes_shortcut> known(bool paper, int length) {
            {128, .69},
            {256, .41},
            {512, .22}}),
-      known(
-          "bag", "of few lines that count, how many there are of each kind and variable tells most",
-          {{16, 1}, {24, .96}, {32, .89}, {48, .81}, {64, .68}, {96, .39}, {128, .30}, {256, .25}},
-          {{24, 1},
-           {32, .98},
-           {48, .97},
-           {64, .95},
-           {96, .87},
-           {128, .80},
-           {256, .42},
-           {512, .22}}),
-      known("window", "the last lines may have set what is printed",
-            {{64, .52}, {96, .39}, {128, .37}, {256, .32}},
-            {{64, .79}, {96, .66}, {128, .56}, {256, .35}, {512, .26}})};
+      rule("bag",
+           "of few lines that count, how many there are of each kind and variable tells most",
+           {{16, 1}, {24, .96}, {32, .89}, {48, .81}, {64, .68}, {96, .39}, {128, .30}, {256, .25}},
+           {{24, 1},
+            {32, .98},
+            {48, .97},
+            {64, .95},
+            {96, .87},
+            {128, .80},
+            {256, .42},
+            {512, .22}}),
+      rule("window", "the last lines may have set what is printed",
+           {{64, .52}, {96, .39}, {128, .37}, {256, .32}},
+           {{64, .79}, {96, .66}, {128, .56}, {256, .35}, {512, .26}})};
 }
 
 struct Counting : pes::Task {
@@ -77,17 +77,17 @@ struct Counting : pes::Task {
   int variables;
   bool paper;
   int trained_lines;  // the longest program of training, without what stretches it
-  std::vector<pes_shortcut> cheap;
+  std::vector<pes_shortcut> known_shortcuts;
   int divided = least_lines;  // from so many lines on programs are dealt to the splits
 
   Counting(const pes_use& use, const pes::Values& v)
       : variables(static_cast<int>(v.integer("variables"))),
         paper(v.is("preset", "paper")),
         trained_lines(lines_that_fit(use.train_length)),
-        cheap(known(paper, use.train_length)) {
+        known_shortcuts(known(paper, use.train_length)) {
     inputs = outputs = print + 1;
     head = PES_LM;
-    for (const pes_shortcut& s : cheap) shortcuts.push_back(&s);
+    for (const pes_shortcut& s : known_shortcuts) shortcuts.push_back(&s);
     const auto distinct_programs = [&](int lines) {
       return -std::log10(law_of_programs(weights(), variables, lines, lines).repeat);
     };
