@@ -93,7 +93,7 @@ void check_module_attention(Case& c) {
     const Tensor none;
     const Tensor q = heads(t, h, x[1], normed ? x[4] : none),
                  k = heads(t, h, x[2], normed ? x[5] : none), v = heads(t, h, x[3]);
-    return {attend(t, p.attend(t, q, k, v))};  // [1, T, W]
+    return {attend(t, p.attend(t, q, k, v, h))};  // [1, T, W]
   };
   const Response r = p(inputs, build, {c.v.input("dO")});
   c.compare("O", r.outputs[0].data);

@@ -202,12 +202,12 @@ void Rig::begin(Tape& t, int length, int offset) {
   encoding_.begin(t, step, leaves_);
 }
 
-Attention Rig::attend_here(Tape& t, Tensor q, Tensor k, Tensor v, int length, int offset) {
+Attention Rig::attend_here(Tape& t, Tensor q, Tensor k, Tensor v, Tensor x, int length,
+                           int offset) {
   begin(t, length, offset);
   Attention a;
   a.q = q, a.k = k, a.v = v;
   a.scale = s_.scale.value_or(1 / std::sqrt(shape_.head_dim));
-  Tensor x;
   if (s_.identity) {
     std::vector<double> unit(static_cast<std::size_t>(length * length), 0.0);
     for (int i = 0; i < length; ++i) unit[static_cast<std::size_t>(i * length + i)] = 1;
@@ -230,19 +230,19 @@ std::optional<int> run_from(const std::vector<int>& positions) {
 
 // Tokens at given positions are each run alone, at their own offset: what a hook does to q and k of
 // one token may depend on its position and on nothing of the others.
-Attention Rig::attend(Tape& t, Tensor q, Tensor k, Tensor v) {
+Attention Rig::attend(Tape& t, Tensor q, Tensor k, Tensor v, Tensor x) {
   const int length = static_cast<int>(t.shape(q)[2]);
   const auto positions = scattered();
   const auto first = positions ? run_from(*positions) : s_.offset;
-  if (first) return attend_here(t, q, k, v, length, *first);
+  if (first) return attend_here(t, q, k, v, x, length, *first);
   if (static_cast<int>(positions->size()) != length)
     fail(Exit::data, "{}: {} positions for {} tokens", v_.name(), positions->size(), length);
   Attention all;
   bool biased = false;
   for (int n = 0; n < length; ++n) {
-    const Attention one =
-        attend_here(t, ops::slice(t, q, 2, n, 1), ops::slice(t, k, 2, n, 1),
-                    ops::slice(t, v, 2, n, 1), 1, (*positions)[static_cast<std::size_t>(n)]);
+    const Attention one = attend_here(t, ops::slice(t, q, 2, n, 1), ops::slice(t, k, 2, n, 1),
+                                      ops::slice(t, v, 2, n, 1), x ? ops::slice(t, x, 1, n, 1) : x,
+                                      1, (*positions)[static_cast<std::size_t>(n)]);
     all.scale = one.scale;
     biased |= one.distance || one.bias || one.rewrite;
     all.q = n == 0 ? one.q : ops::concat(t, all.q, one.q, 2);
@@ -263,7 +263,7 @@ void Rig::gather_bias(Tape& t, Attention& a, const std::vector<int>& positions, 
     return t.constant(s, none.data());
   };
   const Tensor q0 = zeros(q), k0 = zeros(k);
-  const Attention whole = attend_here(t, q0, k0, k0, end, 0);
+  const Attention whole = attend_here(t, q0, k0, k0, {}, end, 0);
   if (whole.rewrite)
     fail(Exit::plugin, "{} rewrites scores, which cannot be tried at positions with gaps",
          encoding_.text());

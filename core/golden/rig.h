@@ -53,8 +53,9 @@ class Rig {
       const Response&, std::size_t own) const;
 
   // Inside a build: q and k [1, H, T, D] as one layer's attention sees them, the bias of scattered
-  // positions included; the embedding x [1, T, W] with the encoding in it.
-  Attention attend(Tape&, Tensor q, Tensor k, Tensor v);
+  // positions included, of a layer whose input is x [1, T, W], where the vector has one; the
+  // embedding x [1, T, W] with the encoding in it.
+  Attention attend(Tape&, Tensor q, Tensor k, Tensor v, Tensor x = {});
   Tensor embed(Tape&, Tensor x);
   // Scores [1, H, T, T] before mask and softmax, rewritten by the encoding where it does that.
   Tensor scores(Tape&, const Attention&);
@@ -70,7 +71,7 @@ class Rig {
   std::vector<double> as_given(Values, const Bound&) const;
   static ModelShape shape_of(const Vector&, const Spelling&, int heads);
   void bind();
-  Attention attend_here(Tape&, Tensor q, Tensor k, Tensor v, int length, int offset);
+  Attention attend_here(Tape&, Tensor q, Tensor k, Tensor v, Tensor x, int length, int offset);
   void gather_bias(Tape&, Attention&, const std::vector<int>& positions, Tensor q, Tensor k);
 
   const Vector& v_;

@@ -23,8 +23,6 @@ struct None : pes::Encoding {
   None(const pes_model&, const pes::Values&) {}
 };
 
-constexpr const pes_encoding* encodings[] = {&pes::encoding<None>, nullptr};
-
 }  // namespace
 
-PES_LIBRARY("none", "1.0.0", "MIT", encodings, nullptr);
+extern const pes_encoding none = pes::encoding<None>;

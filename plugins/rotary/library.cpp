@@ -2,11 +2,13 @@
 #include <pesuite/pesuite.hpp>
 
 extern const pes_encoding rope, abf, p_rope, linear, ntk, yarn, llama3, longrope, resonance,
-    multiscale_rope, xpos, randomized, clex, self_extend, rerope;
+    multiscale_rope, xpos, randomized, clex, self_extend, rerope, fope, grape_m, repo,
+    selective_rope;
 
 static constexpr const pes_encoding* encodings[] = {
-    &rope,   &abf,         &p_rope,    &linear,          &ntk,  &yarn,
-    &llama3, &longrope,    &resonance, &multiscale_rope, &xpos, &randomized,
-    &clex,   &self_extend, &rerope,    nullptr};
+    &rope, &abf,        &p_rope,   &linear,         &ntk,
+    &yarn, &llama3,     &longrope, &resonance,      &multiscale_rope,
+    &xpos, &randomized, &clex,     &self_extend,    &rerope,
+    &fope, &grape_m,    &repo,     &selective_rope, nullptr};
 
-PES_LIBRARY("rotary", "1.1.0", "MIT", encodings, nullptr);
+PES_LIBRARY("rotary", "1.2.0", "MIT", encodings, nullptr);

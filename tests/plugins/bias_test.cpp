@@ -128,13 +128,40 @@ TEST_P(Rewriting, HasTheGradientsOfItsDifferences) {
   expect_gradients(*backend, s.inputs(), s.attention(), 2e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Encodings, Rewriting,
-                         ::testing::Values("fire", "fire(mlp=per_head, layers=shared)",
-                                           "fire(random_positions=200)", "cope",
-                                           "cope(gate=separate_key, scale=head)",
-                                           "cope(gate=value)", "dape", "dape(bias=none)",
-                                           "transformer_xl(biases=each)", "path_attention",
-                                           "path_attention(forget=plain)"));
+INSTANTIATE_TEST_SUITE_P(
+    Encodings, Rewriting,
+    ::testing::Values("fire", "fire(mlp=per_head, layers=shared)", "fire(random_positions=200)",
+                      "cope", "cope(gate=separate_key, scale=head)", "cope(gate=value)", "dape",
+                      "dape(bias=none)", "transformer_xl(biases=each)", "path_attention",
+                      "path_attention(forget=plain)", "grape_a", "grape_a(gate=key)",
+                      "grape_a(gate=query)", "grape_ap", "grape_ap(features=4, normalize=both)"));
+
+// Where heads share keys, which golden vectors do not have: each head has its own eye for them.
+TEST(GrapeA, GatesSharedKeysHeadByHead) {
+  Scores s("grape_a", 2);
+  const Values scores = forward(s, s.block(0, s.T));
+  const auto gate = [&](const Values& features, int head, int n, const char* name, int b, int h) {
+    double size = 0, product = 0;
+    for (int c = 0; c < D; ++c) {
+      const double u = at(s.parameter(name), {1, h, 0, c});
+      size += u * u;
+      product += u * at(features, {b, head, n, c});
+    }
+    return std::log1p(std::exp(product / std::sqrt(size) / std::sqrt(D)));
+  };
+  for (int b = 0; b < B; ++b)
+    for (int h = 0; h < H; ++h)
+      for (int i = 0; i < s.T; i += 7)
+        for (int j = 0; j <= i; j += 3) {
+          const Values &q = s.inputs()[0], &k = s.inputs()[1];
+          double wanted = 0;
+          for (int c = 0; c < D; ++c) wanted += at(q, {b, h, i, c}) * at(k, {b, h / 2, j, c});
+          const double omega = std::log1p(std::exp(at(s.parameter("omega"), {1, h, 0, 0})));
+          const double rate = gate(q, h, i, "v", b, h) + gate(k, h / 2, j, "u", b, h);
+          wanted = scale * wanted - (i - j) * omega * std::exp2(-2 * (h + 1)) * rate;
+          ASSERT_NEAR(at(scores, {b, h, i, j}), wanted, 1e-9) << h << " " << i << " " << j;
+        }
+}
 
 // Token by token, over three chunks and with two heads a group.
 TEST(PathAttention, IsTheProductOfItsReflections) {

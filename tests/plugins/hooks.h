@@ -32,14 +32,17 @@ class Hooks {
     })[0];
   }
   // Scores [1, H, T, T] of q [1, H, T, D] and k [1, G, T, D] before the mask; the encoding must
-  // have no bias.
-  std::vector<double> scores(const golden::Values& q, const golden::Values& k, int offset = 0) {
-    return run({q, k}, static_cast<int>(q.shape[2]), offset,
+  // have no bias. x [1, T, W]: the layer's input, for one that reads it.
+  std::vector<double> scores(const golden::Values& q, const golden::Values& k, int offset = 0,
+                             const golden::Values& x = {}) {
+    std::vector<golden::Values> inputs = {q, k};
+    if (!x.data.empty()) inputs.push_back(x);
+    return run(inputs, static_cast<int>(q.shape[2]), offset,
                [&](Tape& t, std::span<const Tensor> in) {
                  Attention a;
                  a.q = in[0], a.k = in[1], a.v = in[1];
                  a.scale = 1 / std::sqrt(static_cast<double>(q.shape[3]));
-                 encoding.attend(t, 0, {}, a);
+                 encoding.attend(t, 0, in.size() > 2 ? in[2] : Tensor{}, a);
                  EXPECT_FALSE(a.distance || a.bias || a.rewrite);
                  const Tensor s = ops::matmul(t, a.q, a.k, true);
                  return std::vector<Tensor>{ops::affine(t, s, a.scale, 0)};
