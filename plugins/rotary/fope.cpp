@@ -39,23 +39,24 @@ struct Fope : pes::Encoding {
                  "length",
        .tune = "base=0|gain=0.1"});
 
-  std::int64_t R, sets, kept;
+  std::int64_t R, layers, sets, kept;
   bool learned;
   double gain;
-  std::uint64_t draw;
   pes_pairs pairs;
   std::vector<double> theta;
   pes::Param c, d;
+  std::vector<double> drawn_c, drawn_d;  // where they are not learned, as the parameters
   pes::Table cos_table, sin_table;
-  pes::Tensor cos, sin;  // of the waves, [T, kept]
+  pes::Tensor cos, sin;        // of the waves, [T, kept]
+  pes::Tensor of_cos, of_sin;  // C and S, [layers, sets, kept, kept]
 
   Fope(const pes_model& m, const pes::Values& v)
       : R(m.head_dim),
+        layers(m.layers),
         sets(v.is("heads", "own") ? m.kv_heads : 1),
         kept(v.integer("kept")),
         learned(v.flag("learned")),
         gain(v.real("gain")),
-        draw(static_cast<std::uint64_t>(v.integer("draw"))),
         pairs(v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF),
         theta(rotary::powers(pes::base_of(m, v), R)) {
     if (R % 2 != 0)
@@ -69,9 +70,13 @@ struct Fope : pes::Encoding {
       kept = std::max<std::int64_t>(
           1, std::count_if(theta.begin(), theta.end(), [&](double t) { return t > slowest; }));
     theta.resize(static_cast<std::size_t>(kept));
-    if (!learned) return;
-    c = param("cos", {m.layers, sets, kept, kept}, identity_with_noise());
-    d = param("sin", {m.layers, sets, kept, kept}, identity_with_noise());
+    if (learned) {
+      c = param("cos", {layers, sets, kept, kept}, identity_with_noise());
+      d = param("sin", {layers, sets, kept, kept}, identity_with_noise());
+    } else {
+      drawn_c = drawn("fope.cos", static_cast<std::uint64_t>(v.integer("draw")));
+      drawn_d = drawn("fope.sin", static_cast<std::uint64_t>(v.integer("draw")));
+    }
   }
   pes::Init identity_with_noise() const {
     const double sd = gain / std::sqrt(static_cast<double>(kept));
@@ -80,13 +85,12 @@ struct Fope : pes::Encoding {
       return sd * random.normal() + (at / n == at % n ? 1 : 0);
     };
   }
-  // The layer's matrix [sets, kept, kept].
-  pes::Tensor matrix(const pes::Step& s, int layer, pes::Param p, const char* name) const {
-    if (learned) return reshape(slice(s[p], 0, layer, 1), {sets, kept, kept});
-    pes::Random random(draw, pes::purpose(std::string("fope.") + name),
-                       static_cast<std::uint64_t>(layer));
+  std::vector<double> drawn(const char* purpose, std::uint64_t draw) const {
+    pes::Random random(draw, pes::purpose(purpose), 0);
     const pes::Init value = identity_with_noise();
-    return s.table({sets, kept, kept}, [&](auto, auto) { return value(random); });
+    std::vector<double> out;
+    for (std::int64_t n = layers * sets * kept * kept; n > 0; --n) out.push_back(value(random));
+    return out;
   }
   void begin(const pes::Step& s) {
     const auto wave = [&](pes::Table& table, double (*f)(double)) {
@@ -96,19 +100,22 @@ struct Fope : pes::Encoding {
     };
     cos = wave(cos_table, [](double x) { return std::cos(x); });
     sin = wave(sin_table, [](double x) { return std::sin(x); });
+    of_cos = learned ? s[c] : s.upload({layers, sets, kept, kept}, drawn_c.data());
+    of_sin = learned ? s[d] : s.upload({layers, sets, kept, kept}, drawn_d.data());
   }
   // [sets, T, kept] with `rest` for the pairs that do not turn, [1, sets, T, R/2].
-  pes::Tensor series(const pes::Step& s, pes::Tensor waves, pes::Tensor weights,
+  pes::Tensor series(const pes::Step& s, int layer, pes::Tensor waves, pes::Tensor weights,
                      double rest) const {
     const std::int64_t T = s.length;
-    pes::Tensor x = matmul(reshape(waves, {1, T, kept}), weights);
+    const pes::Tensor own = reshape(slice(weights, 0, layer, 1), {sets, kept, kept});
+    pes::Tensor x = matmul(reshape(waves, {1, T, kept}), own);
     if (kept < R / 2)
       x = concat(x, s.table({sets, T, R / 2 - kept}, [=](auto, auto) { return rest; }), -1);
     return reshape(x, {1, sets, T, R / 2});
   }
   void attend(const pes::Step& s, pes::Attention& a) const {
-    const pes::Tensor x = series(s, cos, matrix(s, a.layer, c, "cos"), 1),
-                      y = series(s, sin, matrix(s, a.layer, d, "sin"), 0);
+    const pes::Tensor x = series(s, a.layer, cos, of_cos, 1),
+                      y = series(s, a.layer, sin, of_sin, 0);
     const std::int64_t heads = a.q.extent(1);
     a.q = rotate(a.q, rotary::for_queries(s, x, heads), rotary::for_queries(s, y, heads), pairs);
     a.k = rotate(a.k, x, y, pairs);
