@@ -13,10 +13,18 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+// With names and commands set apart: "`none` has 58 %".
+std::string sentence(const Text& text) {
+  std::string out;
+  for (const Span& s : text.spans())
+    out += s.style == Span::Style::code ? "`" + s.text + "`" : s.text;
+  return out;
+}
+
 // Words in lines of at most `terminal_width`; all but the first begin with `indent`.
-std::string wrapped(const std::string& text, const std::string& indent = "") {
+std::string wrapped(const Text& text, const std::string& indent = "") {
   std::string out, line;
-  for (const std::string& word : split(printable(text), ' ')) {
+  for (const std::string& word : split(printable(sentence(text)), ' ')) {
     if (!trim(line).empty() && display_width(line) + 1 + display_width(word) > terminal_width) {
       out += line + "\n";
       line = indent + word;
@@ -74,10 +82,10 @@ std::size_t width_of(const std::string& table) {
 
 struct PlainParts {
   std::string operator()(const Heading& h) const { return printable(h.title) + "\n\n"; }
-  std::string operator()(const Paragraph& p) const { return wrapped(p.text.plain()) + "\n"; }
+  std::string operator()(const Paragraph& p) const { return wrapped(p.text) + "\n"; }
   std::string operator()(const List& list) const {
     std::string out;
-    for (const Text& item : list.items) out += wrapped("- " + item.plain(), "  ");
+    for (const Text& item : list.items) out += wrapped("- " + item, "  ");
     return out + "\n";
   }
   std::string operator()(const Table& t) const { return terminal(t) + "\n"; }
@@ -106,7 +114,7 @@ std::string terminal(const Table& t) {
   if (dropped > 0) out += fmt::format("({} more in report.md)\n", counted(dropped, "column"));
   std::string above = printable(t.title.plain());
   return (above.empty() ? "" : above + "\n\n") + out +
-         (t.caption.empty() ? "" : "\n" + wrapped(t.caption.plain()));
+         (t.caption.empty() ? "" : "\n" + wrapped(t.caption));
 }
 
 std::string terminal(const Document& d) {
