@@ -4,6 +4,7 @@
 // with ALiBi's slopes m_h and unit vectors u and v of each head.
 #include <pesuite/pesuite.hpp>
 
+#include "../grape.h"
 #include "slopes.h"
 
 namespace {
@@ -15,11 +16,8 @@ struct GrapeA : pes::Encoding {
       {.name = "grape_a",
        .summary = "ALiBi whose slopes follow the content of queries and keys (GRAPE-A)",
        .taxonomy = "relative, learned, bias, contextual",
-       .paper = "Zhang et al. 2025, arXiv:2512.07805",
-       .bibtex = "@inproceedings{zhang2026grape, title={Group Representational Position "
-                 "Encoding}, author={Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen "
-                 "and Yuan, Huizhuo and Xu, Kangping and Yuan, Yang and Gu, Quanquan and Yao, "
-                 "Andrew Chi-Chih}, booktitle={ICLR}, year={2026}}",
+       .paper = grape_paper,
+       .bibtex = grape_bibtex,
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "moderate",
        .rating = "good (Zhang et al. 2025)",

@@ -5,6 +5,7 @@
 // square and R_l the turn of all its pairs by l radians.
 #include <pesuite/pesuite.hpp>
 
+#include "../grape.h"
 #include "slopes.h"
 
 namespace {
@@ -19,11 +20,8 @@ struct GrapeAp : pes::Encoding {
       {.name = "grape_ap",
        .summary = "scores fall at every token between, by its content and the query's (GRAPE-AP)",
        .taxonomy = "hybrid, learned, bias, contextual",
-       .paper = "Zhang et al. 2025, arXiv:2512.07805",
-       .bibtex = "@inproceedings{zhang2026grape, title={Group Representational Position "
-                 "Encoding}, author={Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen "
-                 "and Yuan, Huizhuo and Xu, Kangping and Yuan, Yang and Gu, Quanquan and Yao, "
-                 "Andrew Chi-Chih}, booktitle={ICLR}, year={2026}}",
+       .paper = grape_paper,
+       .bibtex = grape_bibtex,
        .claims = PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "moderate",
        .rating = "good (Zhang et al. 2025)",

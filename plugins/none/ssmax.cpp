@@ -22,7 +22,7 @@ struct Ssmax : pes::Encoding {
                  "author={Nakanishi, Ken M.}, journal={arXiv:2501.19399}, year={2025}}",
        .claims = PES_UNBOUNDED,
        .cost = "minimal",
-       .rating = "good (Nakanishi 2025)",
+       .rating = "good (Nakanishi 2025, added to rope)",
        .use_if = "long contexts should not flatten attention|it is added to another encoding, as "
                  "rope + ssmax"});
 
