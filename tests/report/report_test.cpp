@@ -14,6 +14,7 @@
 #include "report/renderers/latex.h"
 #include "report/renderers/markdown.h"
 #include "report/tables.h"
+#include "report/terminal.h"
 #include "tests/report/report_fixture.h"
 
 namespace pesuite::testing {
@@ -464,6 +465,16 @@ TEST(Documents, KnowNoMarkup) {
             "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{T. ends at 5 \\%}\n"
             "\\label{tab:t}\n\\begin{tabular}{lr}\n\\toprule\nname & 1x \\\\\n\\midrule\n"
             "$<$b$>$ & \\textbf{$\\infty$} \\\\\n\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+}
+
+// "none has 58 %" would read as a sentence without a subject.
+TEST(Documents, SetNamesApartInTheTerminal) {
+  Document d;
+  d.text(rich("{} has {} %", code("none"), 58));
+  d.list({rich("again: {}", code("pesuite run"))});
+  d.table({"", rich("{}: all", code("rope")), {{"encoding"}, {code("none")}}, 1});
+  EXPECT_EQ(terminal(d),
+            "`none` has 58 %\n\n- again: `pesuite run`\n\nencoding\nnone\n\n`rope`: all\n\n");
 }
 
 TEST(Documents, FoldEvidence) {
