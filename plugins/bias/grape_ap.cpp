@@ -55,7 +55,8 @@ struct GrapeAp : pes::Encoding {
   void attend(const pes::Step&, pes::Attention& a) const { a.rewrite = true; }
 
   pes::Tensor over_its_size(pes::Tensor p) const {
-    return p / sqrt(sum(p * p, -1) / static_cast<double>(P) + 1.1920929e-7);
+    constexpr double eps = 1.1920929e-7;  // fp32's, which torch's rms_norm adds
+    return p / sqrt(sum(p * p, -1) / static_cast<double>(P) + eps);
   }
   void rewrite(const pes::Step& s, pes::Scores& b) const {
     const std::int64_t rows = b.scores.extent(2), keys = b.scores.extent(3);
