@@ -166,16 +166,24 @@ TEST_F(Report, ShowsErrorsByDistance) {
       at(near, {{"dist_lo", 2}, {"dist_hi", 4}});
       at(near, {{"dist_lo", 4}, {"dist_hi", 8}});
       at(far, {{"dist_lo", 8}, {"dist_hi", 16}});
+      // of one seed alone, and of few targets: no mean of an encoding
+      if (seed == 1) at(0, {{"dist_lo", 16}, {"dist_hi", 32}});
+      Json few =
+          record("a", seed, "acc", 0,
+                 {{"eval_len", length}, {"bucket", "recall"}, {"dist_lo", 32}, {"dist_hi", 64}});
+      few["count"] = 9;  // 18 of both
+      add(few);
     }
   };
   errors(1, 1, 0.5), errors(2, 0.98, 0.25);
   const std::string p = page();
   EXPECT_THAT(row(p, "What must be recalled: error by distance", "128 (2x)"),
               ElementsAre("128 (2x)", "a", "31.75 [25.00, 38.50]", "1.00", "1.00", "62.50"));
-  EXPECT_THAT(p, HasSubstr("| setting | encoding | all | 2–3 | 4–7 | 8–15 |"));
+  EXPECT_THAT(p, HasSubstr("| setting | encoding | all | 2–3 | 4–7 | 8–15 |\n"));
   EXPECT_THAT(p, HasSubstr("](figures/recall_memory.svg)"));
   EXPECT_THAT(read_file(folder_ / "tables/recall_memory.csv"),
-              HasSubstr("a,memory,nano,64,,128,128 (2x),acc,8,16,2,0.25,"));
+              AllOf(HasSubstr("a,memory,nano,64,,128,128 (2x),acc,8,16,2,0.25,"),
+                    HasSubstr("a,memory,nano,64,,128,128 (2x),acc,32,64,2,0,9\n")));
   const auto judged = write_report(folder_, {{"acc(a, 2x, recall) < 70%"}, {"svg"}}).verdicts;
   EXPECT_THAT(judged.dump(), Not(HasSubstr("not recorded")));
 }
@@ -269,7 +277,7 @@ TEST_F(Report, BeginsWithTheAnswer) {
   EXPECT_THAT(p, HasSubstr("| corpus | rising | fails from 2x | 0.01 above optimum | +0.50 |"));
   EXPECT_THAT(p, HasSubstr("*3 seeds · trained at 64 · non_overlapping · 6 of 6 cells*"));
   EXPECT_THAT(write_report(folder_).screen,
-              ::testing::StartsWith("t\n\nAnswer\n\nOn corpus, only flat (not learned) kept"));
+              ::testing::StartsWith("t\n\nAnswer\n\nOn corpus, only `flat` (not learned) kept"));
 }
 
 // Who keeps it part of the way is named, and counts among those that lose it at the end.

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
 
 #include "analysis/contest.h"
 #include "base/text.h"
@@ -20,8 +23,9 @@ using Distances = std::vector<std::pair<int, int>>;  // tokens back, [from, to)
 // Where targets that must be recalled were scored: a length of a corpus, a setting of a problem.
 struct Recall {
   Place all;
-  std::string name;  // "256 (4x)"
-  Distances distances;
+  std::string name;     // "256 (4x)"
+  Distances distances;  // with any target
+  Distances told;       // with as many as say something
 
   Place at(std::pair<int, int> distance) const {
     Place p = all;
@@ -30,22 +34,44 @@ struct Recall {
   }
 };
 
-Distances distances_at(const TaskData& t, const Place& all) {
-  std::set<std::pair<int, int>> out;
+// A distance is told of where every seed has targets at it, and all seeds together this many: the
+// mean of one or two is not that of an encoding.
+constexpr int least_targets = 20;
+
+void find_distances(const TaskData& t, Recall& r) {
+  struct Seen {
+    int seeds = 0;
+    std::int64_t targets = 0;
+  };
+  std::map<std::size_t, std::map<std::pair<int, int>, Seen>> by_encoding;
+  std::map<std::size_t, int> seeds;
+  std::set<std::pair<int, int>> any, few;
   for (const auto& [key, cell] : t.cells)
-    for (const auto& [p, number] : cell.evals)
-      if (p.metric == all.metric && p.protocol == all.protocol && p.length == all.length &&
-          p.axes == all.axes && p.bucket == all.bucket && p.to > 0)
-        out.insert({p.from, p.to});
-  return {out.begin(), out.end()};
+    for (const auto& [p, number] : cell.evals) {
+      if (p.metric != r.all.metric || p.protocol != r.all.protocol || p.length != r.all.length ||
+          p.axes != r.all.axes || p.bucket != r.all.bucket)
+        continue;
+      if (p.to == 0) ++seeds[key.first];
+      if (p.to <= 0) continue;
+      any.insert({p.from, p.to});
+      Seen& seen = by_encoding[key.first][{p.from, p.to}];
+      ++seen.seeds;
+      seen.targets += number.count > 0 ? number.count : least_targets;  // 0: not recorded
+    }
+  for (const auto& [encoding, distances] : by_encoding)
+    for (const auto& [d, seen] : distances)
+      if (seen.seeds < seeds[encoding] || seen.targets < least_targets) few.insert(d);
+  r.distances.assign(any.begin(), any.end());
+  std::set_difference(any.begin(), any.end(), few.begin(), few.end(), std::back_inserter(r.told));
 }
 
 std::vector<Recall> recalls(const TaskData& t) {
   std::vector<Recall> out;
   const auto add = [&](Place p, const std::string& name) {
     p.bucket = "recall";
-    Distances distances = distances_at(t, p);
-    if (!distances.empty()) out.push_back({std::move(p), name, std::move(distances)});
+    Recall r{std::move(p), name, {}, {}};
+    find_distances(t, r);
+    if (!r.told.empty()) out.push_back(std::move(r));
   };
   if (t.corpus) {
     const std::string protocol = main_protocol(t);
@@ -74,6 +100,11 @@ Words words_of(const TaskData& t) {
   return {"nats", "Nats", "nats per token"};
 }
 
+std::string few_sentence() {
+  return fmt::format("Distances with fewer than {} targets, or none in some seed, are left out.",
+                     least_targets);
+}
+
 // Values of seeds as they are shown: of problems, errors in percent.
 std::vector<SeedValue> shown(const TaskData& t, std::size_t encoding, const Place& p) {
   std::vector<SeedValue> out = values_at(t, encoding, p);
@@ -84,7 +115,7 @@ std::vector<SeedValue> shown(const TaskData& t, std::size_t encoding, const Plac
 
 Table recall_block(const RunData& run, const TaskData& t, const std::vector<Recall>& all) {
   std::set<std::pair<int, int>> columns;
-  for (const Recall& r : all) columns.insert(r.distances.begin(), r.distances.end());
+  for (const Recall& r : all) columns.insert(r.told.begin(), r.told.end());
   Table b{fmt::format("What must be recalled: {} by distance", words_of(t).title),
           "",
           {{t.problem ? "setting" : "length", "encoding", "all"}},
@@ -96,18 +127,17 @@ Table recall_block(const RunData& run, const TaskData& t, const std::vector<Reca
       b.rows.push_back(
           {r.name, row_name(run, t, e), spread_text(in_row(t, e, shown(t, e, r.all)), text)});
       for (const auto& d : columns) {
-        const bool there =
-            std::find(r.distances.begin(), r.distances.end(), d) != r.distances.end();
+        const bool there = std::find(r.told.begin(), r.told.end(), d) != r.told.end();
         b.rows.back().push_back(there ? mean_text(in_row(t, e, shown(t, e, r.at(d))), text) : "–");
       }
     }
   b.caption = rich(
       "{} of the targets that hang on one place before them{}, by the tokens from there to the "
-      "target{}. {}",
+      "target{}. {} {}",
       words_of(t).sentence, t.problem ? ", in percent" : ", in nats per token",
       t.corpus ? rich("; {}: the window does not hold that place", emphasis("not in sight"))
                : Text(),
-      seed_phrase(t));
+      few_sentence(), seed_phrase(t));
   return b;
 }
 
@@ -135,7 +165,7 @@ Rows recall_csv(const RunData& run, const TaskData& t, const std::vector<Recall>
 
 Figure recall_figure(const RunData& run, const TaskData& t, const Recall& r,
                      const std::string& what) {
-  Distances in_sight = r.distances;
+  Distances in_sight = r.told;
   if (in_sight.front().first == 0) in_sight.erase(in_sight.begin());
   std::vector<double> xs;
   for (const auto& [from, to] : in_sight)
@@ -153,8 +183,8 @@ Figure recall_figure(const RunData& run, const TaskData& t, const Recall& r,
   f.title = figure_title(run, t, fmt::format("{} by distance at {}", words_of(t).title, r.name));
   f.caption = fmt::format(
       "{} of targets that must be recalled, by the tokens back to what they hang on, in buckets "
-      "from each power of two to the next. {} Tinted: longer than any training sequence.",
-      words_of(t).sentence, band_sentence(t));
+      "from each power of two to the next. {} {} Tinted: longer than any training sequence.",
+      words_of(t).sentence, few_sentence(), band_sentence(t));
   f.caption += edge_sentence(lines.range, logarithmic);
   f.series = series_of(run, t, &lines);
   set_length_axis(f, t, xs, "tokens back");
@@ -185,8 +215,8 @@ static std::vector<Figure> draw_recall(const RunData& run, const TaskData& t) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Recall& r = all[i];
     const auto farther = [&](const Recall& o) { return o.all.length > r.all.length; };
-    const auto buckets = std::count_if(r.distances.begin(), r.distances.end(),
-                                       [](const auto& d) { return d.first > 0; });
+    const auto buckets =
+        std::count_if(r.told.begin(), r.told.end(), [](const auto& d) { return d.first > 0; });
     if (buckets < 3 || std::any_of(all.begin(), all.end(), farther)) continue;
     std::string what;  // tells settings of a length apart
     for (const auto& [axis, value] : r.all.axes)
