@@ -181,23 +181,27 @@ std::string claim_text(const LengthClaim& c) {
 
 std::string disagreement(const LengthClaim& c, const std::vector<LengthMeasured>& rows) {
   double reach = extension_reach(c.extension);
-  const int rating = rating_rank(c.rating);
-  if (std::isnan(reach)) {
+  std::string claimed = "claimed to reach " + (reach <= 1 ? "no longer length" : times(reach));
+  bool at_least = false;    // to hold further is no disagreement
+  if (std::isnan(reach)) {  // a rating alone: good is twice the length, or more
+    const int rating = rating_rank(c.rating);
     if (rating < 0) return "";
-    reach = rating >= rating_rank("good") ? 2 : 1;
+    at_least = rating >= rating_rank("good");
+    reach = at_least ? 2 : 1;
+    claimed = "rated " + c.rating.substr(0, c.rating.find(' '));
   }
   const LengthMeasured *early = nullptr, *far = nullptr;
   for (const LengthMeasured& m : rows) {
     if (fails_within(m, reach) && (early == nullptr || m.fails < early->fails)) early = &m;
-    if (m.telling && m.holds > reach && (far == nullptr || m.holds > far->holds)) far = &m;
+    if (m.telling && m.holds > reach && !at_least && (far == nullptr || m.holds > far->holds))
+      far = &m;
   }
   std::vector<std::string> out;
   if (early != nullptr)
-    out.push_back(fmt::format("claimed to reach {}, measured to fail from {} on {} ({})",
-                              times(reach), times(early->fails), early->task, run_of(*early)));
+    out.push_back(fmt::format("{}, measured to fail from {} on {} ({})", claimed,
+                              times(early->fails), early->task, run_of(*early)));
   if (far != nullptr)
-    out.push_back(fmt::format("claimed to reach {}, measured to hold to {} on {} ({})",
-                              reach <= 1 ? "no longer length" : times(reach), times(far->holds),
+    out.push_back(fmt::format("{}, measured to hold to {} on {} ({})", claimed, times(far->holds),
                               far->task, run_of(*far)));
   return join(out, "; ");
 }

@@ -20,7 +20,6 @@ struct GrapeA : pes::Encoding {
        .bibtex = grape_bibtex,
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "moderate",
-       .rating = "good (Zhang et al. 2025)",
        .use_if = "recency matters and content should decide how much"});
 
   std::int64_t heads, groups, D;

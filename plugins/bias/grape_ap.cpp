@@ -24,7 +24,6 @@ struct GrapeAp : pes::Encoding {
        .bibtex = grape_bibtex,
        .claims = PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "moderate",
-       .rating = "good (Zhang et al. 2025)",
        .use_if = "what is asked should decide what is passed over|a second product of all pairs is "
                  "affordable"});
 

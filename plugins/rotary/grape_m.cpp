@@ -26,7 +26,6 @@ struct GrapeM : pes::Encoding {
        .bibtex = grape_bibtex,
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "low",
-       .rating = "fair (Zhang et al. 2025)",
        .use_if = "training should find the wavelengths",
        .tune = "base=0"});
 

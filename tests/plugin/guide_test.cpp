@@ -140,6 +140,11 @@ TEST(Guide, SaysWhereClaimAndMeasurementDisagree) {
   EXPECT_EQ(said("rope", {row("rope", 4, 0, true)}),
             "claimed to reach no longer length, measured to hold to 4x on lags (kept)");
   EXPECT_EQ(said("binary", {row("binary", 0, 2)}), "") << "nobody claims anything";
+  // a rating names no length: what is rated good should hold to twice the length, and may further
+  EXPECT_EQ(said("fox", {row("fox", 8, 0, true)}), "");
+  EXPECT_EQ(said("fox", {row("fox", 0, 2)}), "rated good, measured to fail from 2x on lags (kept)");
+  EXPECT_EQ(said("resonance", {row("resonance", 4, 0, true)}),
+            "rated poor, measured to hold to 4x on lags (kept)");
   LengthMeasured extended = row("yarn", 0, 4);
   extended.factor = 4;
   EXPECT_NE(said("yarn", {extended}), "");
