@@ -4,7 +4,7 @@
 // with ALiBi's slopes m_h and unit vectors u and v of each head.
 #include <pesuite/pesuite.hpp>
 
-#include "../grape.h"
+#include "grape.h"
 #include "slopes.h"
 
 namespace {

@@ -5,7 +5,7 @@
 // square and R_l the turn of all its pairs by l radians.
 #include <pesuite/pesuite.hpp>
 
-#include "../grape.h"
+#include "grape.h"
 #include "slopes.h"
 
 namespace {

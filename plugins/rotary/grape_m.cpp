@@ -2,7 +2,6 @@
 // In commuting planes, those of RoPE, it is RoPE with learned frequencies. With `contextual`, as
 // the authors' code has it, a token's position is what gates have let pass before it:
 //   Phi_t = w_1 + .. + w_(t-1),  w_t = sigmoid((x_t W + b) / slow),  angle_tr = Phi_t theta_r
-#include "../grape.h"
 #include "contextual.h"
 
 namespace {
@@ -22,8 +21,11 @@ struct GrapeM : pes::Encoding {
       {.name = "grape_m",
        .summary = "RoPE with learned frequencies, or also with positions by content (GRAPE-M)",
        .taxonomy = "relative, learned, multiplicative",
-       .paper = grape_paper,
-       .bibtex = grape_bibtex,
+       .paper = "Zhang et al. 2025, arXiv:2512.07805",
+       .bibtex = "@inproceedings{zhang2026grape, title={Group Representational Position Encoding}, "
+                 "author={Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, "
+                 "Huizhuo and Xu, Kangping and Yuan, Yang and Gu, Quanquan and Yao, Andrew "
+                 "Chi-Chih}, booktitle={ICLR}, year={2026}}",
        .claims = PES_RELATIVE | PES_NORM_PRESERVING | PES_UNBOUNDED,
        .cost = "low",
        .use_if = "training should find the wavelengths",

@@ -1,4 +1,4 @@
-// The paper of the GRAPE encodings, which stand in two families.
+// The paper of GRAPE-A and GRAPE-AP.
 #pragma once
 
 inline constexpr char grape_paper[] = "Zhang et al. 2025, arXiv:2512.07805";
