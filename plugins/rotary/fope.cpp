@@ -57,11 +57,9 @@ struct Fope : pes::Encoding {
         kept(v.integer("kept")),
         learned(v.flag("learned")),
         gain(v.real("gain")),
-        pairs(v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF),
+        pairs(rotary::pairs_of(v)),
         theta(rotary::powers(pes::base_of(m, v), R)) {
-    if (R % 2 != 0)
-      throw pes::Refusal("turns pairs of features and needs an even head size, not " +
-                         std::to_string(R));
+    rotary::need_pairs(m, R);
     if (kept > R / 2)
       throw pes::Refusal("has " + std::to_string(R / 2) +
                          " pairs, so that kept=" + std::to_string(kept) + " is too many");

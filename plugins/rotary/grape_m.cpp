@@ -44,7 +44,7 @@ struct GrapeM : pes::Encoding {
         sets(v.is("heads", "own") ? m.kv_heads : 1),
         contextual(v.flag("contextual")),
         slow(v.real("slow")),
-        pairs(v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF) {
+        pairs(rotary::pairs_of(v)) {
     const double logarithm = std::log(pes::base_of(m, v)), times = contextual ? 1 : slow;
     const std::int64_t n = R / 2, of = R;
     log_theta =

@@ -34,7 +34,7 @@ struct Repo : pes::Encoding {
       : base(pes::base_of(m, v)),
         R(rotary::turned(m, v)),
         groups(m.kv_heads),
-        pairs(v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF) {
+        pairs(rotary::pairs_of(v)) {
     const std::int64_t given = v.integer("hidden"),
                        hidden = given > 0 ? given : std::max(1, m.width / 8);
     gate = param("gate", {m.layers, m.width, hidden}, pes::normal(0.02), true);

@@ -66,6 +66,18 @@ inline std::int64_t turned(const pes_model& m, const pes::Values& v) {
   return static_cast<std::int64_t>(n);
 }
 
+// The features of a pair, from the option `layout`.
+inline pes_pairs pairs_of(const pes::Values& v) {
+  return v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF;
+}
+
+// For what turns R features of each head. Refuses an odd number.
+inline void need_pairs(const pes_model& m, std::int64_t R) {
+  if (R % 2 != 0)
+    throw pes::Refusal("turns pairs of features and needs an even head size, not " +
+                       std::to_string(m.head_dim));
+}
+
 // L, from the option `original`.
 inline double trained(const pes_model& m, const pes::Values& v) {
   const auto given = static_cast<double>(v.integer("original"));
@@ -262,11 +274,9 @@ class Rotary : public pes::Encoding {
  protected:
   Rotary(const pes_model& m, const pes::Values& v, std::int64_t features, double original)
       : R(features),
-        pairs(v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF),
+        pairs(pairs_of(v)),
         scaling(v, original) {
-    if (R % 2 != 0)
-      throw pes::Refusal("turns pairs of features and needs an even head size, not " +
-                         std::to_string(m.head_dim));
+    need_pairs(m, R);
   }
   Rotary(const pes_model& m, const pes::Values& v) : Rotary(m, v, turned(m, v), m.train_length) {}
   Rotary(const pes_model& m, const pes::Values& v, const Extension& e)

@@ -46,10 +46,8 @@ struct SelectiveRope : pes::Encoding {
         groups(m.kv_heads),
         kernel(v.integer("kernel")),
         gated(v.flag("gate")),
-        pairs(v.is("layout", "interleaved") ? PES_PAIRS_INTERLEAVED : PES_PAIRS_HALF) {
-    if (D % 2 != 0)
-      throw pes::Refusal("turns pairs of features and needs an even head size, not " +
-                         std::to_string(D));
+        pairs(rotary::pairs_of(v)) {
+    rotary::need_pairs(m, D);
     if (m.width % heads != 0)
       throw pes::Refusal("scales the input head by head and needs a width that the " +
                          std::to_string(heads) + " heads divide, not " + std::to_string(m.width));
