@@ -9,6 +9,30 @@
 
 namespace tasks {
 
+// Tokens of a problem of n items: fixed + n per_item + n (n - 1) / 2 per_pair.
+struct Cost {
+  int per_item = 0, fixed = 0, per_pair = 0;
+
+  std::int64_t of(std::int64_t n) const {
+    return fixed + n * per_item + n * (n - 1) / 2 * per_pair;
+  }
+  // The largest n that fits; 0 where none does.
+  int largest(int length) const {
+    int low = 0, high = std::max(0, length - fixed) / per_item;
+    while (low < high) {
+      const int middle = high - (high - low) / 2;
+      if (of(middle) <= length)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return low;
+  }
+  friend Cost operator+(const Cost& a, const Cost& b) {
+    return {a.per_item + b.per_item, a.fixed + b.fixed, a.per_pair + b.per_pair};
+  }
+};
+
 class Sized : public pes::Task {
  public:
   struct Range {
@@ -18,11 +42,11 @@ class Sized : public pes::Task {
   Range sizes(const pes::Request& r) const {
     const int most = largest(r.length);
     if (!r.draws(0)) return asked(r, most);
-    require_length(r.length, fixed_ + per_item_ * least_, "a problem of the least size");
+    require_length(r.length, least_tokens(), "a problem of the least size");
     return {r.length > train_length_ ? most : least_, most};
   }
   // The largest size at a length.
-  int largest(int length) const { return std::min(most_, (length - fixed_) / per_item_); }
+  int largest(int length) const { return std::min(most_, cost_.largest(length)); }
   // log10 of the problems of a length, were they equally likely.
   double distinct(int length) const {
     std::vector<double> all;
@@ -37,15 +61,15 @@ class Sized : public pes::Task {
   virtual ~Sized() = default;
 
  protected:
-  // Examples take per_item * n + fixed tokens; n from `least` to at most `most`.
-  void declare_sizes(const pes_use& use, int least, int per_item, int fixed, const char* axis,
+  // Examples have n items, from `least` to at most `most`.
+  void declare_sizes(const pes_use& use, int least, const Cost& cost, const char* axis,
                      const char* help, int most = std::numeric_limits<int>::max()) {
-    least_ = least, per_item_ = per_item, fixed_ = fixed, most_ = most;
+    least_ = least, cost_ = cost, most_ = most;
     train_length_ = use.train_length;
     if (largest(train_length_) < least_)
       throw pes::Refusal("a training length of " + std::to_string(train_length_) +
                          " holds no problem of size " + std::to_string(least_) + "; that takes " +
-                         std::to_string(fixed_ + per_item_ * least_) + " tokens");
+                         std::to_string(least_tokens()) + " tokens");
     for (int n = least_; n <= largest(use.max_length); ++n) values_.push_back(n);
     axis_ = {sizeof(pes_axis),
              axis,
@@ -83,7 +107,10 @@ class Sized : public pes::Task {
     return {static_cast<int>(n), static_cast<int>(n)};
   }
 
-  int per_item_ = 1, fixed_ = 0, most_ = 0;
+  int least_tokens() const { return static_cast<int>(cost_.of(least_)); }
+
+  Cost cost_{.per_item = 1};
+  int most_ = 0;
   std::vector<double> values_;
   pes_axis axis_{};
 };

@@ -40,7 +40,7 @@ struct BucketSort : Written<BucketSort> {
             "bag", "of large problems each kind has a fifth, so that what was written counts them",
             use.train_length,
             {{16, .34}, {64, .43}, {128, .49}, {256, .56}, {384, .61}, {512, .65}, {768, .71}})) {
-    declare_sizes(use, static_cast<int>(v.integer("least")), 2, tokens_around, "items",
+    declare_sizes(use, static_cast<int>(v.integer("least")), {2, tokens_around}, "items",
                   "items of the problem");
     declare_contents({{PES_FIRST_SYMBOL, kinds}});
     shortcuts = {&by_last, &by_window, &seen};

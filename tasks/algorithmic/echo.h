@@ -8,7 +8,8 @@
 namespace algorithmic {
 
 // How far counts go: an item that was read more often than written is likelier to come.
-inline constexpr const char* unwritten = "what was read more often than written is likelier to come";
+inline constexpr const char* unwritten =
+    "what was read more often than written is likelier to come";
 inline constexpr pes_shortcut bag_of_letters = {sizeof(pes_shortcut), "bag", .12, unwritten},
                               bag_of_both = {sizeof(pes_shortcut), "bag", .16, unwritten},
                               bag_of_bits = {sizeof(pes_shortcut), "bag", .55, unwritten};
@@ -62,8 +63,8 @@ class Echo : public Written<T> {
     int most = std::numeric_limits<int>::max();
     if (unique > 0)  // a symbol has as many successors as there are symbols: nobody gets stuck
       for (const Alphabet& a : contents) most = std::min(most, a.count);
-    this->declare_sizes(use, static_cast<int>(v.integer("least")), 2, this->tokens_around, "items",
-                        "items of the problem", most);
+    this->declare_sizes(use, static_cast<int>(v.integer("least")), {2, this->tokens_around},
+                        "items", "items of the problem", most);
     this->declare_contents(std::move(contents));
   }
 };

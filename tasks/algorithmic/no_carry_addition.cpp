@@ -25,7 +25,7 @@ struct NoCarryAddition : Sized {
     head = PES_LM;
     determined = true;
     shortcuts = {&place_of_end};
-    declare_sizes(use, static_cast<int>(v.integer("least")), 3, 4, "digits",
+    declare_sizes(use, static_cast<int>(v.integer("least")), {3, 4}, "digits",
                   "digits of each number");
   }
 

@@ -1,5 +1,6 @@
 // Writes down what it has read in order: BOS x SEP sorted x EOS. What is read needs no position,
-// what is written does.
+// what is written does. A scratchpad sorts by selection: what stands first; the least; what is left
+// once the two have changed places.
 #include "order.h"
 
 namespace {
@@ -63,7 +64,8 @@ struct Sort : Written<Sort> {
                   "50 symbols whose order is not that of their tokens; 10 digits or 26 letters in "
                   "natural order, one kind an example"),
       pes::flag("repeats", "false", "items may occur several times"),
-      pes::integer("least", "1", 1, 65536, "items of the smallest problem")};
+      pes::integer("least", "1", 1, 65536, "items of the smallest problem"),
+      Scratchpad::option(Scratchpad::ior, "parts of each step before the answer")};
   static constexpr pes_card card =
       pes::card<Sort>({.name = "sort",
                        .summary = "writes items in a learned order, at sizes beyond training",
@@ -71,20 +73,23 @@ struct Sort : Written<Sort> {
                        .paper = "Kazemnejad et al. 2023, arXiv:2305.19466"});
 
   bool repeats;
+  Scratchpad scratchpad;
   std::vector<pes_shortcut> known_shortcuts;
   std::vector<int> rank, by_rank;  // of symbol s in the order; the symbol of a rank
 
-  Sort(const pes_use& use, const pes::Values& v) : repeats(v.flag("repeats")) {
+  Sort(const pes_use& use, const pes::Values& v)
+      : repeats(v.flag("repeats")), scratchpad(v, end_of(contents_of(v).back())) {
     const bool mixed = v.is("content", "mixed");
-    const std::vector<Alphabet> contents =
-        mixed ? digits_and_letters() : std::vector<Alphabet>{{PES_FIRST_SYMBOL, symbols}};
+    const std::vector<Alphabet> contents = contents_of(v);
     int most = std::numeric_limits<int>::max();
     if (!repeats) most = contents.front().count;
-    declare_sizes(use, static_cast<int>(v.integer("least")), 2, tokens_around, "items",
+    declare_sizes(use, static_cast<int>(v.integer("least")),
+                  Cost{2, tokens_around} + scratchpad.cost(1, 0, 1, 0, 1), "items",
                   "items of the problem", most);
     declare_contents(contents);
     known_shortcuts = known(repeats, mixed, use.train_length);
     for (const pes_shortcut& s : known_shortcuts) shortcuts.push_back(&s);
+    if (scratchpad.used()) Scratchpad::add_shortcuts(shortcuts);
     const int all = outputs - PES_FIRST_SYMBOL;
     std::vector<std::int32_t> order(all);
     std::iota(order.begin(), order.end(), 0);
@@ -95,6 +100,15 @@ struct Sort : Written<Sort> {
     by_rank.assign(order.begin(), order.end());
     rank.resize(order.size());
     for (std::size_t r = 0; r < order.size(); ++r) rank[order[r]] = static_cast<int>(r);
+    inputs = outputs += scratchpad.vocabulary();
+  }
+  static std::vector<Alphabet> contents_of(const pes::Values& v) {
+    if (v.is("content", "mixed")) return digits_and_letters();
+    return {{PES_FIRST_SYMBOL, symbols}};
+  }
+  static int end_of(const Alphabet& a) { return a.first + a.count; }
+  bool before(std::int32_t a, std::int32_t b) const {
+    return rank[a - PES_FIRST_SYMBOL] < rank[b - PES_FIRST_SYMBOL];
   }
 
   void draw(pes::Random& random, std::span<std::int32_t> x, Alphabet a) const {
@@ -105,9 +119,25 @@ struct Sort : Written<Sort> {
   }
   void answer(Tokens x, std::span<std::int32_t> y) const {
     std::copy(x.begin(), x.end(), y.begin());
-    const auto rank_of = [&](std::int32_t token) { return rank[token - PES_FIRST_SYMBOL]; };
-    std::sort(y.begin(), y.end(),
-              [&](std::int32_t a, std::int32_t b) { return rank_of(a) < rank_of(b); });
+    std::sort(y.begin(), y.end(), [&](auto a, auto b) { return before(a, b); });
+  }
+  bool worked() const { return scratchpad.used(); }
+  void work(Tokens x, std::vector<std::int32_t>& out) const {
+    std::vector<std::int32_t> left(x.begin(), x.end());
+    std::vector<Step> steps;
+    while (scratchpad.used() && !left.empty()) {
+      const std::int32_t first = left.front();
+      std::iter_swap(left.begin(), std::min_element(left.begin(), left.end(),
+                                                    [&](auto a, auto b) { return before(a, b); }));
+      const std::int32_t least = left.front();
+      left.erase(left.begin());
+      steps.push_back({.input = {first},
+                       .computation = {},
+                       .output = {least},
+                       .variables = {},
+                       .remaining = left});
+    }
+    scratchpad.write(steps, out);
   }
   void law(BlindGuess& guess, Range range, Alphabet a, double share) const {
     for (int n = range.low; n <= range.high; ++n) {

@@ -1,10 +1,10 @@
-// Problems of the form BOS x SEP y EOS, where y has as many items as x and follows from it. Scored:
-// y and EOS.
+// Problems of the form BOS x SEP y EOS, where y has as many items as x and follows from it, behind
+// the steps of a scratchpad where T has one. Scored: all behind SEP.
 #pragma once
 
 #include <array>
 
-#include "sized.h"
+#include "scratchpad.h"
 
 namespace algorithmic {
 
@@ -30,36 +30,43 @@ class Written : public Sized {
  public:
   static constexpr int tokens_around = 3;  // BOS, SEP, EOS
 
+  // Hidden by a T with a scratchpad: whether it is used, and its steps to an answer.
+  static bool worked() { return false; }
+  static void work(Tokens, std::vector<std::int32_t>&) {}
+
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     const std::size_t content = content_of(r, random);
     const Range range = drawn_for(r, static_cast<int>(content));
-    std::fill(e.tokens.begin(), e.tokens.end(), PES_PAD);
-    e.tokens[0] = PES_BOS;
     const std::size_t n = random.between(range.low, range.high);
-    const auto x = e.tokens.subspan(1, n), y = e.tokens.subspan(2 + n, n);
+    std::vector<std::int32_t> x(n), y(n);
     do {
       self().draw(random, x, contents_[content]);
       self().answer(x, y);
     } while (splits_matter(static_cast<int>(n), static_cast<int>(content)) &&
              !belongs_to(r.split, pes::hash64(T::card.name), T::split_by_answer ? y : x));
-    e.tokens[1 + n] = PES_SEP;
-    e.tokens[2 + 2 * n] = PES_EOS;
-    score_tokens(e.targets, e.tokens, 2 + n, n + 1);
+    std::vector<std::int32_t> prompt = {PES_BOS};
+    prompt.insert(prompt.end(), x.begin(), x.end());
+    prompt.push_back(PES_SEP);
+    pes::write_problem(e, prompt, written(x));
   }
   void oracle(Tokens tokens, Targets targets) const {
     std::fill(targets.begin(), targets.end(), unscored);
     const auto n = std::find(tokens.begin(), tokens.end(), PES_SEP) - tokens.begin() - 1;
     if (n < 1 || 2 * n + tokens_around > std::ssize(tokens)) return;
-    std::vector<std::int32_t> y(n);
-    self().answer(tokens.subspan(1, y.size()), y);
-    y.push_back(PES_EOS);
-    std::copy(y.begin(), y.end(), targets.begin() + 1 + n);
+    pes::score_from(targets, n + 1, written(tokens.subspan(1, n)));
   }
 
   pes::Chance chance_at(const pes::Request& r) const {
     const Range range = sizes(r);
     std::vector<Alphabet> possible = contents_;
     if (possible.size() > 1 && !r.draws(1)) possible = {possible[checked_content(r)]};
+    if (self().worked())
+      return {chance_of_draws(r.length, outputs, [&](unsigned i) {
+        pes::Random random(pes::hash64(T::card.name), pes::purpose("chance"), i);
+        std::vector<std::int32_t> x(random.between(range.low, range.high));
+        self().draw(random, x, possible[random.below(static_cast<unsigned>(possible.size()))]);
+        return written(x);
+      })};
     const double share = 1.0 / static_cast<double>(possible.size());
     BlindGuess guess;
     double likeliest = -pes::infinity;
@@ -114,6 +121,15 @@ class Written : public Sized {
 
  private:
   const T& self() const { return static_cast<const T&>(*this); }
+  // All that stands behind SEP.
+  std::vector<std::int32_t> written(Tokens x) const {
+    std::vector<std::int32_t> out, y(x.size());
+    self().work(x, out);
+    self().answer(x, y);
+    out.insert(out.end(), y.begin(), y.end());
+    out.push_back(PES_EOS);
+    return out;
+  }
   static std::size_t checked_content(const pes::Request& r) {
     if (r.axis(1) != 0 && r.axis(1) != 1)
       throw pes::Refusal("axis content has no value " + std::to_string(r.axis(1)));

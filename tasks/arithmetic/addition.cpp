@@ -1,9 +1,13 @@
 // a + b = c and c - b = a, digit by digit, in the forms that were proposed to make sums generalise
 // to longer numbers: padded to one size, the answer reversed, digits that carry hints of their
-// place. The numbers a and b are drawn, so that no difference is below 0.
+// place, a scratchpad. The numbers a and b are drawn, so that no difference is below 0.
+//
+// A scratchpad goes from the lowest weight to the highest of c: both digits; them with what was
+// carried here, and x + y + carry or 10 + x - y - carry as two digits; the digit of the answer;
+// what is carried on; the digits of both numbers that are left, around the sign.
 #include "addition.h"
 
-#include "examples.h"
+#include "scratchpad.h"
 
 namespace {
 
@@ -49,7 +53,8 @@ struct Addition : pes::Task {
           "digits of one weight stand at one position (Position Coupling), for encodings that "
           "read the positions of a task"),
       pes::integer("last_id", "0", 0, 65536,
-                   "of coupled_ids: the last position; 0: as many as the longest numbers need")};
+                   "of coupled_ids: the last position; 0: as many as the longest numbers need"),
+      tasks::Scratchpad::option(tasks::Scratchpad::icovr, "parts of each step before the answer")};
   static constexpr pes_card card =
       pes::card<Addition>({.name = Kind::name,
                            .summary = Kind::summary,
@@ -60,6 +65,7 @@ struct Addition : pes::Task {
                        first_hint = equals + 1;
 
   bool pad, reversed, hints, coupled;
+  tasks::Scratchpad scratchpad;
   int places;   // names of places: one for each digit of the longest sum
   int last_id;  // of coupled positions
 
@@ -68,9 +74,13 @@ struct Addition : pes::Task {
         reversed(v.flag("reversed")),
         hints(v.flag("index_hints")),
         coupled(v.flag("coupled_ids")),
+        scratchpad(v, first_hint),
         places(problem_length(use.max_length) + 1),
         last_id(v.integer("last_id") > 0 ? static_cast<int>(v.integer("last_id")) : places + 1) {
-    inputs = outputs = first_hint + (hints ? places : 0);
+    inputs = outputs = first_hint + (hints ? places : scratchpad.vocabulary());
+    if (scratchpad.used() && (hints || coupled))
+      throw pes::Refusal(std::string("a scratchpad has digits of its own, which ") +
+                         (hints ? "index_hints" : "coupled_ids") + " cannot name; choose one");
     if (coupled && hints)
       throw pes::Refusal("index_hints and coupled_ids both name the places of digits; choose one");
     if (coupled && last_id < places + 1)
@@ -80,12 +90,22 @@ struct Addition : pes::Task {
     head = PES_LM;
     axes = {&operand_axis};
     if (hints) shortcuts = {&Kind::window, &Kind::bag};
+    if (scratchpad.used()) tasks::Scratchpad::add_shortcuts(shortcuts);
   }
 
-  // Most digits n of a and of b: BOS a + b = c EOS or BOS c - b = a EOS, each digit with its hint.
+  // Most digits n of a and of b: BOS a + b = c EOS or BOS c - b = a EOS, each digit with its hint,
+  // and a step for each digit of c.
   int problem_length(int length) const {
-    pes::require_length(length, hints ? 12 : 8, "two digits and their sum must fit");
-    return hints ? (length - 6) / 6 : (length - 5) / 3;
+    const tasks::Cost cost = tokens();
+    pes::require_length(length, static_cast<int>(cost.of(1)), "two digits and their sum must fit");
+    return cost.largest(length);
+  }
+  tasks::Cost tokens() const {
+    if (hints) return {6, 6};
+    const tasks::Cost steps = scratchpad.cost(2, 5, 1, 1, 2);  // of numbers of n digits
+    const int of_last = steps.per_item + (steps.per_pair > 0 ? 1 : 0);
+    const int longer = steps.per_pair > 0 ? (Kind::difference ? 2 : 1) : 0;  // the sign; c's digit
+    return tasks::Cost{3, 5} + steps + tasks::Cost{longer, of_last};
   }
   Operands operands(const pes::Request& r) const {
     if (r.draws(0) || r.axis(0) == 0) return Operands::any;
@@ -101,10 +121,50 @@ struct Addition : pes::Task {
       out.push_back(digit + d[w]);
     }
   }
-  std::vector<std::int32_t> answer(const Digits& number, int units) const {
+  // first + second = answer, or first - second = answer.
+  struct Problem {
+    Digits first, second, answer;
+  };
+  Problem of_numbers(Digits a, Digits b, int n) const {
+    if (pad) {
+      a.resize(static_cast<std::size_t>(n));
+      b.resize(static_cast<std::size_t>(n));
+    }
+    Digits c = pad ? sum(a, b) : trimmed(sum(a, b));
+    if (Kind::difference) return {std::move(c), std::move(b), std::move(a)};
+    return {std::move(a), std::move(b), std::move(c)};
+  }
+  // The answer, behind the steps to it.
+  std::vector<std::int32_t> worked(const Problem& p, int units) const {
     std::vector<std::int32_t> out;
-    write(out, number, reversed, units);
+    if (scratchpad.used()) scratchpad.write(steps(p), out);
+    write(out, p.answer, reversed, units);
     out.push_back(PES_EOS);
+    return out;
+  }
+  // One for each digit of the largest number.
+  static std::vector<tasks::Step> steps(const Problem& p) {
+    std::vector<tasks::Step> out;
+    const auto at = [](const Digits& d, std::size_t w) { return w < d.size() ? d[w] : 0; };
+    const auto left = [](const Digits& d, std::size_t w, std::vector<std::int32_t>& to) {
+      for (std::size_t k = d.size(); k-- > w;) to.push_back(digit + d[k]);
+    };
+    int carry = 0;
+    for (std::size_t w = 0; w < std::max(p.first.size(), p.answer.size()); ++w) {
+      const int x = at(p.first, w), y = at(p.second, w), before = carry;
+      const int total = Kind::difference ? 10 + x - y - carry : x + y + carry;
+      carry = total < 10 ? Kind::difference : !Kind::difference;
+      tasks::Step step = {.input = {digit + x, digit + y},
+                          .computation = {digit + x, digit + y, digit + before, digit + total / 10,
+                                          digit + total % 10},
+                          .output = {digit + total % 10},
+                          .variables = {digit + carry},
+                          .remaining = {}};
+      left(p.first, w + 1, step.remaining);
+      step.remaining.push_back(sign);
+      left(p.second, w + 1, step.remaining);
+      out.push_back(std::move(step));
+    }
     return out;
   }
   // Short numbers are few: without a deal, training would meet those of validation and test.
@@ -125,17 +185,13 @@ struct Addition : pes::Task {
       for (Digits* d : {&a, &b})
         *d = draw_number(random, static_cast<int>(d->size()), Operands::full);
     const int units = hints ? first_hint + n + random.between(0, places - 1 - n) : 0;
-    if (pad) {
-      a.resize(static_cast<std::size_t>(n));
-      b.resize(static_cast<std::size_t>(n));
-    }
-    const Digits c = pad ? sum(a, b) : trimmed(sum(a, b));
+    const Problem problem = of_numbers(std::move(a), std::move(b), n);
     std::vector<std::int32_t> prompt = {PES_BOS};
-    write(prompt, Kind::difference ? c : a, false, units);
+    write(prompt, problem.first, false, units);
     prompt.push_back(sign);
-    write(prompt, b, false, units);
+    write(prompt, problem.second, false, units);
     prompt.push_back(equals);
-    pes::write_problem(e, prompt, answer(Kind::difference ? a : c, units));
+    pes::write_problem(e, prompt, worked(problem, units));
     if (e.positions.empty()) return;
     // Any start would do; training meets all of them, and a test begins at the first.
     place(e.tokens, r.split == PES_SPLIT_TEST ? 1 : random.between(1, last_id - n - 1),
@@ -170,16 +226,22 @@ struct Addition : pes::Task {
         if (*t < sign) d.push_back(*t - digit);
       return d;
     };
-    const Digits first = read(tokens.begin() + 1, at_sign), second = read(at_sign + 1, at_equals);
-    Digits number = Kind::difference ? difference(first, second) : sum(first, second);
-    if (!pad) number = trimmed(number);
-    if (pad && Kind::difference) number.pop_back();  // which c alone needs
+    Problem p = {read(tokens.begin() + 1, at_sign), read(at_sign + 1, at_equals), {}};
+    p.answer = Kind::difference ? difference(p.first, p.second) : sum(p.first, p.second);
+    if (!pad) p.answer = trimmed(p.answer);
+    if (pad && Kind::difference) p.answer.pop_back();  // which c alone needs
     pes::score_from(targets, static_cast<std::size_t>(at_equals - tokens.begin()),
-                    answer(number, hints ? *(at_sign - 2) : 0));
+                    worked(p, hints ? *(at_sign - 2) : 0));
   }
 
   pes::Chance chance_at(const pes::Request& r) const {
     const int n = problem_length(r.length), per_digit = hints ? 2 : 1;
+    if (scratchpad.used())
+      return {tasks::chance_of_draws(r.length, outputs, [&](unsigned i) {
+        pes::Random random(pes::hash64(card.name), pes::purpose("chance"), i);
+        const Digits a = draw_number(random, n, operands(r));
+        return worked(of_numbers(a, draw_number(random, n, operands(r)), n), 0);
+      })};
     const int most = most_digits(n);
     pes::BlindGuess guess(per_digit * most + 1, inputs);
     const typename Kind::Law law(n, operands(r));

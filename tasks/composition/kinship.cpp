@@ -156,7 +156,7 @@ struct Kinship : Sized {
     inputs = outputs = person0 + people;
     head = PES_LM;
     determined = true;
-    declare_sizes(use, static_cast<int>(v.integer("least")), fact, around, "facts",
+    declare_sizes(use, static_cast<int>(v.integer("least")), {fact, around}, "facts",
                   "facts between the two people", people - 1);
     shortcuts = {&steps_counted, &end_near};
   }

@@ -93,7 +93,7 @@ struct Pcfg : Sized {
     inputs = outputs = letter0 + letters;
     head = PES_LM;
     determined = true;
-    declare_sizes(use, static_cast<int>(v.integer("least")), per_function, tokens_around,
+    declare_sizes(use, static_cast<int>(v.integer("least")), {per_function, tokens_around},
                   "functions", "functions of the program");
     shortcuts = {&letters_read, &string_near, &echoes};
     repeats = law_of_repeats(largest(use.max_length));

@@ -271,6 +271,22 @@ constexpr Golden golden[] = {
     {"common_words(variant=frequent)", 64, {0x8bd28909995d569a, 0x193cab35db23bf60, 0x096abe8d9a56a717, 0xae49edaeedbc1379}},
     {"common_words(variant=frequent)", 128, {0x91ddf17682daa2d5, 0x7b5f806b2a38e512, 0x7a3dd35618d88300, 0xe3007631bac07dfe}},
     {"common_words(variant=frequent)", 256, {0xfbf3bfaee1658c55, 0x4120409c1ade212f, 0xdd4359705203dbd7, 0x8719e95059b60e9c}},
+    {"summation", 64, {0x7386c9504ec00a3b, 0xac715b63a84822a5, 0xa04bc5bfb0dd3c53, 0x5a90539aa2bdaa35}},
+    {"summation", 128, {0xef75f66ace9775d9, 0x81eeb3250dec6183, 0xa55e026b06bb62a7, 0xa310039634d6bb5d}},
+    {"summation(modulus=2)", 64, {0x598bae9e427e2f32, 0x70eb3a875c85ae60, 0x5bd5a4357d89684d, 0x4e591683a8ba0ce9}},
+    {"summation(modulus=2)", 128, {0x9db3f705c7e98707, 0x3c70374346fb782f, 0xe9a046df22aa251b, 0xb0c9026d8ad00110}},
+    {"summation(scratchpad=icovr)", 64, {0x0e3146994cfcbfa1, 0xf6609ed0653e2508, 0x4f99cf648d737dc5, 0x76a636366e94deec}},
+    {"summation(scratchpad=icovr)", 128, {0xbb0969292aa855b6, 0xbfcae741778d79e7, 0x8b46fedabea6fa24, 0xfbf914873016d955}},
+    {"polynomial(scratchpad=icovr)", 64, {0xe8fc21c6723b99d3, 0x1df1e0e5e30a1232, 0xa51ea50246a65031, 0x6654acabe679b184}},
+    {"polynomial(scratchpad=icovr)", 128, {0x6b3bd417d3fa7fe0, 0xa39b0c34c9e9da92, 0xd5beedb7f3dc172a, 0x1b32715709d24b8d}},
+    {"addition(scratchpad=icovr)", 64, {0xda8bb536c9556c24, 0x75a5a033afd0d2bf, 0xb5bc85b98526a629, 0xd6ac03c68a851793}},
+    {"addition(scratchpad=icovr)", 128, {0x48f058a1b0cbc2af, 0xb3050aa21d7e976a, 0xd8ace3aafdeb8470, 0x00683d88084e50d2}},
+    {"subtraction(pad=false, scratchpad=cv)", 64, {0xf6cadd21e393a483, 0x5a1903518cdb7bfa, 0x40cfb1c1a4ccc972, 0xcd85e73ed23c9ec3}},
+    {"subtraction(pad=false, scratchpad=cv)", 128, {0x0305345dc5d85d9b, 0xbe3f556e689d6b1c, 0xc9d3b16095c39bb2, 0xe24f1077a6967da2}},
+    {"sort(scratchpad=ior)", 64, {0xb43f9fc6aa92c379, 0xf24811b0e5156419, 0xf75cd2a7e5bf7ce4, 0x461788ced92882ab}},
+    {"sort(scratchpad=ior)", 128, {0xdcf75362f0d25b5d, 0x87fdf4b93f41903c, 0x0bec87507730304f, 0xa4c12aab85ec4e44}},
+    {"lego(least=2, shuffled=true, scratchpad=icor)", 64, {0x65011630f28c2910, 0x4870252e1062e5b8, 0x933ae77a2f0614ce, 0x3de0b1f38326ff52}},
+    {"lego(least=2, shuffled=true, scratchpad=icor)", 128, {0x784c804f007d0d40, 0x2a5c2ffc4d6cfc18, 0xd9922ee68b025ab0, 0xa6a740cd7e3e84e5}},
 };
 // clang-format on
 
