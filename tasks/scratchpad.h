@@ -22,9 +22,11 @@ struct Step {
 class Scratchpad {
  public:
   static constexpr const char* option_name = "scratchpad";
-  // An option of tasks whose steps have all parts, or but those of `letters`.
-  static constexpr pes_option option(const char* layouts, const char* help) {
-    return pes::choice(option_name, "none", layouts, help);
+  // With the layouts of a task whose steps have these parts.
+  static constexpr pes_option option(const char* layouts) {
+    return pes::choice(option_name, "none", layouts,
+                       "parts of each step in front of the answer: input, computation, output, "
+                       "variables, remaining problem");
   }
   static constexpr const char* icovr =
       "none|i|c|o|v|r|ic|io|iv|ir|co|cv|cr|ov|or|vr|ico|icv|icr|iov|ior|ivr|cov|cor|cvr|ovr|"

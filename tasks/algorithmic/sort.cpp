@@ -65,7 +65,7 @@ struct Sort : Written<Sort> {
                   "natural order, one kind an example"),
       pes::flag("repeats", "false", "items may occur several times"),
       pes::integer("least", "1", 1, 65536, "items of the smallest problem"),
-      Scratchpad::option(Scratchpad::ior, "parts of each step before the answer")};
+      Scratchpad::option(Scratchpad::ior)};
   static constexpr pes_card card =
       pes::card<Sort>({.name = "sort",
                        .summary = "writes items in a learned order, at sizes beyond training",

@@ -54,7 +54,7 @@ struct Addition : pes::Task {
           "read the positions of a task"),
       pes::integer("last_id", "0", 0, 65536,
                    "of coupled_ids: the last position; 0: as many as the longest numbers need"),
-      tasks::Scratchpad::option(tasks::Scratchpad::icovr, "parts of each step before the answer")};
+      tasks::Scratchpad::option(tasks::Scratchpad::icovr)};
   static constexpr pes_card card =
       pes::card<Addition>({.name = Kind::name,
                            .summary = Kind::summary,

@@ -35,7 +35,7 @@ struct Polynomial : Worked<Polynomial> {
   static constexpr bool names_asked = false;
   static constexpr pes_option options[] = {
       pes::integer("least", "1", 1, 65536, "terms of the shortest polynomial"),
-      Scratchpad::option(Scratchpad::icovr, "parts of each step before the value")};
+      Scratchpad::option(Scratchpad::icovr)};
   static constexpr pes_card card =
       pes::card<Polynomial>({.name = "polynomial",
                              .summary = "the value of a polynomial modulo 10",

@@ -12,7 +12,7 @@ struct Summation : Worked<Summation> {
   static constexpr pes_option options[] = {
       pes::integer("modulus", "10", 2, 100, "digits are below it, and the sum is taken modulo it"),
       pes::integer("least", "1", 1, 65536, "digits of the shortest sum"),
-      Scratchpad::option(Scratchpad::icovr, "parts of each step before the sum")};
+      Scratchpad::option(Scratchpad::icovr)};
   static constexpr pes_card card =
       pes::card<Summation>({.name = "summation",
                             .summary = "the sum of digits modulo 10, or the parity of bits",

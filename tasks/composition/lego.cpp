@@ -25,7 +25,7 @@ struct Lego : Worked<Lego> {
       pes::flag("shuffled", "false", "clauses stand in random order, not along the chain"),
       pes::integer("least", "4", 2, 65536, "clauses of the shortest chain"),
       pes::integer("variables", "128", 2, 65536, "names to choose from; no chain is longer"),
-      Scratchpad::option(Scratchpad::icor, "parts of each step before the sign")};
+      Scratchpad::option(Scratchpad::icor)};
   static constexpr pes_card card =
       pes::card<Lego>({.name = "lego",
                        .summary = "the sign of a variable at the end of a chain of assignments",
