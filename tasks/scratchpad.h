@@ -9,6 +9,7 @@
 // Each part stands behind a token of its own, and behind the last step stands one that ends them.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "sized.h"
@@ -89,17 +90,22 @@ class Scratchpad {
 // The chance level of answers whose law is known from draws alone; answer(i) is that of draw i.
 // What one half of them makes the best guess, the other half tries. Error below 0.5 points.
 template <class Answer>
-double chance_of_draws(int length, int symbols, const Answer& answer) {
+pes::Chance chance_of_draws(int length, int symbols, const Answer& answer) {
   const int draws = std::clamp((1 << 24) / length, 1 << 10, 1 << 13);
   pes::BlindGuess seen(length, symbols), tried(length, symbols);
+  std::map<std::vector<std::int32_t>, std::array<int, 2>> whole;  // how often in each half
   double asked = 0;
   for (int i = 0; i < 2 * draws; ++i) {
     const std::vector<std::int32_t> tokens = answer(static_cast<unsigned>(i));
     for (std::size_t rank = 0; rank < tokens.size(); ++rank)
       (i % 2 == 0 ? seen : tried).add(static_cast<int>(rank), tokens[rank], 1, 1);
     if (i % 2 == 1) asked += static_cast<double>(tokens.size());
+    ++whole[tokens][i % 2];
   }
-  return seen.accuracy(tried) / asked;
+  const auto commonest =
+      std::max_element(whole.begin(), whole.end(),
+                       [](const auto& a, const auto& b) { return a.second[0] < b.second[0]; });
+  return {seen.accuracy(tried) / asked, 1. * commonest->second[1] / draws};
 }
 
 // Base of a task T whose answers can be worked out: BOS, a question that ends with ASK or with the
@@ -141,10 +147,10 @@ class Worked : public Sized {
   pes::Chance chance_at(const pes::Request& r) const {
     const Range range = sizes(r);
     if (!scratchpad.used()) return {self().blind(range), self().blind(range)};
-    return {chance_of_draws(r.length, outputs, [&](unsigned i) {
+    return chance_of_draws(r.length, outputs, [&](unsigned i) {
       pes::Random random(pes::hash64(T::card.name), pes::purpose("chance"), i);
       return self().answer(self().drawn(random, random.between(range.low, range.high)));
-    })};
+    });
   }
 
  protected:

@@ -51,13 +51,13 @@ double chance_at(const Ground& g) {
   double sum = 0, n = 0;
   for (const Setting& s : g.task->settings)
     if (s.length == g.length && s.trained == g.trained)
-      sum += chance_of(*g.task, {&s, g.bucket, ""}), ++n;
+      sum += chance_of(*g.task, score_place(*g.task, {&s, g.bucket, ""})), ++n;
   return sum / n;
 }
 
 void collect_scores(Across& out, const Contest& c) {
   const Ground& g = c.ground;
-  if (g.metric != "acc" || g.trained) return;
+  if (!g.share() || g.trained) return;
   const double chance = chance_at(g);
   if (std::isnan(chance) || chance >= 1) return;
   for (const std::size_t e : c.encodings) {

@@ -13,8 +13,8 @@ namespace {
 std::vector<Ground> own_grounds(const TaskData& t) {
   std::vector<Ground> out;
   for (Ground g : grounds(t)) {
-    if (g.metric != "acc" && g.protocol != main_protocol(t)) continue;
-    if (g.metric != "acc") g.metric = "nll";
+    if (!g.share() && g.protocol != main_protocol(t)) continue;
+    if (!g.share()) g.metric = "nll";
     const bool base = g.length == t.train_length && g.trained;
     if (base || (g.length > t.train_length && !g.trained)) out.push_back(g);
   }
@@ -57,7 +57,7 @@ std::vector<PairedTest> tests_at(const TaskAnswer& a, std::size_t length) {
     all.push_back(made_finite(e.changes[length].seeds, matters));
   std::vector<PairedTest> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (a.ground.metric != "acc") {
+    if (!a.ground.share()) {
       out.emplace_back(all[i]);
       continue;
     }
@@ -117,7 +117,8 @@ bool chance_everywhere(const TaskAnswer& a) {
   for (const Setting& s : a.task->settings)
     if (s.length == a.ground.length && !s.trained)
       for (const LengthAnswer& e : a.encodings) {
-        if (at_chance(*a.task, e.encoding, {&s, a.ground.bucket, ""}) != AtChance::all)
+        if (at_chance(*a.task, e.encoding, score_place(*a.task, {&s, a.ground.bucket, ""})) !=
+            AtChance::all)
           return false;
         any = true;
       }

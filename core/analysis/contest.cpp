@@ -42,7 +42,7 @@ Learned learned(const TaskData& t, const CellData& c, double best) {
   Learned out = Learned::unknown;
   for (const Setting& s : t.settings) {
     if (!s.trained || s.length != t.train_length) continue;
-    const Number* n = c.find(accuracy_place({&s, "", ""}));
+    const Number* n = c.find(score_place(t, {&s, "", ""}));
     if (n == nullptr) continue;
     if (!(n->value >= 0.95)) return Learned::no;
     out = Learned::yes;
@@ -92,13 +92,14 @@ static std::string mean_distance(const TaskData& t, std::size_t encoding) {
   bool chance = true;
   for (const Setting& s : t.settings) {
     if (!s.trained || s.length != t.train_length) continue;
-    const Spread here = summarize(values_at(t, encoding, accuracy_place({&s, "", ""})));
+    const Spread here = summarize(values_at(t, encoding, score_place(t, {&s, "", ""})));
     if (here.n == 0) continue;
     sum += here.mean, ++n;
-    chance &= at_chance(t, encoding, {&s, "", ""}) == AtChance::all;
+    chance &= at_chance(t, encoding, score_place(t, {&s, "", ""})) == AtChance::all;
   }
-  if (n == 0) return "no accuracy recorded";
-  return fmt::format("accuracy {} %{}", percent_text(sum / n), chance ? ", at chance" : "");
+  if (n == 0) return fmt::format("no {} recorded", score_name(t));
+  return fmt::format("{} {} %{}", score_name(t), percent_text(sum / n),
+                     chance ? ", at chance" : "");
 }
 
 std::string learned_distance(const TaskData& t, std::size_t encoding) {
@@ -109,9 +110,9 @@ std::string learned_distance(const TaskData& t, std::size_t encoding) {
 }
 
 std::string learned_criterion(const TaskData& t) {
-  const char* of_one = t.problem          ? "accuracy of 95 %"
-                       : t.has("optimum") ? "nats within 5 % of the optimum"
-                                          : "nats within 5 % of the best mean here";
+  const std::string of_one = t.problem          ? fmt::format("{} of 95 %", score_name(t))
+                             : t.has("optimum") ? "nats within 5 % of the optimum"
+                                                : "nats within 5 % of the best mean here";
   return fmt::format("{} in 80 % of the seeds", of_one);
 }
 
@@ -126,18 +127,21 @@ std::string Ground::name() const {
 bool Ground::lower_is_better() const {
   return pesuite::metric(metric).better == Metric::Better::lower;
 }
+bool Ground::share() const {
+  return pesuite::metric(metric).written == Metric::Written::share;
+}
 double Ground::matters() const {
   return pesuite::metric(metric).matters;
 }
 
 std::string Ground::effect(double difference) const {
   if (std::isinf(difference)) return "an infinite amount";
-  if (metric == "acc") return fmt::format("{:.1f} points", 100 * std::abs(difference));
+  if (share()) return fmt::format("{:.1f} points", 100 * std::abs(difference));
   return fmt::format("{:.3f} nats", std::abs(difference));
 }
 
 std::string Ground::level(double value) const {
-  return metric == "acc" ? percent_text(value) + " %" : format_fixed(value, 3);
+  return share() ? percent_text(value) + " %" : format_fixed(value, 3);
 }
 
 std::vector<Ground> grounds(const TaskData& t) {
@@ -149,11 +153,11 @@ std::vector<Ground> grounds(const TaskData& t) {
                        length <= t.train_length});
   if (t.problem)
     for (const Setting& s : t.settings) {
-      const std::string bucket = s.seen && s.unseen ? "unseen" : "";
+      const std::string bucket = s.seen && s.unseen && t.score == "acc" ? "unseen" : "";
       const bool known = std::any_of(out.begin(), out.end(), [&](const Ground& g) {
-        return g.length == s.length && g.trained == s.trained && g.metric == "acc";
+        return g.length == s.length && g.trained == s.trained && g.share();
       });
-      if (!known) out.push_back({&t, "acc", "", s.length, bucket, s.trained});
+      if (!known) out.push_back({&t, t.score, "", s.length, bucket, s.trained});
     }
   return out;
 }
@@ -161,14 +165,14 @@ std::vector<Ground> grounds(const TaskData& t) {
 namespace {
 
 double score(const Ground& g, const CellData& c) {
-  if (g.metric != "acc") {
+  if (!g.share()) {
     const Number* n = c.find(whole(g.metric, g.protocol, g.length));
     return n == nullptr ? Number::none : n->value;
   }
   double sum = 0, count = 0;
   for (const Setting& s : g.task->settings) {
     if (s.length != g.length || s.trained != g.trained) continue;
-    const Number* n = c.find(accuracy_place({&s, g.bucket, ""}));
+    const Number* n = c.find(score_place(*g.task, {&s, g.bucket, ""}));
     if (n == nullptr) return Number::none;
     sum += n->value, ++count;
   }
@@ -179,14 +183,14 @@ double score(const Ground& g, const CellData& c) {
 double error_of(const Ground& g, std::size_t encoding, std::uint64_t seed) {
   const CellData* c = g.task->cell(encoding, seed);
   if (c == nullptr) return Number::none;
-  if (g.metric != "acc") {
+  if (!g.share()) {
     const Number* n = c->find(whole(g.metric, g.protocol, g.length));
     return n == nullptr ? Number::none : n->standard_error;
   }
   double variance = 0, count = 0;
   for (const Setting& s : g.task->settings) {
     if (s.length != g.length || s.trained != g.trained) continue;
-    const Number n = accuracy_of(*c, {&s, g.bucket, ""});
+    const Number n = share_at(*c, score_place(*g.task, {&s, g.bucket, ""}));
     const double half = (n.high - n.low) / (2 * 1.959964);
     variance += half * half, ++count;
   }
@@ -225,7 +229,7 @@ struct Pairing {
 // Accuracies of few examples may agree by luck. Nats are scored on the same tokens for both, so
 // their own errors say too much.
 double evaluation_variance(const Ground& g, const std::vector<double>& squares) {
-  if (g.metric != "acc" || squares.empty()) return 0;
+  if (!g.share() || squares.empty()) return 0;
   double sum = 0;
   for (const double x : squares) sum += std::isnan(x) ? 0 : x;
   return sum / static_cast<double>(squares.size());
@@ -315,11 +319,12 @@ Verdict judge(const Duel& d, const PairedTest& t, const Ground& g) {
 
 // Whether every interval of every ranked encoding's seeds holds the chance level.
 bool all_at_chance(const Ground& g, const std::vector<std::size_t>& encodings) {
-  if (g.metric != "acc") return false;
+  if (!g.share()) return false;
   for (const Setting& s : g.task->settings)
     if (s.length == g.length && s.trained == g.trained)
       for (const std::size_t e : encodings)
-        if (at_chance(*g.task, e, {&s, g.bucket, ""}) != AtChance::all) return false;
+        if (at_chance(*g.task, e, score_place(*g.task, {&s, g.bucket, ""})) != AtChance::all)
+          return false;
   return true;
 }
 

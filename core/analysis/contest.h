@@ -25,14 +25,15 @@ std::string learned_criterion(const TaskData&);  // "accuracy of 95 % in 80 % of
 // What is compared: a metric on a task at a length.
 struct Ground {
   const TaskData* task = nullptr;
-  std::string metric;    // "regret", "nll" or "acc"
+  std::string metric;    // "regret" or "nll", the score of a problem: "acc" or "em"
   std::string protocol;  // of corpora
   int length = 0;
   std::string bucket;    // of problems: "unseen" where such positions are scored apart
   bool trained = false;  // in distribution
 
   bool lower_is_better() const;
-  // Smallest effect that matters: 0.02 nats (2 % of perplexity), 5 points of accuracy.
+  bool share() const;  // of a problem
+  // Smallest effect that matters: 0.02 nats (2 % of perplexity), 5 points of a share.
   double matters() const;
   std::string name() const;                     // "64 (1x)", "256 (4x), unseen positions"
   std::string effect(double difference) const;  // "0.31 nats", "12.4 points"

@@ -163,7 +163,7 @@ class Evaluator {
       if (q.metric == "ppl") p.metric = "nll";
       double x = at(c, p);
       if (q.metric == "score") {
-        const double chance = chance_of(t, {&s, bucket, ""});
+        const double chance = chance_of(t, accuracy_place({&s, bucket, ""}));
         x = above_chance(x, chance);
       }
       sum += x, ++n;

@@ -51,8 +51,8 @@ LengthCurve length_curve(const TaskData& t, const CellData& c, const std::string
     bool unseen = true;
     for (const Setting& s : t.settings) {
       if (s.length != l || l < t.train_length) continue;
-      const SettingPart part{&s, s.seen && s.unseen ? "unseen" : "", ""};
-      const Number* found = c.find(accuracy_place(part));
+      const Place part = score_place(t, {&s, s.seen && s.unseen ? "unseen" : "", ""});
+      const Number* found = c.find(part);
       if (found == nullptr || std::isnan(found->value)) continue;
       sum += found->value, chance += chance_of(t, part), ++n;
       if (s.trained) unseen = false;

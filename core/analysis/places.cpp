@@ -5,6 +5,8 @@
 #include <set>
 
 #include "base/interval.h"
+#include "base/text.h"
+#include "model/metrics.h"
 
 namespace pesuite {
 
@@ -32,8 +34,23 @@ Place accuracy_place(const SettingPart& p) {
   return problem_place("acc", p);
 }
 
-Number accuracy_of(const CellData& c, const SettingPart& p) {
-  const Number* found = c.find(accuracy_place(p));
+std::string score_name(const TaskData& t) {
+  return std::string(metric(t.score).heading);
+}
+
+std::string score_names(const RunData& run) {
+  std::set<std::string> out;
+  for (const TaskData& t : run.tasks)
+    if (t.problem) out.insert(score_name(t));
+  return out.empty() ? "accuracy" : join(std::vector(out.begin(), out.end()), " or ");
+}
+
+Place score_place(const TaskData& t, const SettingPart& p) {
+  return problem_place(t.score, {p.setting, t.score == "acc" ? p.bucket : "", ""});
+}
+
+Number share_at(const CellData& c, const Place& p) {
+  const Number* found = c.find(p);
   if (found == nullptr) return {};
   Number n = *found;
   if (std::isnan(n.low) && n.n > 0 && std::isfinite(n.value)) {
@@ -43,12 +60,12 @@ Number accuracy_of(const CellData& c, const SettingPart& p) {
   return n;
 }
 
-AtChance at_chance(const TaskData& t, std::size_t encoding, const SettingPart& p) {
+AtChance at_chance(const TaskData& t, std::size_t encoding, const Place& p) {
   std::size_t held = 0, all = 0;
   for (const std::uint64_t seed : t.seeds) {
     const CellData* c = t.cell(encoding, seed);
     if (c == nullptr) continue;
-    const Number n = accuracy_of(*c, p);
+    const Number n = share_at(*c, p);
     if (std::isnan(n.low) || std::isnan(n.chance)) continue;
     ++all;
     held += n.low <= n.chance && n.chance <= n.high ? 1 : 0;
@@ -56,8 +73,7 @@ AtChance at_chance(const TaskData& t, std::size_t encoding, const SettingPart& p
   return held == 0 ? AtChance::no : held == all ? AtChance::all : AtChance::some;
 }
 
-double chance_of(const TaskData& t, const SettingPart& p, const std::string& metric) {
-  const Place place = problem_place(metric, p);
+double chance_of(const TaskData& t, const Place& place) {
   for (const auto& [key, cell] : t.cells)
     if (const Number* n = cell.find(place); n != nullptr && std::isfinite(n->chance))
       return n->chance;

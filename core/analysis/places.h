@@ -18,13 +18,18 @@ struct SettingPart {
 std::vector<SettingPart> setting_parts(const TaskData&);
 Place problem_place(const std::string& metric, const SettingPart&);
 Place accuracy_place(const SettingPart&);
-// With its 95 % interval; all NaN where nothing was recorded.
-Number accuracy_of(const CellData&, const SettingPart&);
-// Chance level of a metric; NaN where unknown.
-double chance_of(const TaskData&, const SettingPart&, const std::string& metric = "acc");
-// Whether the intervals of all, of some or of no seeds hold the chance level.
+// "accuracy", "exact match"; of a run "accuracy or exact match" where its problems have both.
+std::string score_name(const TaskData&);
+std::string score_names(const RunData&);
+// That of the task's score. Exact match knows no parts of the positions.
+Place score_place(const TaskData&, const SettingPart&);
+// A share with its 95 % interval; all NaN where nothing was recorded.
+Number share_at(const CellData&, const Place&);
+// Chance level; NaN where unknown.
+double chance_of(const TaskData&, const Place&);
+// Whether the intervals of all, of some or of no seeds hold the chance level of a share.
 enum class AtChance { no, some, all };
-AtChance at_chance(const TaskData&, std::size_t encoding, const SettingPart&);
+AtChance at_chance(const TaskData&, std::size_t encoding, const Place&);
 // Place of all scored tokens at a length.
 Place whole(const std::string& metric, const std::string& protocol, int length);
 // Lengths at which a corpus was evaluated under a protocol.

@@ -184,13 +184,16 @@ void use_length_settings(const Json& suite, LengthSettings& s) {
     if (w.is_number()) s.own.push_back(w.get<double>());
 }
 
-void use_weights(const Json& suite, RunData& run) {
+void use_scores(const Json& suite, RunData& run) {
   std::size_t i = 0;
   for (const Json& e : list(suite, "task")) {
     const std::string name = element_name(e, i++);
     for (TaskData& t : run.tasks)
-      if (t.task == name || t.task.starts_with(name + "@"))  // a branch
+      if (t.task == name || t.task.starts_with(name + "@")) {  // a branch
         t.weight = number(e, "weight", 0);
+        // with one target an example, accuracy says the same
+        if (text(e, "score") == "em" && t.has("em")) t.score = "em";
+      }
   }
 }
 
@@ -301,7 +304,7 @@ RunData read_run(const fs::path& folder) {
         fmt::join(sorted.limits, " or "));
   use_plan(plan, folder, run);
   use_labels(suite, plan, run);
-  use_weights(suite, run);
+  use_scores(suite, run);
   use_length_settings(suite, run.length_settings);
   for (TaskData& t : run.tasks) settle(t, run);
   std::stable_sort(run.tasks.begin(), run.tasks.end(), [&](const TaskData& a, const TaskData& b) {

@@ -98,6 +98,7 @@ struct TaskData {  // one (task, model, training length)
   std::map<std::pair<std::size_t, std::uint64_t>, CellData> cells;  // by encoding and seed
   std::map<std::string, std::map<double, std::string>> labels;      // of axis values
   double weight = 0;           // in a score over tasks, as the suite says
+  std::string score = "acc";   // of problems, by which encodings are compared; "em" likewise
   std::string training;        // "1200 steps of 64 sequences, ..." where the plan says so
   std::vector<MapsFile> maps;  // in the order of the plan
   std::vector<Prediction> predictions;

@@ -5,12 +5,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <ctime>
 
 namespace pesuite {
+
+std::string capitalized(std::string_view text) {
+  std::string out(text);
+  if (!out.empty()) out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
+  return out;
+}
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> out;

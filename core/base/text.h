@@ -10,6 +10,8 @@
 namespace pesuite {
 
 std::vector<std::string> split(std::string_view text, char separator);
+// With a capital letter at its beginning, of ASCII.
+std::string capitalized(std::string_view text);
 std::string trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string join_and(const std::vector<std::string>& parts);  // "a, b and c"

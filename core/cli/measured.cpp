@@ -67,7 +67,7 @@ LengthMeasured row_of(const RunData& run, const TaskAnswer& a, const LengthAnswe
   std::vector<std::string> changes;
   for (const LengthChange& c : e.changes)
     changes.push_back(a.task->multiple(c.length) + " " + change_text(a.ground, c.mean));
-  out.changes = join(changes, ", ") + (a.ground.metric == "acc" ? " points" : " nats");
+  out.changes = join(changes, ", ") + (a.ground.share() ? " points" : " nats");
   if (e.verdict == LengthVerdict::fails) out.fails = reached(*a.task, e.length);
   if (e.learned == Learned::no) return out;
   for (const LengthChange& c : e.changes) {

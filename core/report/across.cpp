@@ -101,10 +101,10 @@ TableFile across_table(const RunData& run, const Across& a) {
             : fmt::format("critical difference {:.2f} (Nemenyi, 0.05)", a.critical),
         emphasis("by family"), families_text(a.tasks), emphasis("MRR"));
   b.caption += rich(
-      "{}: interquartile mean of (accuracy - chance) / (1 - chance) over problems, lengths and "
+      "{}: interquartile mean of ({} - chance) / (1 - chance) over problems, lengths and "
       "seeds, with its 95 % interval over whole seeds, from 5 on. Tasks are related: read p-values "
       "over them as descriptions.",
-      emphasis("score"));
+      emphasis("score"), score_names(run));
   out.blocks.push_back(std::move(b));
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/answer.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "report/text.h"
 
 namespace pesuite {
@@ -16,14 +17,14 @@ namespace {
 // Digits of differences stop where they stop to matter.
 std::string amount(const Ground& g, double x) {
   if (std::isinf(x)) return "∞";
-  if (g.metric == "acc") return format_fixed(100 * x, 0);
+  if (g.share()) return format_fixed(100 * x, 0);
   return format_fixed(x, 2);
 }
 const char* unit(const Ground& g) {
-  return g.metric == "acc" ? "points" : "nats";
+  return g.share() ? "points" : "nats";
 }
 std::string level(const Ground& g, double x) {
-  return g.metric == "acc" ? percent_text(x) + " %" : format_fixed(x, 2) + " nats";
+  return g.share() ? percent_text(x) + " %" : format_fixed(x, 2) + " nats";
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ struct Writer {
 
   Span name(const LengthAnswer& e) const { return code(run.encodings[e.encoding]); }
   std::string multiple(int length) const { return a.task->multiple(length); }
-  const char* measure() const { return g.metric == "acc" ? "accuracy" : "loss"; }
+  std::string measure() const { return g.share() ? std::string(metric(g.metric).heading) : "loss"; }
   std::string where() const {
     return run.several_models() ? a.task->task + ", model " + a.task->model : a.task->task;
   }
@@ -78,9 +79,7 @@ struct Writer {
   bool shown_to_keep(const LengthAnswer& e) const {
     return e.verdict == LengthVerdict::holds && e.length == a.lengths.back();
   }
-  std::string inside() const {
-    return fmt::format("{:g} {}", g.metric == "acc" ? 5 : 0.02, unit(g));
-  }
+  std::string inside() const { return fmt::format("{:g} {}", g.share() ? 5 : 0.02, unit(g)); }
 
   // Who stays where it was, by its verdict or by what was measured.
   Text keepers() const {

@@ -92,9 +92,10 @@ Table brief_tasks(const RunData& run, const std::function<std::string(const Task
                       best_to_worst(run, end_of(t, all, false)), far == nullptr ? "–" : far->name(),
                       best_to_worst(run, far)});
   }
-  b.caption =
-      "The best and the worst encoding, means over seeds: accuracy, or nats per token, above the "
-      "optimum where it is known. Figures and tables of a task stand behind its name.";
+  b.caption = rich(
+      "The best and the worst encoding, means over seeds: {}, or nats per token, above the "
+      "optimum where it is known. Figures and tables of a task stand behind its name.",
+      score_names(run));
   return b;
 }
 

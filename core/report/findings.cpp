@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "model/metrics.h"
 #include "report/text.h"
 
 namespace pesuite {
@@ -41,10 +42,10 @@ struct Speaker {
   }
 
   std::string interval(const Duel& d) const {  // of the size of the difference
-    const double scale = c.ground.metric == "acc" ? 100 : 1;
+    const double scale = c.ground.share() ? 100 : 1;
     double low = d.low * scale, high = d.high * scale;
     if (d.difference < 0) std::swap(low, high), low = -low, high = -high;
-    const int digits = c.ground.metric == "acc" ? 1 : 3;
+    const int digits = c.ground.share() ? 1 : 3;
     return fmt::format("{} to {}", format_fixed(low, digits), format_fixed(high, digits));
   }
 
@@ -150,7 +151,7 @@ bool is_main(const Ground& g, const TaskData& t) {
 }
 
 std::string metric_name(const Ground& g) {
-  return g.metric == "acc" ? "accuracy" : g.metric == "nll" ? "nats" : "regret";
+  return std::string(metric(g.metric).heading);
 }
 
 }  // namespace

@@ -61,12 +61,12 @@ class Written : public Sized {
     std::vector<Alphabet> possible = contents_;
     if (possible.size() > 1 && !r.draws(1)) possible = {possible[checked_content(r)]};
     if (self().worked())
-      return {chance_of_draws(r.length, outputs, [&](unsigned i) {
+      return chance_of_draws(r.length, outputs, [&](unsigned i) {
         pes::Random random(pes::hash64(T::card.name), pes::purpose("chance"), i);
         std::vector<std::int32_t> x(random.between(range.low, range.high));
         self().draw(random, x, possible[random.below(static_cast<unsigned>(possible.size()))]);
         return written(x);
-      })};
+      });
     const double share = 1.0 / static_cast<double>(possible.size());
     BlindGuess guess;
     double likeliest = -pes::infinity;

@@ -237,11 +237,11 @@ struct Addition : pes::Task {
   pes::Chance chance_at(const pes::Request& r) const {
     const int n = problem_length(r.length), per_digit = hints ? 2 : 1;
     if (scratchpad.used())
-      return {tasks::chance_of_draws(r.length, outputs, [&](unsigned i) {
+      return tasks::chance_of_draws(r.length, outputs, [&](unsigned i) {
         pes::Random random(pes::hash64(card.name), pes::purpose("chance"), i);
         const Digits a = draw_number(random, n, operands(r));
         return worked(of_numbers(a, draw_number(random, n, operands(r)), n), 0);
-      })};
+      });
     const int most = most_digits(n);
     pes::BlindGuess guess(per_digit * most + 1, inputs);
     const typename Kind::Law law(n, operands(r));

@@ -1,4 +1,4 @@
-// Accuracy of problems by setting.
+// The score of problems, accuracy or exact match, by setting.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace pesuite {
 
 namespace {
 
-struct AccuracyRows {
+struct ScoreRows {
   const RunData& run;
   const TaskData& t;
   Rows rows = {{"encoding", "kind", "seed", "setting", "x", "value", "low", "high"}};
@@ -31,10 +31,10 @@ struct AccuracyRows {
     const std::string& id = run.encodings[e];
     std::vector<std::vector<SeedValue>> values;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      values.push_back(values_at(t, e, accuracy_place(parts[i])));
+      values.push_back(values_at(t, e, score_place(t, parts[i])));
       const Spread s = summarize(values.back());
       const CellData* c = t.seeds.size() == 1 ? t.cell(e, t.seeds[0]) : nullptr;
-      const Number n = c == nullptr ? Number() : accuracy_of(*c, parts[i]);
+      const Number n = c == nullptr ? Number() : share_at(*c, score_place(t, parts[i]));
       add(id, "mean", "", parts[i], i + 1,
           {s.mean, c == nullptr ? s.low : n.low, c == nullptr ? s.high : n.high});
     }
@@ -44,7 +44,7 @@ struct AccuracyRows {
   }
 
   void add_chance(const SettingPart& part, std::size_t x) {
-    const double level = chance_of(t, part);
+    const double level = chance_of(t, score_place(t, part));
     chance |= !std::isnan(level);
     add("", "chance", "", part, x, {level});
   }
@@ -83,17 +83,17 @@ Ticks setting_ticks(const TaskData& t, const std::vector<SettingPart>& parts, co
   return out;
 }
 
-std::string accuracy_caption(const TaskData& t, const std::vector<SettingPart>& parts,
-                             bool chance) {
+std::string score_caption(const TaskData& t, const std::vector<SettingPart>& parts, bool chance) {
+  const std::string name = capitalized(score_name(t));
   std::string out = t.seeds.size() == 1 ? fmt::format(
-                                              "Accuracy by setting. Whiskers: 95 % interval over "
+                                              "{} by setting. Whiskers: 95 % interval over "
                                               "examples (Wilson). One seed ({}).",
-                                              t.seeds[0])
+                                              name, t.seeds[0])
                                         : fmt::format(
-                                              "Accuracy by setting. Markers: mean over {} seeds; "
+                                              "{} by setting. Markers: mean over {} seeds; "
                                               "whiskers: lowest to highest seed; "
                                               "small faint markers: the seeds.",
-                                              t.seeds.size());
+                                              name, t.seeds.size());
   if (chance) out += " Dashed line: chance.";
   if (std::any_of(parts.begin(), parts.end(),
                   [](const SettingPart& p) { return !bucket_of(p).empty(); }))
@@ -101,9 +101,9 @@ std::string accuracy_caption(const TaskData& t, const std::vector<SettingPart>& 
   return out;
 }
 
-Figure accuracy_figure(const RunData& run, const TaskData& t, const std::vector<SettingPart>& parts,
-                       const Grid& common) {
-  AccuracyRows rows{run, t};
+Figure score_figure(const RunData& run, const TaskData& t, const std::vector<SettingPart>& parts,
+                    const Grid& common) {
+  ScoreRows rows{run, t};
   for (const std::size_t e : t.encodings) rows.add_encoding(e, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) rows.add_chance(parts[i], i + 1);
   const bool one_length = common.length > 0;
@@ -113,17 +113,18 @@ Figure accuracy_figure(const RunData& run, const TaskData& t, const std::vector<
   std::string what = one_length ? std::to_string(common.length) : "";
   if (!common.bucket.empty()) what += "_" + common.bucket;
   Figure f;
-  f.name = file_name(run, t, "accuracy", what);
+  const std::string heading = score_name(t);
+  f.name = file_name(run, t, join(split(heading, ' '), "_"), what);
   f.kind = "accuracy";
-  std::string title = "accuracy";
+  std::string title = heading;
   if (one_length)
     title += fmt::format(" at length {} ({})", common.length, t.multiple(common.length));
   if (!common.bucket.empty()) title += fmt::format(", {} positions", common.bucket);
   f.title = figure_title(run, t, title);
-  f.caption = accuracy_caption(t, parts, rows.chance);
+  f.caption = score_caption(t, parts, rows.chance);
   f.series = series_of(run, t);
   f.x.label = one_length ? join(names, ", ") : "evaluation length (tokens)";
-  f.y.label = "accuracy (%)";
+  f.y.label = heading + " (%)";
   f.values["settings"] = static_cast<double>(parts.size());
   const bool ordered = one_length && axes.size() == 1 && !t.labels.contains(axes[0].first);
   f.values["connected"] = ordered ? 1.0 : 0.0;
@@ -135,26 +136,27 @@ Figure accuracy_figure(const RunData& run, const TaskData& t, const std::vector<
 
 }  // namespace
 
-static std::vector<Figure> draw_accuracy(const RunData& run, const TaskData& t) {
+static std::vector<Figure> draw_scores(const RunData& run, const TaskData& t) {
   std::vector<SettingPart> parts;
   std::map<std::pair<int, std::string>, std::vector<SettingPart>> grids;
   for (const SettingPart& p : setting_parts(t)) {
-    if (p.bucket.empty() && p.setting->seen && p.setting->unseen) continue;  // shown apart
+    const bool apart = t.score == "acc";  // by position; exact match is of whole examples
+    if (p.setting->seen && p.setting->unseen && p.bucket.empty() == apart) continue;
     parts.push_back(p);
     grids[{p.setting->length, bucket_of(p)}].push_back(p);
   }
   constexpr std::size_t most = 8;  // settings that are legible in one figure
   if (parts.empty()) return {};
-  if (parts.size() <= most) return {accuracy_figure(run, t, parts, {})};
+  if (parts.size() <= most) return {score_figure(run, t, parts, {})};
   std::vector<Figure> out;
   for (const auto& [common, some] : grids)
-    out.push_back(accuracy_figure(run, t, some, {common.first, common.second}));
+    out.push_back(score_figure(run, t, some, {common.first, common.second}));
   return out;
 }
 
 std::vector<FigureKind> accuracy_figures() {
   return {{FigureSection::task, 20,
-           [](const FigureContext& c) { return draw_accuracy(c.run, *c.task); }}};
+           [](const FigureContext& c) { return draw_scores(c.run, *c.task); }}};
 }
 
 }  // namespace pesuite

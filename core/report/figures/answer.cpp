@@ -6,6 +6,7 @@
 
 #include "analysis/answer.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "report/answer.h"
 #include "report/figures.h"
 #include "report/lines.h"
@@ -24,7 +25,8 @@ struct Panels {
   Figure f = {};
   Range range = {};
   bool beyond = false;  // some change is larger than what is drawn
-  bool accuracy = all[0].ground.metric == "acc";
+  bool accuracy = all[0].ground.share();
+  std::string heading{metric(all[0].ground.metric).heading};
 
   double scale() const { return accuracy ? 100 : 1; }
   // A loss, as the measure itself moves.
@@ -68,7 +70,7 @@ struct Panels {
                                         : x.high + room;
     f.values["start_best"] = accuracy ? x.high : x.low;
     f.values["start_title"] = fmt::format("{} at {}", a.task->task, start.length);
-    f.values["start_label"] = std::string(accuracy                   ? "accuracy (%)"
+    f.values["start_label"] = std::string(accuracy                   ? heading + " (%)"
                                           : start.metric == "regret" ? "nats above the optimum"
                                                                      : "nats per token");
     f.values["start_step"] = nice_step(x.empty() ? 1 : x.high - x.low + 2 * room);
@@ -115,19 +117,20 @@ struct Panels {
     starts(all[widest]);
     f.name = "answer";
     f.kind = "answer";
-    f.title = accuracy ? "change of accuracy over length" : "change of loss over length";
+    f.title = fmt::format("change of {} over length", accuracy ? heading : "loss");
     f.caption = fmt::format(
         "Left: {} at the training length. Then, for each task: change of {} from the training "
         "length. Grey band: changes of less than {}, which do not matter. Filled: mean over "
         "{}{}.{}",
-        accuracy ? "accuracy" : "loss", accuracy ? "accuracy (points)" : "loss (nats per token)",
+        accuracy ? heading : "loss", accuracy ? heading + " (points)" : "loss (nats per token)",
         accuracy ? "5 points" : "0.02 nats", counted(run.seeds.size(), "seed"),
         run.seeds.size() < seeds_for_t && run.seeds.size() > 1 ? "; small: the seeds" : "",
         beyond ? fmt::format(" Changes beyond {} nats are drawn there.", most_nats) : "");
     f.series = series_of(run, encodings);
     const double span = range.high - range.low;
     f.y.low = range.low - 0.06 * span, f.y.high = range.high + 0.06 * span;
-    f.y.label = accuracy ? "change of accuracy (points)" : "change of loss (nats per token)";
+    f.y.label = accuracy ? fmt::format("change of {} (points)", heading)
+                         : "change of loss (nats per token)";
     f.values["matters"] = all[0].ground.matters() * scale();
     f.values["ratio"] = accuracy ? 0.0 : 1.0;
     name_panels();
@@ -198,7 +201,8 @@ static std::vector<Figure> draw_answer(const RunData& run) {
   constexpr std::size_t most = 3, most_encodings = 24;
   if (all.empty() || all.size() > most) return {};
   for (const TaskAnswer& a : all)
-    if ((a.ground.metric == "acc") != (all[0].ground.metric == "acc") ||
+    if (a.ground.share() != all[0].ground.share() ||
+        (a.ground.share() && a.ground.metric != all[0].ground.metric) ||
         a.encodings.size() > most_encodings)
       return {};
   return {Panels{run, all}.figure()};

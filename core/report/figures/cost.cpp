@@ -6,6 +6,7 @@
 
 #include "analysis/answer.h"
 #include "base/text.h"
+#include "model/metrics.h"
 #include "report/figures.h"
 #include "report/lines.h"
 #include "report/tables.h"
@@ -26,7 +27,7 @@ std::vector<Point> points_of(const TaskData& t, const Ground& g) {
     for (const std::uint64_t seed : t.seeds)
       if (const CellData* c = t.cell(e, seed); c != nullptr && c->costs.contains("tokens_per_s"))
         speeds.push_back(c->costs.at("tokens_per_s"));
-    const double quality = summarize(scores(g, e)).mean * (g.metric == "acc" ? 100 : 1);
+    const double quality = summarize(scores(g, e)).mean * (g.share() ? 100 : 1);
     if (!speeds.empty() && std::isfinite(quality)) out.push_back({e, median(speeds), quality});
   }
   return out;
@@ -74,7 +75,7 @@ static std::vector<Figure> draw_cost(const RunData& run) {
     f.caption = fmt::format(
         "{} at {} against tokens per second in training (median over seeds; cells shared the "
         "machine). Dashed: nobody is both faster and better.",
-        far->metric == "acc"      ? "Accuracy (%)"
+        far->share()              ? capitalized(metric(far->metric).heading) + " (%)"
         : far->metric == "regret" ? "Regret (nats per token)"
                                   : "Nats per token",
         far->name());
@@ -85,10 +86,10 @@ static std::vector<Figure> draw_cost(const RunData& run) {
       const double at = f.x.low + (f.x.high - f.x.low) * i / 4;
       f.x.ticks.emplace_back(at, format_count(at));
     }
-    f.y.label = far->metric == "acc"      ? "accuracy (%)"
+    f.y.label = far->share()              ? std::string(metric(far->metric).heading) + " (%)"
                 : far->metric == "regret" ? "regret (nats per token)"
                                           : "nats per token";
-    const double least = far->metric == "acc" ? 20 : 0.1;  // a smaller span would show noise alone
+    const double least = far->share() ? 20 : 0.1;  // a smaller span would show noise alone
     const double middle = (y.low + y.high) / 2;
     y.include(middle - least / 2), y.include(middle + least / 2);
     set_y_axis(f, y, false);

@@ -46,8 +46,8 @@ static std::vector<Figure> draw_effective(const RunData& run, const TaskData& t)
   f.caption = fmt::format(
       "The longest length up to which {}; bars: the middle seed, dots: the seeds; no bar: not even "
       "at the training length. Line: training length.",
-      t.corpus ? "the loss stays within 0.02 nats of that at the training length"
-               : "accuracy stays at 95 % or more");
+      t.corpus ? std::string("the loss stays within 0.02 nats of that at the training length")
+               : score_name(t) + " stays at 95 % or more");
   f.x = {"tokens (multiples of the training length)", low, t.lengths.back() * 1.1, true, {}};
   const std::size_t stride = (t.lengths.size() + 7) / 8;
   for (std::size_t i = 0; i < t.lengths.size(); i += stride)

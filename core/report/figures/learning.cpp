@@ -37,7 +37,7 @@ std::vector<std::int64_t> steps_of(const TaskData& t, std::size_t e, const std::
 // Chance of a problem where it is trained, as a share.
 double trained_chance(const TaskData& t) {
   for (const SettingPart& p : setting_parts(t))
-    if (p.setting->trained) return chance_of(t, p);
+    if (p.setting->trained) return chance_of(t, accuracy_place(p));
   return Number::none;
 }
 

@@ -156,7 +156,8 @@ std::vector<std::string> names_of(const RunData& run, const std::vector<std::siz
 std::string chance_text(const TaskData& t, const Metric& m) {
   double low = Number::infinite, high = -low;
   for (const Setting& s : t.settings)
-    if (const double x = chance_of(t, {&s, "", ""}, std::string(m.name)); !std::isnan(x))
+    if (const double x = chance_of(t, problem_place(std::string(m.name), {&s, "", ""}));
+        !std::isnan(x))
       low = std::min(low, x), high = std::max(high, x);
   if (low > high) return "";
   const auto percent = [](double x) { return fmt::format("{:.3g}", 100 * x); };
@@ -273,11 +274,12 @@ static std::vector<Figure> draw_strips(const RunData& run, const TaskData& t) {
   Figure f;
   f.name = file_name(run, t, "seeds");
   f.kind = "cells";
-  f.title = figure_title(run, t, "accuracy (%) of every seed, and how many solve it");
-  f.caption =
-      "A cell a seed, the best first, coloured by accuracy; the number: seeds that solve it "
-      "(accuracy of at least 99 %). A seed that diverged counts as 0; one without a record has no "
-      "cell.";
+  f.title = figure_title(run, t, score_name(t) + " (%) of every seed, and how many solve it");
+  f.caption = fmt::format(
+      "A cell a seed, the best first, coloured by {0}; the number: seeds that solve it "
+      "({0} of at least 99 %). A seed that diverged counts as 0; one without a record has no "
+      "cell.",
+      score_name(t));
   f.x.label = "evaluation length (tokens)";
   f.y.label = "";
   cells.finish(f, {""}, static_cast<double>(all.size()) * width, t.encodings.size(), 22, x, y, 1);
@@ -342,7 +344,9 @@ static std::vector<Figure> draw_ladders(const RunData& run) {
       }
     }
     const TaskData& t = *tasks[0];
-    const char* what = !corpus ? "accuracy (%)" : regret ? "regret (nats)" : "nats per token";
+    const std::string what = !corpus  ? score_name(t) + " (%)"
+                             : regret ? "regret (nats)"
+                                      : "nats per token";
     const std::string name = t.plugin_name();
     Figure f;
     f.name = "lengths_" + name + (run.several_models() ? "_" + t.model : "");

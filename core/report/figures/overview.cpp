@@ -87,10 +87,10 @@ Figure profile_figure(const RunData& run, const Across& a) {
   f.kind = "profiles";
   f.title = "performance profiles out of distribution";
   f.caption = fmt::format(
-      "Share of runs (a task at a length from a seed; up to {} of an encoding) whose accuracy, "
+      "Share of runs (a task at a length from a seed; up to {} of an encoding) whose {}, "
       "scaled so that 0 is chance and 1 is perfect, reaches a value. Higher is better; where lines "
       "cross, no encoding is better throughout.",
-      runs);
+      runs, score_names(run));
   f.series = series_of(run, encodings);
   f.x.label = "score (0: chance, 1: perfect)";
   f.y.label = "share of runs that reach it";

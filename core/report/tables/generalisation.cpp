@@ -126,20 +126,21 @@ struct Generalisation {
     }
     b.caption =
         problem ? rich(
-                      "{}: the longest up to which accuracy stays at {} % or more; {}: the first "
-                      "length at which accuracy above the chance of that length is below half of "
+                      "{}: the longest up to which {} stays at {} % or more; {}: the first "
+                      "length at which {} above the chance of that length is below half of "
                       "that at the training length, in training lengths ({}: at none); middle seed "
-                      "[lowest, highest]. {}: mean accuracy over the lengths that training never "
+                      "[lowest, highest]. {}: mean {} over the lengths that training never "
                       "had. ",
-                      emphasis("effective length"), format_number(100 * settings.accuracy),
-                      emphasis("half-life"), emphasis("beyond"), emphasis("unseen lengths"))
+                      emphasis("effective length"), score_name(t),
+                      format_number(100 * settings.accuracy), emphasis("half-life"), score_name(t),
+                      emphasis("beyond"), emphasis("unseen lengths"), score_name(t))
                 : rich(
                       "{}: the longest up to which {} stays within {} of that at the training "
                       "length; middle seed [lowest, highest]. ",
                       emphasis("effective length"), t.has("regret") ? "regret" : "nats per token",
                       format_number(settings.slack));
     b.caption += rich("{}: mean {} {}, from the training length to the longest. {}", emphasis(mean),
-                      problem           ? "accuracy (%)"
+                      problem           ? score_name(t) + " (%)"
                       : t.has("regret") ? "regret"
                                         : "nats per token",
                       weighing(settings), seed_phrase(t));

@@ -79,7 +79,7 @@ AtChance chance_at(const TaskData& t, std::size_t e, const Ground& g) {
   bool every = true, any = false;
   for (const SettingPart& p : setting_parts(t)) {
     if (p.setting->length != g.length || p.bucket != g.bucket) continue;
-    const AtChance a = at_chance(t, e, p);
+    const AtChance a = at_chance(t, e, score_place(t, p));
     every &= a == AtChance::all, any |= a != AtChance::no;
   }
   return !any ? AtChance::no : every ? AtChance::all : AtChance::some;
@@ -88,12 +88,13 @@ AtChance chance_at(const TaskData& t, std::size_t e, const Ground& g) {
 double chance_level(const TaskData& t, const Ground& g) {
   double sum = 0, n = 0;
   for (const SettingPart& p : setting_parts(t))
-    if (p.setting->length == g.length && p.bucket == g.bucket) sum += chance_of(t, p), ++n;
+    if (p.setting->length == g.length && p.bucket == g.bucket)
+      sum += chance_of(t, score_place(t, p)), ++n;
   return n == 0 ? Number::none : sum / n;
 }
 
-Table accuracy_table(const RunData& run, const TaskData& t, const std::vector<Contest>& all) {
-  Table b{"Accuracy (%) by evaluation length", "", {{"encoding"}}, 1};
+Table score_table(const RunData& run, const TaskData& t, const std::vector<Contest>& all) {
+  Table b{capitalized(score_name(t)) + " (%) by evaluation length", "", {{"encoding"}}, 1};
   std::vector<Text> chance = {emphasis("chance")};
   for (const Contest& c : all) {
     b.rows[0].push_back(column_name(c.ground));
@@ -123,7 +124,7 @@ Table accuracy_table(const RunData& run, const TaskData& t, const std::vector<Co
 
 Table main_table(const RunData& run, const TaskData& t, const std::vector<Contest>& all) {
   if (t.corpus) return corpus_table(run, t, all);
-  if (t.problem) return accuracy_table(run, t, all);
+  if (t.problem) return score_table(run, t, all);
   return {};
 }
 

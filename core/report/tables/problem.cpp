@@ -62,14 +62,14 @@ struct ProblemTable {
     const CellData* c = t.cell(e, t.seeds[0]);
     const Number* found = c == nullptr ? nullptr : c->find(p);
     if (found == nullptr) return spread_text(summarize(values), percent_text);
-    const Number n = part != nullptr ? accuracy_of(*c, *part) : *found;
+    const Number n = part != nullptr ? share_at(*c, accuracy_place(*part)) : *found;
     return fmt::format("{} [{}, {}]", percent_text(n.value), percent_text(n.low),
                        percent_text(n.high));
   }
 
   std::string accuracy_text(std::size_t e, const SettingPart& p) const {
     std::string out = interval_text(e, accuracy_place(p), &p);
-    switch (at_chance(t, e, p)) {
+    switch (at_chance(t, e, accuracy_place(p))) {
       case AtChance::no: break;
       case AtChance::some: out += ", some seeds at chance"; break;
       case AtChance::all: out += ", at chance"; break;
@@ -106,7 +106,7 @@ struct ProblemTable {
   }
 
   std::vector<std::string> row(std::size_t e, const SettingPart& p) const {
-    const double chance = chance_of(t, p);
+    const double chance = chance_of(t, accuracy_place(p));
     std::vector<std::string> r = {p.name, p.setting->trained ? "in range" : "beyond",
                                   row_name(run, t, e), accuracy_text(e, p),
                                   std::isnan(chance) ? "–" : percent_text(chance)};
@@ -134,7 +134,8 @@ struct ProblemTable {
     if (!t.has("candidate_acc")) return {};
     Text out;
     const SettingPart any{&t.settings[0], "", ""};  // a task has as many candidates everywhere
-    const double first = chance_of(t, any, "candidate_acc"), mrr = chance_of(t, any, "mrr");
+    const double first = chance_of(t, problem_place("candidate_acc", any)),
+                 mrr = chance_of(t, problem_place("mrr", any));
     if (!std::isnan(first) && !std::isnan(mrr))
       out += fmt::format(" Candidates in random order have {} % and {}.", percent_text(first),
                          format_fixed(mrr, 3));
@@ -204,7 +205,7 @@ struct ProblemTable {
     static const CellData nothing;
     const CellData* cell = t.cell(e, of_seed.seed);
     const CellData& c = cell == nullptr ? nothing : *cell;
-    const Number acc = accuracy_of(c, p);
+    const Number acc = share_at(c, accuracy_place(p));
     const auto find = [&](const char* metric) {
       const Number* n = p.bucket.empty() ? c.find(problem_place(metric, p)) : nullptr;
       return n == nullptr ? Number() : *n;
