@@ -245,6 +245,40 @@ TEST_F(Report, WeighsTasksAsTheSuiteSays) {
       ElementsAre("a", "90.0 [90.0, 90.0]", "41.2 [40.0, 42.5]", "100.0 → 50.0", "60.0 → 15.0"));
 }
 
+// Whoever writes most tokens right and hardly any answer is ahead by accuracy alone.
+TEST_F(Report, ComparesByTheScoreThatTheSuiteNames) {
+  task_ = "sort";
+  for (const int seed : {1, 2, 3, 4, 5}) {
+    const double own = 0.002 * seed;
+    for (const auto& [encoding, acc, em] :
+         {std::tuple{"fluent", 0.96, 0.1}, {"exact", 0.93, 0.9}}) {
+      accuracy(encoding, seed, 64, 0.98 + own, 0.97, 1);
+      accuracy(encoding, seed, 128, acc - own, 0.9, 1);
+      add(record(encoding, seed, "em", 0.97 + own, {{"eval_len", 64}}));
+      add(record(encoding, seed, "em", em + 100 * own * own, {{"eval_len", 128}}));
+    }
+  }
+  EXPECT_THAT(page(), HasSubstr("only `fluent` kept its accuracy within 5 points to 2x"));
+  write_file_atomic(folder_ / "suite.resolved.toml",
+                    "name = 't'\n[[task]]\ntask = 'sort'\nscore = 'em'\n");
+  const std::string p = page();
+  EXPECT_THAT(p, HasSubstr("| sort | fluent | fails from 2x | 97.6 % | -87 |"));
+  EXPECT_THAT(p, HasSubstr("At 2x `exact` is best with 90.4 %; `fluent` has 10.4 %."));
+  EXPECT_THAT(p, HasSubstr("**Exact match (%) by evaluation length**"));
+  EXPECT_THAT(p, HasSubstr("![sort · exact match](figures/exact_match_sort.svg)"));
+  EXPECT_THAT(p, Not(HasSubstr("figures/accuracy_sort.svg")));
+}
+// With one target an example accuracy says the same, and nothing else is recorded.
+TEST_F(Report, FallsBackToAccuracyWhereNoExactMatchIsRecorded) {
+  task_ = "sum";
+  for (const int seed : {1, 2, 3})
+    for (const int length : {64, 128}) accuracy("a", seed, length, 0.99, 0.9, 1);
+  const std::string by_accuracy = page();
+  write_file_atomic(folder_ / "suite.resolved.toml",
+                    "name = 't'\n[[task]]\ntask = 'sum'\nscore = 'em'\n");
+  EXPECT_EQ(page(), by_accuracy);
+}
+
 TEST_F(Report, SurvivesDamagedRecords) {
   nats("a", 1, 64, 2);
   const std::string good = page();

@@ -171,10 +171,10 @@ struct Generalisation {
                           percent_text(interquartile_mean(all)), percent_text(*low),
                           percent_text(*high), rate(0.95), rate(0.99)});
       }
-    b.caption =
-        "Accuracy over seeds, means over the settings at a length. A seed that diverged counts as "
-        "0. [%]: exact 95 % interval of the share of seeds. The highest seed is no result by "
-        "itself.";
+    b.caption = rich(
+        "{} over seeds, means over the settings at a length. A seed that diverged counts as 0. "
+        "[%]: exact 95 % interval of the share of seeds. The highest seed is no result by itself.",
+        capitalized(score_name(t)));
     if (b.rows.size() > 1) out.blocks.push_back(std::move(b));
   }
 
