@@ -2,11 +2,11 @@
 // it found?
 #include <pesuite/pesuite.hpp>
 
-extern const pes_task passkey, niah, variable_tracking, common_words, copy_distance, text_passkey,
-    text_needle;
+extern const pes_task passkey, niah, variable_tracking, common_words, copy_distance, babilong,
+    text_passkey, text_needle;
 
 static constexpr const pes_task* list[] = {&passkey,      &niah,          &variable_tracking,
-                                           &common_words, &copy_distance, &text_passkey,
-                                           &text_needle,  nullptr};
+                                           &common_words, &copy_distance, &babilong,
+                                           &text_passkey, &text_needle,   nullptr};
 
 PES_LIBRARY("retrieval_tasks", "1.0.0", "MIT", nullptr, list);

@@ -287,6 +287,12 @@ constexpr Golden golden[] = {
     {"sort(scratchpad=ior)", 128, {0xdcf75362f0d25b5d, 0x87fdf4b93f41903c, 0x0bec87507730304f, 0xa4c12aab85ec4e44}},
     {"lego(least=2, shuffled=true, scratchpad=icor)", 64, {0x65011630f28c2910, 0x4870252e1062e5b8, 0x933ae77a2f0614ce, 0x3de0b1f38326ff52}},
     {"lego(least=2, shuffled=true, scratchpad=icor)", 128, {0x784c804f007d0d40, 0x2a5c2ffc4d6cfc18, 0xd9922ee68b025ab0, 0xa6a740cd7e3e84e5}},
+    {"babilong", 64, {0x34a78fc76c2279cb, 0x092435dc5103f3a9, 0x6c068cd08793ee60, 0xfb6ba5e6571d3c90}},
+    {"babilong", 128, {0x3281c5dd370c56d6, 0xecba87dfc67392fa, 0x04ee27f3c9b2df93, 0xe49c905c9964c5d6}},
+    {"babilong(supporting=2)", 64, {0x2d3ccf751d026bb0, 0x09eb0b1257d67b9d, 0x321936d8977c6e41, 0xa69bdf1bb77ef97e}},
+    {"babilong(supporting=2)", 128, {0x945de3a2a5e30b61, 0x21592d5210789004, 0x2f6218a40696441b, 0xcc50f5bdd10e9a06}},
+    {"babilong(supporting=3)", 64, {0xe7a5d10e6ca40e0a, 0xd07e77b0d64a6a72, 0x6f37a949da4664f8, 0x15513df3b7ca8ead}},
+    {"babilong(supporting=3)", 128, {0x2aa1b702590df171, 0x563b992ff7e2f548, 0x0943f19583611da9, 0x7c25ed211cc63e59}},
 };
 // clang-format on
 

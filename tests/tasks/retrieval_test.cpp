@@ -363,5 +363,69 @@ TEST(Retrieval, RefusesWithSentences) {
   EXPECT_THAT(error_of([] { make_task("copy_distance", 256, 12); }), HasSubstr("it takes 13"));
 }
 
+// ----------------------------------------------------------------------------------- babilong
+
+constexpr int went = S + 30, took = went + 1, dropped = took + 1, ann = dropped + 1, bob = ann + 1,
+              ball = ann + 4, milk = ball + 1, place0 = ball + 3, office = place0,
+              garden = place0 + 5, kitchen = place0 + 15;
+
+// ann goes to the office and takes the ball; bob to the garden; ann to the kitchen, where she drops
+// it; bob comes, takes it to the garden; ann leaves.
+const std::vector<std::int32_t> story = {
+    bos,    ann,  went, office,  ann,   took,   ball,    S,    S + 1,  bob,  went,
+    garden, ann,  went, kitchen, S + 2, ann,    dropped, ball, bob,    went, kitchen,
+    bob,    took, ball, bob,     went,  garden, ann,     went, office, ask};
+
+std::int32_t told(int supporting, std::vector<std::int32_t> asked) {
+  std::vector<std::int32_t> tokens = story;
+  tokens.insert(tokens.end(), asked.begin(), asked.end());
+  tokens.push_back(0);
+  const auto targets = solve(make_task(fmt::format("babilong(supporting={})", supporting)), tokens);
+  for (std::size_t t = 0; t + 2 < tokens.size(); ++t) EXPECT_EQ(targets[t], -1);
+  return targets[targets.size() - 2];
+}
+
+TEST(Babilong, FollowsPeopleAndWhatTheyCarry) {
+  EXPECT_EQ(told(1, {ann}), office);
+  EXPECT_EQ(told(1, {bob}), garden);
+  EXPECT_EQ(told(2, {ball}), garden);
+  EXPECT_EQ(told(3, {ball, garden}), kitchen);
+  EXPECT_EQ(told(3, {ball, kitchen}), office);
+  EXPECT_EQ(told(1, {bob + 1}), -1);       // of whom nothing is told
+  EXPECT_EQ(told(2, {milk}), -1);          // likewise
+  EXPECT_EQ(told(3, {ball, office}), -1);  // from where it came, nothing says
+}
+
+// What is asked for hangs on as many sentences as `supporting` says: without any one of them it is
+// not known, or another.
+TEST(Babilong, NeedsAsManySentencesAsItSays) {
+  for (const int supporting : {1, 2, 3}) {
+    const Task t = make_task(fmt::format("babilong(supporting={})", supporting));
+    double fewest = 1e9, sum = 0;
+    constexpr int many = 200;
+    for (int i = 0; i < many; ++i) {
+      const Example e = sample(t, 64, i);
+      int needed = 0;
+      for (std::size_t at = 1; at + 3 < e.tokens.size(); ++at) {
+        if (e.tokens[at] < ann || e.tokens[at] >= ball || e.tokens[at + 1] < went ||
+            e.tokens[at + 1] > dropped)
+          continue;
+        std::vector<std::int32_t> without = e.tokens;
+        std::fill_n(without.begin() + static_cast<std::ptrdiff_t>(at), 3, S);
+        const auto targets = solve(t, without);
+        needed += targets[targets.size() - 2] != e.targets[e.targets.size() - 2] ? 1 : 0;
+      }
+      fewest = std::min(fewest, 1. * needed), sum += needed;
+    }
+    EXPECT_GE(fewest, 1) << supporting;
+    EXPECT_NEAR(sum / many, supporting, supporting == 1 ? 1e-9 : 0.6) << supporting;
+  }
+}
+
+TEST(Babilong, AsksNothingThatIsNotTold) {
+  EXPECT_THAT(error_of([] { make_task("babilong(events=40)"); }),
+              HasSubstr("length 64 is too short, 124 tokens are needed: the story and a question"));
+}
+
 }  // namespace
 }  // namespace pesuite::testing
