@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <initializer_list>
 #include <map>
 #include <numeric>
@@ -69,6 +70,13 @@ inline void require_length(int length, int least, const char* reason) {
                        std::to_string(least) + " tokens are needed: " + reason);
 }
 
+// "9", "2.5", for refusals.
+inline std::string number_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", x);
+  return text;
+}
+
 // ---------------------------------------------------------------------------------- splits
 
 // Problems of a space so small that random examples would meet in training and test are dealt to
@@ -78,7 +86,8 @@ inline bool belongs_to(pes_split split, std::uint64_t salt, Tokens problem) {
   const std::uint64_t card = salt % 10;
   return split == (card < 8 ? PES_SPLIT_TRAIN : card < 9 ? PES_SPLIT_VALIDATION : PES_SPLIT_TEST);
 }
-inline constexpr double log10_divisible = 2;  // spaces of fewer than 100 problems leave a split empty
+inline constexpr double log10_divisible =
+    2;  // spaces of fewer than 100 problems leave a split empty
 
 // ------------------------------------------------------------------------------- shortcuts
 

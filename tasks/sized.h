@@ -103,7 +103,7 @@ class Sized : public pes::Task {
     if (!(n >= least_ && n <= most) || n != static_cast<int>(n))
       throw pes::Refusal("axis " + std::string(axis_.name) + " takes whole numbers from " +
                          std::to_string(least_) + " to " + std::to_string(most) + " at length " +
-                         std::to_string(r.length) + ", not " + std::to_string(n));
+                         std::to_string(r.length) + ", not " + number_text(n));
     return {static_cast<int>(n), static_cast<int>(n)};
   }
 

@@ -132,7 +132,7 @@ class Written : public Sized {
   }
   static std::size_t checked_content(const pes::Request& r) {
     if (r.axis(1) != 0 && r.axis(1) != 1)
-      throw pes::Refusal("axis content has no value " + std::to_string(r.axis(1)));
+      throw pes::Refusal("axis content has no value " + number_text(r.axis(1)));
     return static_cast<std::size_t>(r.axis(1));
   }
   std::size_t content_of(const pes::Request& r, pes::Random& random) const {

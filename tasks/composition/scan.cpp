@@ -172,8 +172,7 @@ struct Scan : pes::Task {
   std::span<const Command* const> commands(const pes::Request& r, bool of_split = true) const {
     const int n = r.draws(0) ? any_count : static_cast<int>(r.axis(0));
     if (!r.draws(0) && (n < 1 || n != r.axis(0)))
-      throw pes::Refusal("axis actions takes whole numbers from 1, not " +
-                         std::to_string(r.axis(0)));
+      throw pes::Refusal("axis actions takes whole numbers from 1, not " + number_text(r.axis(0)));
     const auto all = range({whole, n}, r), own = range({r.split, n}, r);
     if (all.empty())
       throw pes::Refusal(n > 0 ? "no command of " + std::to_string(n) +

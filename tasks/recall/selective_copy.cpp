@@ -52,7 +52,7 @@ struct SelectiveCopy : pes::Task {
   std::size_t items_of(const pes::Request& r) const {
     const double n = r.draws(0) ? items : r.axis(0);
     if (!(n >= 1) || n != static_cast<int>(n))
-      throw pes::Refusal("axis items takes whole numbers, not " + std::to_string(n));
+      throw pes::Refusal("axis items takes whole numbers, not " + number_text(n));
     require_length(r.length, 2 * static_cast<int>(n) + marks, "the data twice, BOS, SEP and EOS");
     return static_cast<std::size_t>(n);
   }

@@ -44,7 +44,7 @@ inline double depth_of(const pes::Request& r, int axis, pes::Random& random) {
   if (r.draws(axis)) return depths[random.below(static_cast<std::uint32_t>(depths.size()))];
   const double depth = r.axis(axis);
   if (!(depth >= 0 && depth <= 1))
-    throw pes::Refusal("axis depth is a share from 0 to 1, not " + std::to_string(depth));
+    throw pes::Refusal("axis depth is a share from 0 to 1, not " + number_text(depth));
   return depth;
 }
 

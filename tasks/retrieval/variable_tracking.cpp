@@ -61,7 +61,7 @@ struct VariableTracking : pes::Task {
         tokens(static_cast<int>(n)) > r.length)
       throw pes::Refusal("axis hops takes whole numbers from 1 to " + std::to_string(most_hops) +
                          " whose chains fit into length " + std::to_string(r.length) + ", not " +
-                         std::to_string(n));
+                         number_text(n));
     return {static_cast<int>(n), static_cast<int>(n)};
   }
 

@@ -97,7 +97,7 @@ struct PairMatch : pes::Task {
   Range distances_of(const pes::Request& r, int n) const {
     if (variant == Variant::bucket || r.draws(0)) return {1, n - 1};
     if (std::find(distances.begin(), distances.end(), r.axis(0)) == distances.end())
-      throw pes::Refusal("axis distance has no value " + std::to_string(r.axis(0)));
+      throw pes::Refusal("axis distance has no value " + number_text(r.axis(0)));
     const int low = 1 << static_cast<int>(r.axis(0));
     if (low >= n)
       throw pes::Refusal("no two of " + std::to_string(n) + " symbols are " + std::to_string(low) +
