@@ -10,7 +10,9 @@
 #pragma once
 
 #include <array>
-#include <string_view>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "sized.h"
 
@@ -50,9 +52,16 @@ class Scratchpad {
     const int sizes[] = {input, computation, output, variables};
     for (int part = 0; part < 4; ++part)
       if (has(part)) of_step += sizes[part];
-    return {.per_item = of_step, .fixed = 1, .per_pair = has(remaining_part) ? remaining : 0};
+    return {.per_item = of_step, .fixed = 1, .per_pair = says_what_is_left() ? remaining : 0};
   }
 
+  // What is left of a problem, where the layout says it: with every step that takes the square of
+  // a problem's size.
+  std::vector<std::int32_t> left(Tokens problem) const {
+    if (!says_what_is_left()) return {};
+    return {problem.begin(), problem.end()};
+  }
+  bool says_what_is_left() const { return has(remaining_part); }
   // Appends steps, and the token that ends them.
   void write(const std::vector<Step>& steps, std::vector<std::int32_t>& out) const {
     if (!used()) return;
@@ -91,21 +100,29 @@ class Scratchpad {
 // What one half of them makes the best guess, the other half tries. Error below 0.5 points.
 template <class Answer>
 pes::Chance chance_of_draws(int length, int symbols, const Answer& answer) {
-  const int draws = std::clamp((1 << 24) / length, 1 << 10, 1 << 13);
-  pes::BlindGuess seen(length, symbols), tried(length, symbols);
-  std::map<std::vector<std::int32_t>, std::array<int, 2>> whole;  // how often in each half
+  using Halves = std::array<int, 2>;  // how often in each
+  const int draws = std::clamp((1 << 22) / length, 1 << 10, 1 << 13);
+  std::vector<std::vector<Halves>> tokens;  // [rank][symbol]
+  std::map<std::uint64_t, Halves> whole;    // by a hash of the answer
   double asked = 0;
   for (int i = 0; i < 2 * draws; ++i) {
-    const std::vector<std::int32_t> tokens = answer(static_cast<unsigned>(i));
-    for (std::size_t rank = 0; rank < tokens.size(); ++rank)
-      (i % 2 == 0 ? seen : tried).add(static_cast<int>(rank), tokens[rank], 1, 1);
-    if (i % 2 == 1) asked += static_cast<double>(tokens.size());
-    ++whole[tokens][i % 2];
+    const std::vector<std::int32_t> drawn = answer(static_cast<unsigned>(i));
+    if (drawn.size() > tokens.size()) tokens.resize(drawn.size(), std::vector<Halves>(symbols));
+    std::uint64_t key = drawn.size();
+    for (std::size_t rank = 0; rank < drawn.size(); ++rank) {
+      ++tokens[rank][drawn[rank]][i % 2];
+      key = pes::mix64(key, static_cast<std::uint32_t>(drawn[rank]));
+    }
+    ++whole[key][i % 2];
+    if (i % 2 == 1) asked += static_cast<double>(drawn.size());
   }
+  const auto rarer = [](const Halves& a, const Halves& b) { return a[0] < b[0]; };
+  double right = 0;
+  for (const auto& rank : tokens) right += std::max_element(rank.begin(), rank.end(), rarer)->at(1);
   const auto commonest =
       std::max_element(whole.begin(), whole.end(),
-                       [](const auto& a, const auto& b) { return a.second[0] < b.second[0]; });
-  return {seen.accuracy(tried) / asked, 1. * commonest->second[1] / draws};
+                       [&](const auto& a, const auto& b) { return rarer(a.second, b.second); });
+  return {right / asked, 1. * commonest->second[1] / draws};
 }
 
 // Base of a task T whose answers can be worked out: BOS, a question that ends with ASK or with the

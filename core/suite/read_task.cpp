@@ -40,7 +40,7 @@ void read_task(Reader& r, const std::string& name, SuiteTask& t) {
     t.train_length = static_cast<int>(r.integer("train_len", 0, 0, 1 << 24));
   t.trained_on = r.text("trained_on", "");
   r.number("weight", 0, 0, 1e6);  // of reports, which read it themselves
-  r.choice("score", {"acc", "em"}, 0);
+  t.exact_match = r.choice("score", {"acc", "em"}, 0) == 1;
   r.table("train", [&](Reader& s) {
     s.defaults_are("");  // those of [train], which are noted there
     read_train(s, t.train);

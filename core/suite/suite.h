@@ -95,7 +95,8 @@ struct SuiteTask {
   std::optional<std::size_t> branch;  // of the schedule's
   std::string trained_on;  // id of the task whose models are asked this one; "": it has its own
   Expression expression;
-  int train_length = 0;  // tokens; 0: the model's
+  int train_length = 0;      // tokens; 0: the model's
+  bool exact_match = false;  // is what encodings are compared by
   TrainSettings train;
   std::string where;
 };

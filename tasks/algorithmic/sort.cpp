@@ -135,7 +135,7 @@ struct Sort : Written<Sort> {
                        .computation = {},
                        .output = {least},
                        .variables = {},
-                       .remaining = left});
+                       .remaining = scratchpad.left(left)});
     }
     scratchpad.write(steps, out);
   }

@@ -143,7 +143,7 @@ struct Addition : pes::Task {
     return out;
   }
   // One for each digit of the largest number.
-  static std::vector<tasks::Step> steps(const Problem& p) {
+  std::vector<tasks::Step> steps(const Problem& p) const {
     std::vector<tasks::Step> out;
     const auto at = [](const Digits& d, std::size_t w) { return w < d.size() ? d[w] : 0; };
     const auto left = [](const Digits& d, std::size_t w, std::vector<std::int32_t>& to) {
@@ -160,9 +160,11 @@ struct Addition : pes::Task {
                           .output = {digit + total % 10},
                           .variables = {digit + carry},
                           .remaining = {}};
-      left(p.first, w + 1, step.remaining);
-      step.remaining.push_back(sign);
-      left(p.second, w + 1, step.remaining);
+      if (scratchpad.says_what_is_left()) {
+        left(p.first, w + 1, step.remaining);
+        step.remaining.push_back(sign);
+        left(p.second, w + 1, step.remaining);
+      }
       out.push_back(std::move(step));
     }
     return out;

@@ -80,7 +80,7 @@ struct Polynomial : Worked<Polynomial> {
                          .computation = {term[0], number0 + of_x},
                          .output = {number0 + value},
                          .variables = {digit0 + sum},
-                         .remaining = {left.begin(), left.end()}});
+                         .remaining = scratchpad.left(left)});
     }
     std::vector<std::int32_t> out;
     scratchpad.write(steps, out);

@@ -51,7 +51,7 @@ struct Summation : Worked<Summation> {
                          .computation = {digits[i], digit0 + before},
                          .output = {digit0 + total},
                          .variables = {digit0 + sum},
-                         .remaining = {digits.begin() + i + 1, digits.end()}});
+                         .remaining = scratchpad.left(digits.subspan(i + 1))});
     }
     std::vector<std::int32_t> out;
     scratchpad.write(steps, out);

@@ -89,7 +89,7 @@ struct Lego : Worked<Lego> {
                        .computation = {rule.sign, rule.of, before},
                        .output = {sign},
                        .variables = {},
-                       .remaining = left});
+                       .remaining = scratchpad.left(left)});
     }
     std::vector<std::int32_t> out;
     scratchpad.write(steps, out);

@@ -26,17 +26,25 @@ TEST_F(Input, LengthsOfSuitesAreWholeTokensInReach) {
           "length is 16");
   refused({"validate", suite({"rope"}, 10, "[[eval]]\nlengths = []\n")}, "lengths' is empty");
   for (const std::string bad : {"nan", "inf", "0.5", "4294967328", "-1"})
-    refused({"validate",
-             suite({"rope"}, 10,
-                   fmt::format("[[eval]]\ntask = \"toylag\"\nlengths = [16]\noffsets = [{}]\n",
-                               bad))},
-            "offsets");
+    refused(
+        {"validate",
+         suite({"rope"}, 10,
+               fmt::format("[[eval]]\ntask = \"toylag\"\nlengths = [16]\noffsets = [{}]\n", bad))},
+        "offsets");
+}
+
+TEST_F(Input, AScoreIsOneThatTheTaskHas) {
+  refused(
+      {"validate", suite({"rope"}, 10), "--set", "task.toylag.score=\"em\""},
+      "task 'toylag' is a corpus, which is compared by its loss; score = \"em\" is for problems");
+  refused({"validate", suite({"rope"}, 10), "--set", "task.toylag.score=\"exact\""},
+          "'task.toylag.score' holds 'exact'");
 }
 
 TEST_F(Input, NamesOfSuitesStayInTheirFolder) {
   const fs::path s = suite({"rope"}, 10);
-  for (const std::string name : {"../../../esc", "x/../../../outside/pwned", "a/b", ".hidden", "a b",
-                                 "a\\u0000b"})
+  for (const std::string name :
+       {"../../../esc", "x/../../../outside/pwned", "a/b", ".hidden", "a b", "a\\u0000b"})
     refused({"run", s, "--set", "name=\"" + name + "\""}, "which is to name a folder");
 }
 
