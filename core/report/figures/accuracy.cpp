@@ -57,10 +57,17 @@ struct Grid {
 };
 
 std::string bucket_of(const SettingPart& p) {
-  return !p.bucket.empty()   ? p.bucket
-         : p.setting->seen   ? "seen"
-         : p.setting->unseen ? "unseen"
-                             : "";
+  if (!p.bucket.empty() || p.setting->seen == p.setting->unseen) return p.bucket;
+  return p.setting->seen ? "seen" : "unseen";
+}
+
+// Labels of more ticks would run into each other.
+bool roomy(const std::vector<SettingPart>& parts) {
+  return parts.size() <= 6;
+}
+// Whether the axis of the figure says what the numbers at its ticks are.
+bool axes_stand_below(const std::vector<SettingPart>& parts, const Grid& common) {
+  return common.length > 0 || !roomy(parts);
 }
 
 Ticks setting_ticks(const TaskData& t, const std::vector<SettingPart>& parts, const Grid& common) {
@@ -68,14 +75,14 @@ Ticks setting_ticks(const TaskData& t, const std::vector<SettingPart>& parts, co
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Setting& s = *parts[i].setting;
     std::vector<std::string> lines;
-    constexpr std::size_t roomy = 6;  // ticks; labels of more would run into each other
     const std::string multiple = t.multiple(s.length);
     if (common.length == 0)
-      lines.push_back(parts.size() <= roomy ? fmt::format("{} ({})", s.length, multiple)
-                                            : fmt::format("{}\n{}", s.length, multiple));
+      lines.push_back(roomy(parts) ? fmt::format("{} ({})", s.length, multiple)
+                                   : fmt::format("{}\n{}", s.length, multiple));
     for (const auto& [axis, value] : s.axes)
-      lines.push_back(common.length > 0 ? t.label(axis, value)
-                                        : fmt::format("{} {}", axis, t.label(axis, value)));
+      lines.push_back(axes_stand_below(parts, common)
+                          ? t.label(axis, value)
+                          : fmt::format("{} {}", axis, t.label(axis, value)));
     const std::string bucket = bucket_of(parts[i]);
     if (common.length == 0 && !bucket.empty()) lines.push_back(bucket);
     out.emplace_back(static_cast<double>(i + 1), join(lines, "\n"));
@@ -123,7 +130,9 @@ Figure score_figure(const RunData& run, const TaskData& t, const std::vector<Set
   f.title = figure_title(run, t, title);
   f.caption = score_caption(t, parts, rows.chance);
   f.series = series_of(run, t);
-  f.x.label = one_length ? join(names, ", ") : "evaluation length (tokens)";
+  if (!one_length) f.x.label = "evaluation length (tokens)";
+  if (axes_stand_below(parts, common) && !names.empty())
+    f.x.label += (one_length ? "" : ", ") + join(names, ", ");
   f.y.label = heading + " (%)";
   f.values["settings"] = static_cast<double>(parts.size());
   const bool ordered = one_length && axes.size() == 1 && !t.labels.contains(axes[0].first);
