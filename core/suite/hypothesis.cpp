@@ -390,8 +390,23 @@ class RuleParser {
 
 }  // namespace
 
+namespace {
+
+// A share beside a number that no share can be was meant in percent.
+void check_bounds(const Term& share, const Term& bound) {
+  if (share.kind != Term::Kind::quantity || bound.kind != Term::Kind::number) return;
+  const Metric& m = metric(share.quantity.metric);
+  if (m.bounded && bound.value > 1)
+    fail(Exit::usage, "column {0}: {1} is at most 1, so it is never {2}; write {2}% for percent",
+         bound.column, m.name, format_number(bound.value));
+}
+
+}  // namespace
+
 std::vector<Comparison> parse_hypothesis(std::string_view text) {
-  return RuleParser(text).statement();
+  std::vector<Comparison> out = RuleParser(text).statement();
+  for (const Comparison& c : out) check_bounds(c.left, c.right), check_bounds(c.right, c.left);
+  return out;
 }
 
 namespace {

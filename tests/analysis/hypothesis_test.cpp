@@ -75,6 +75,9 @@ TEST(HypothesisGrammar, SaysWhereATextIsWrong) {
   EXPECT_THAT(problem_of("nll(a, eval_len=long) < 2"), HasSubstr("'long' is no length"));
   EXPECT_THAT(problem_of("nll(a) < nll(b) or 1"), HasSubstr("column 17: 'or 1'"));
   EXPECT_THAT(problem_of("nll(a) < ?"), HasSubstr("column 10: '?'"));
+  EXPECT_THAT(problem_of("acc(a, 4x) > 95"),
+              HasSubstr("column 14: acc is at most 1, so it is never 95; write 95% for percent"));
+  EXPECT_THAT(problem_of("2 > em(a)"), HasSubstr("column 1: em is at most 1, so it is never 2"));
   EXPECT_THAT(problem_of("nll(a) <"), HasSubstr("ends where"));
   EXPECT_THAT(problem_of("abs(nll(a), 2) < 1"), HasSubstr("'abs' takes one argument"));
   EXPECT_THAT(problem_of("nll(a,, 2x) < 1"), HasSubstr("an argument of 'nll' is missing"));
