@@ -85,6 +85,28 @@ struct Generalisation {
     return s.weights == "log2" ? "over log2(length)" : fmt::format("with {} weights", s.weights);
   }
 
+  Text over_length_caption(bool problem, const char* mean) const {
+    const LengthSettings& settings = run.length_settings;
+    const std::string name = problem           ? score_name(t)
+                             : t.has("regret") ? "regret"
+                                               : "nats per token";
+    Text out;
+    if (problem)
+      out = rich(
+          "{}: the longest up to which {} stays at {} % or more; {}: the first length at which {} "
+          "above the chance of that length is below half of that at the training length, in "
+          "training lengths ({}: at none); middle seed [lowest, highest]. {}: mean {} over the "
+          "lengths that training never had. ",
+          emphasis("effective length"), name, format_number(100 * settings.accuracy),
+          emphasis("half-life"), name, emphasis("beyond"), emphasis("unseen lengths"), name);
+    else
+      out = rich(
+          "{}: the longest up to which {} stays within {} of that at the training length; middle "
+          "seed [lowest, highest]. ",
+          emphasis("effective length"), name, format_number(settings.slack));
+    return out + rich("{}: mean {} {}, from the training length to the longest. {}", emphasis(mean),
+                      problem ? name + " (%)" : name, weighing(settings), seed_phrase(t));
+  }
   void over_length(const std::string& protocol) {
     const bool problem = protocol.empty();
     Table b{problem ? "Over length" : "Over length, " + protocol,
@@ -124,26 +146,7 @@ struct Generalisation {
       b.rows.back().push_back(
           spread_text(in_row(t, e, area), problem ? Format(percent_text) : Format(nats_text)));
     }
-    b.caption =
-        problem ? rich(
-                      "{}: the longest up to which {} stays at {} % or more; {}: the first "
-                      "length at which {} above the chance of that length is below half of "
-                      "that at the training length, in training lengths ({}: at none); middle seed "
-                      "[lowest, highest]. {}: mean {} over the lengths that training never "
-                      "had. ",
-                      emphasis("effective length"), score_name(t),
-                      format_number(100 * settings.accuracy), emphasis("half-life"), score_name(t),
-                      emphasis("beyond"), emphasis("unseen lengths"), score_name(t))
-                : rich(
-                      "{}: the longest up to which {} stays within {} of that at the training "
-                      "length; middle seed [lowest, highest]. ",
-                      emphasis("effective length"), t.has("regret") ? "regret" : "nats per token",
-                      format_number(settings.slack));
-    b.caption += rich("{}: mean {} {}, from the training length to the longest. {}", emphasis(mean),
-                      problem           ? score_name(t) + " (%)"
-                      : t.has("regret") ? "regret"
-                                        : "nats per token",
-                      weighing(settings), seed_phrase(t));
+    b.caption = over_length_caption(problem, mean);
     out.blocks.push_back(std::move(b));
   }
 
