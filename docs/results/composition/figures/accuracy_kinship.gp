@@ -5,11 +5,11 @@
 
 name = "accuracy_kinship"
 figure_title = "kinship · accuracy"
-x_label = "evaluation length (tokens)"
+x_label = "evaluation length (tokens), facts"
 x_low = NaN
 x_high = NaN
 x_log = 0
-x_ticks = "(\"17\\n1x\\nfacts 2\" 1, \"17\\n1x\\nfacts 3\" 2, \"17\\n1x\\nfacts 4\" 3, \"29\\n1.71x\\nfacts 5\\nunseen\" 4, \"29\\n1.71x\\nfacts 6\\nunseen\" 5, \"29\\n1.71x\\nfacts 7\\nunseen\" 6, \"29\\n1.71x\\nfacts 8\\nunseen\" 7)"
+x_ticks = "(\"17\\n1x\\n2\" 1, \"17\\n1x\\n3\" 2, \"17\\n1x\\n4\" 3, \"29\\n1.71x\\n5\\nunseen\" 4, \"29\\n1.71x\\n6\\nunseen\" 5, \"29\\n1.71x\\n7\\nunseen\" 6, \"29\\n1.71x\\n8\\nunseen\" 7)"
 x_lines = 4
 y_label = "accuracy (%)"
 y_low = NaN

@@ -5,11 +5,11 @@
 
 name = "accuracy_lego"
 figure_title = "lego · accuracy"
-x_label = "evaluation length (tokens)"
+x_label = "evaluation length (tokens), clauses"
 x_low = NaN
 x_high = NaN
 x_log = 0
-x_ticks = "(\"16\\n1x\\nclauses 2\" 1, \"16\\n1x\\nclauses 3\" 2, \"16\\n1x\\nclauses 4\" 3, \"28\\n1.75x\\nclauses 5\\nunseen\" 4, \"28\\n1.75x\\nclauses 6\\nunseen\" 5, \"28\\n1.75x\\nclauses 7\\nunseen\" 6, \"28\\n1.75x\\nclauses 8\\nunseen\" 7)"
+x_ticks = "(\"16\\n1x\\n2\" 1, \"16\\n1x\\n3\" 2, \"16\\n1x\\n4\" 3, \"28\\n1.75x\\n5\\nunseen\" 4, \"28\\n1.75x\\n6\\nunseen\" 5, \"28\\n1.75x\\n7\\nunseen\" 6, \"28\\n1.75x\\n8\\nunseen\" 7)"
 x_lines = 4
 y_label = "accuracy (%)"
 y_low = NaN

@@ -5,11 +5,11 @@
 
 name = "accuracy_polynomial"
 figure_title = "polynomial · accuracy"
-x_label = "evaluation length (tokens)"
+x_label = "evaluation length (tokens), terms"
 x_low = NaN
 x_high = NaN
 x_log = 0
-x_ticks = "(\"13\\n1x\\nterms 1\" 1, \"13\\n1x\\nterms 2\" 2, \"13\\n1x\\nterms 3\" 3, \"13\\n1x\\nterms 4\" 4, \"21\\n1.62x\\nterms 5\\nunseen\" 5, \"21\\n1.62x\\nterms 6\\nunseen\" 6, \"21\\n1.62x\\nterms 7\\nunseen\" 7, \"21\\n1.62x\\nterms 8\\nunseen\" 8)"
+x_ticks = "(\"13\\n1x\\n1\" 1, \"13\\n1x\\n2\" 2, \"13\\n1x\\n3\" 3, \"13\\n1x\\n4\" 4, \"21\\n1.62x\\n5\\nunseen\" 5, \"21\\n1.62x\\n6\\nunseen\" 6, \"21\\n1.62x\\n7\\nunseen\" 7, \"21\\n1.62x\\n8\\nunseen\" 8)"
 x_lines = 4
 y_label = "accuracy (%)"
 y_low = NaN

@@ -5,11 +5,11 @@
 
 name = "accuracy_subtraction"
 figure_title = "subtraction · accuracy"
-x_label = "evaluation length (tokens)"
+x_label = "evaluation length (tokens), operands"
 x_low = NaN
 x_high = NaN
 x_log = 0
-x_ticks = "(\"11\\n0.786x\\noperands full\" 1, \"14\\n1x\\noperands full\" 2, \"17\\n1.21x\\noperands full\\nseen\" 3, \"17\\n1.21x\\noperands full\\nunseen\" 4, \"20\\n1.43x\\noperands full\\nseen\" 5, \"20\\n1.43x\\noperands full\\nunseen\" 6, \"23\\n1.64x\\noperands full\\nunseen\" 7)"
+x_ticks = "(\"11\\n0.786x\\nfull\" 1, \"14\\n1x\\nfull\" 2, \"17\\n1.21x\\nfull\\nseen\" 3, \"17\\n1.21x\\nfull\\nunseen\" 4, \"20\\n1.43x\\nfull\\nseen\" 5, \"20\\n1.43x\\nfull\\nunseen\" 6, \"23\\n1.64x\\nfull\\nunseen\" 7)"
 x_lines = 4
 y_label = "accuracy (%)"
 y_low = NaN

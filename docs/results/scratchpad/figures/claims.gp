@@ -29,21 +29,21 @@ set style line 4 lc rgb "#9C9C9C" pt 7 dt 1 lw 2 ps 0.8
 set style line 104 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
 set style line 5 lc rgb "#9C9C9C" pt 7 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
-array claim[16] = ["F33a", "", "F33b", "", "", "", "F33c", "", "", "", "F33d", "", "", "", "X5", ""]
-array colour[16] = [4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3, 3, 1, 1]
+array claim[14] = ["F33a", "", "F33b", "", "", "", "F33c", "", "", "", "F33d", "", "", ""]
+array colour[14] = [4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3, 3]
 left = 529.4
 legend_height = 0
-legend_width = 420.6
-array lower[16] = ["", "", "> em(rope, 131, task=add_icovr)", "> em(alibi, 131, task=add_icovr)", "> em(rope, 131, task=add_icovr)", "> em(alibi, 131, task=add_icovr)", "", "", "", "", "", "", "", "", "", ""]
-array numbers[16] = ["0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0.1, bound 50.0 %", "0.0, bound 50.0 %", "100.0, bound 95.0 %", "75.3, bound 95.0 %", "94.8, bound 50.0 %", "99.1, bound 60.0 %", "100.0, bound 90.0 %", "99.2, bound 90.0 %", "+99.9, bound 0 points", "+99.5, bound 0 points"]
-panel_height = 672
+legend_width = 403
+array lower[14] = ["", "", "> em(rope, 131, task=add_icovr)", "> em(alibi, 131, task=add_icovr)", "> em(rope, 131, task=add_icovr)", "> em(alibi, 131, task=add_icovr)", "", "", "", "", "", "", "", ""]
+array numbers[14] = ["0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0, bound 0 points", "0.1, bound 50.0 %", "0.0, bound 50.0 %", "100.0, bound 95.0 %", "75.3, bound 95.0 %", "94.8, bound 50.0 %", "99.1, bound 60.0 %", "100.0, bound 90.0 %", "99.2, bound 90.0 %"]
+panel_height = 588
 panel_width = 250
-rows = 16
-array rule[4] = [14.5, 10.5, 6.5, 2.5]
-rules = 4
-array upper[16] = ["em(none, 131, task=add_icovr) > em(none, 20, task=add)", "em(t5, 131, task=add_icovr) > em(t5, 20, task=add)", "em(none, 131, task=add_icovr)", "em(none, 131, task=add_icovr)", "em(t5, 131, task=add_icovr)", "em(t5, 131, task=add_icovr)", "em(rope, 17, task=add) < 50%", "em(alibi, 17, task=add) < 50%", "em(rope, 105, task=add_icovr) > 95%", "em(alibi, 105, task=add_icovr) > 95%", "em(alibi, 68, digits=8, task=sum_cov) < 50%", "em(t5, 68, digits=8, task=sum_cov) < 60%", "em(alibi, 120, digits=8, task=sum_icovr) > 90%", "em(t5, 120, digits=8, task=sum_icovr) > 90%", "em(rope, 105, task=add_icovr) > em(rope, 17, task=add)", "em(t5, 105, task=add_icovr) > em(t5, 17, task=add)"]
-array verdict[16] = ["not applicable", "", "not applicable", "", "", "", "undecided", "", "", "", "undecided", "", "", "", "reproduced at this size", ""]
-verdict_at = 204.8
+rows = 14
+array rule[3] = [12.5, 8.5, 4.5]
+rules = 3
+array upper[14] = ["em(none, 131, task=add_icovr) > em(none, 20, task=add)", "em(t5, 131, task=add_icovr) > em(t5, 20, task=add)", "em(none, 131, task=add_icovr)", "em(none, 131, task=add_icovr)", "em(t5, 131, task=add_icovr)", "em(t5, 131, task=add_icovr)", "em(rope, 17, task=add) < 50%", "em(alibi, 17, task=add) < 50%", "em(rope, 105, task=add_icovr) > 95%", "em(alibi, 105, task=add_icovr) > 95%", "em(alibi, 68, digits=8, task=sum_cov) < 50%", "em(t5, 68, digits=8, task=sum_cov) < 60%", "em(alibi, 120, digits=8, task=sum_icovr) > 90%", "em(t5, 120, digits=8, task=sum_icovr) > 90%"]
+array verdict[14] = ["not applicable", "", "not applicable", "", "", "", "undecided", "", "", "", "undecided", "", "", ""]
+verdict_at = 187.2
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8
