@@ -38,7 +38,7 @@ TEST_F(Input, AScoreIsOneThatTheTaskHas) {
       {"validate", suite({"rope"}, 10), "--set", "task.toylag.score=\"em\""},
       "task 'toylag' is a corpus, which is compared by its loss; score = \"em\" is for problems");
   refused({"validate", suite({"rope"}, 10), "--set", "task.toylag.score=\"exact\""},
-          "'task.toylag.score' holds 'exact'");
+          "'task.toylag.score' is 'exact', which is none of acc, em");
 }
 
 TEST_F(Input, NamesOfSuitesStayInTheirFolder) {

@@ -123,6 +123,29 @@ TEST(Scratchpad, HasEveryLayout) {
   EXPECT_EQ(answer("summation", prompt), Tokens{S + 7});
 }
 
+// Each layout of each task: examples are what the oracle says of them.
+TEST(Scratchpad, IsSolvedInEveryLayout) {
+  int tasks = 0, layouts = 0;
+  for (const std::string& name : task_catalog().task_names()) {
+    const auto* const* o = task_catalog().task(name).descriptor->card->options;
+    for (; o != nullptr && *o != nullptr; ++o) {
+      if (std::string_view((*o)->name) != "scratchpad") continue;
+      ++tasks;
+      for (const std::string& layout : split((*o)->choices, '|')) {
+        ++layouts;
+        const Task t = make_task(fmt::format("{}(scratchpad={})", name, layout), 192, 128);
+        for (const int length : {128, 192})
+          for (int i = 0; i < 8; ++i) {
+            const Example e = sample(t, length, i);
+            EXPECT_EQ(solve(t, e.tokens), e.targets) << name << " " << layout;
+          }
+      }
+    }
+  }
+  EXPECT_EQ(tasks, 6);
+  EXPECT_EQ(layouts, 4 * 32 + 16 + 8);
+}
+
 // What problems are said to take is what the largest of them take.
 TEST(Scratchpad, TakesAsManyTokensAsItSays) {
   for (const char* task :
