@@ -101,7 +101,7 @@ class Scratchpad {
 template <class Answer>
 pes::Chance chance_of_draws(int length, int symbols, const Answer& answer) {
   using Halves = std::array<int, 2>;  // how often in each
-  const int draws = std::clamp((1 << 22) / length, 1 << 10, 1 << 13);
+  const int draws = std::clamp((1 << 24) / length, 1 << 10, 1 << 16);
   std::vector<std::vector<Halves>> tokens;  // [rank][symbol]
   std::map<std::uint64_t, Halves> whole;    // by a hash of the answer
   double asked = 0;
@@ -143,9 +143,7 @@ class Worked : public Sized {
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     const Range range = drawn_for(r, 0);
     const int n = random.between(range.low, range.high);
-    std::vector<std::int32_t> question;
-    do question = self().drawn(random, n);
-    while (splits_matter(n) && !belongs_to(r.split, pes::hash64(T::card.name), question));
+    const auto question = dealt(random, n, r.split);
     std::vector<std::int32_t> prompt = {PES_BOS};
     prompt.insert(prompt.end(), question.begin(), question.end());
     if (!T::names_asked) prompt.push_back(PES_ASK);
@@ -166,7 +164,8 @@ class Worked : public Sized {
     if (!scratchpad.used()) return {self().blind(range), self().blind(range)};
     return chance_of_draws(r.length, outputs, [&](unsigned i) {
       pes::Random random(pes::hash64(T::card.name), pes::purpose("chance"), i);
-      return self().answer(self().drawn(random, random.between(range.low, range.high)));
+      const int n = random.between(range.low, range.high);
+      return self().answer(dealt(random, n, PES_SPLIT_TRAIN));  // few are not all alike
     });
   }
 
@@ -175,6 +174,13 @@ class Worked : public Sized {
 
  private:
   const T& self() const { return static_cast<const T&>(*this); }
+  // A question of the split, where there are enough to deal.
+  std::vector<std::int32_t> dealt(pes::Random& random, int n, pes_split split) const {
+    std::vector<std::int32_t> out;
+    do out = self().drawn(random, n);
+    while (splits_matter(n) && !belongs_to(split, pes::hash64(T::card.name), out));
+    return out;
+  }
 };
 
 }  // namespace tasks
