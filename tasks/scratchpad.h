@@ -97,7 +97,8 @@ class Scratchpad {
 };
 
 // The chance level of answers whose law is known from draws alone; answer(i) is that of draw i.
-// What one half of them makes the best guess, the other half tries. Error below 0.5 points.
+// What one half of them makes the best guess, the other half tries: as pes::BlindGuess, which would
+// need room for the longest answer that fits. Error below 0.5 points.
 template <class Answer>
 pes::Chance chance_of_draws(int length, int symbols, const Answer& answer) {
   using Halves = std::array<int, 2>;  // how often in each

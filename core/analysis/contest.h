@@ -32,7 +32,7 @@ struct Ground {
   bool trained = false;  // in distribution
 
   bool lower_is_better() const;
-  bool share() const;  // of a problem
+  bool share() const;  // accuracy or exact match, not nats
   // Smallest effect that matters: 0.02 nats (2 % of perplexity), 5 points of a share.
   double matters() const;
   std::string name() const;                     // "64 (1x)", "256 (4x), unseen positions"

@@ -173,7 +173,7 @@ class Planner {
     const TaskFacts* asked_facts = facts_.task(asked_task, lengths);
     if (task == nullptr || asked_facts == nullptr) return false;
     if (!asks_in_its_alphabet(asked_task, *asked_facts, t, *task)) return false;
-    if (!has_examples(asked_task, *asked_facts)) return false;
+    if (!has_its_score(asked_task, *asked_facts)) return false;
     c.config.model = model_for(*task, m.config);
     if (!m.weights.empty() && !take_weights(c.config, m, misfit(m, e, t, *task))) return false;
     if (!task->crashed && !mix(c.config, t, lengths, c.config.model)) return false;
@@ -221,7 +221,7 @@ class Planner {
     return false;
   }
 
-  bool has_examples(const SuiteTask& t, const TaskFacts& facts) {
+  bool has_its_score(const SuiteTask& t, const TaskFacts& facts) {
     if (!t.exact_match || facts.document == 0) return true;
     const std::string what = fmt::format(
         "task '{}' is a corpus, which is compared by its loss; score = \"em\" is for problems",
