@@ -88,6 +88,10 @@ inline bool belongs_to(pes_split split, std::uint64_t salt, Tokens problem) {
 }
 inline constexpr double log10_divisible =
     2;  // spaces of fewer than 100 problems leave a split empty
+// Whether sequences drawn of 10^x are dealt: of many more no two are alike.
+constexpr bool is_dealt(double x) {
+  return x >= log10_divisible && x < 12;
+}
 
 // ------------------------------------------------------------------------------- shortcuts
 

@@ -159,13 +159,11 @@ class Evaluator {
       if ((!parts && bucket != "recall") || bucket == "all") bucket.clear();  // one part is all
       if ((q.bucket == "seen" && !s.seen) || (q.bucket == "unseen" && !s.unseen)) continue;
       Place p = accuracy_place({&s, bucket, ""});
+      if (q.metric == "score") p = score_place(t, {&s, bucket, ""});
       if (q.metric != "acc" && q.metric != "score") p.bucket.clear(), p.metric = q.metric;
       if (q.metric == "ppl") p.metric = "nll";
       double x = at(c, p);
-      if (q.metric == "score") {
-        const double chance = chance_of(t, accuracy_place({&s, bucket, ""}));
-        x = above_chance(x, chance);
-      }
+      if (q.metric == "score") x = above_chance(x, chance_of(t, p));
       sum += x, ++n;
     }
     const double mean = n == 0 ? Number::none : sum / n;

@@ -49,10 +49,20 @@ Place score_place(const TaskData& t, const SettingPart& p) {
   return problem_place(t.score, {p.setting, t.score == "acc" ? p.bucket : "", ""});
 }
 
+namespace {
+
+// Tasks that state no chance for whole examples have long answers, which nobody guesses.
+double chance_in(const Number& n, const Place& p) {
+  return p.metric == "em" && std::isnan(n.chance) ? 0 : n.chance;
+}
+
+}  // namespace
+
 Number share_at(const CellData& c, const Place& p) {
   const Number* found = c.find(p);
   if (found == nullptr) return {};
   Number n = *found;
+  n.chance = chance_in(n, p);
   if (std::isnan(n.low) && n.n > 0 && std::isfinite(n.value)) {
     const Interval i = wilson(n.value, static_cast<double>(n.n));
     n.low = i.low, n.high = i.high;
@@ -75,8 +85,8 @@ AtChance at_chance(const TaskData& t, std::size_t encoding, const Place& p) {
 
 double chance_of(const TaskData& t, const Place& place) {
   for (const auto& [key, cell] : t.cells)
-    if (const Number* n = cell.find(place); n != nullptr && std::isfinite(n->chance))
-      return n->chance;
+    if (const Number* n = cell.find(place); n != nullptr && std::isfinite(chance_in(*n, place)))
+      return chance_in(*n, place);
   return Number::none;
 }
 

@@ -13,6 +13,7 @@ struct PrefixModsum : pes::Task {
   static constexpr pes_card card = pes::card<PrefixModsum>(
       {.name = "prefix_modsum",
        .summary = "the sum of all earlier symbols modulo m, at each position",
+       .version = "2",
        .taxonomy = "state tracking"});
 
   int m;
@@ -32,7 +33,10 @@ struct PrefixModsum : pes::Task {
   }
   void sample(const pes::Request& r, pes::Random& random, pes::Example& e) const {
     require_length(r.length, 2, "the first position is not scored");
-    draw_uniform(random, e.tokens, PES_FIRST_SYMBOL, m);
+    do {
+      draw_uniform(random, e.tokens, PES_FIRST_SYMBOL, m);
+    } while (is_dealt(distinct(r.length)) &&
+             !belongs_to(r.split, pes::hash64(card.name), e.tokens));
     oracle(e.tokens, e.targets);
     e.targets[0] = unscored;
   }

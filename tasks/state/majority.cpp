@@ -56,12 +56,9 @@ struct Majority : pes::Task {
     require_length(r.length, 1, "a symbol must be read");
     do {
       draw_uniform(random, e.tokens, PES_FIRST_SYMBOL, symbols);
-    } while (is_dealt(r.length) && !belongs_to(r.split, pes::hash64(card.name), e.tokens));
+    } while (is_dealt(distinct(r.length)) &&
+             !belongs_to(r.split, pes::hash64(card.name), e.tokens));
     oracle(e.tokens, e.targets);
-  }
-  // Of long sequences no two are alike; the shortest are too few to be dealt.
-  bool is_dealt(int length) const {
-    return distinct(length) >= log10_divisible && distinct(length) < 12;
   }
   void oracle(Tokens tokens, Targets targets) const {
     Race race(symbols);

@@ -197,6 +197,24 @@ TEST(Hypothesis, CanSpeakOfTheRankingOfCandidates) {
   }
 }
 
+// Accuracy at first, above its chance of 60 %; whole examples where the task says so, above none.
+TEST(Hypothesis, ScoresAsTheTaskIsCompared) {
+  MadeUp m({"fluent", "exact"});
+  TaskData& t = m.problem("sort", {64, 128});
+  for (std::uint64_t s = 0; s < 5; ++s)
+    for (const auto& [e, acc, em] : {std::tuple{0, 0.98, 0.10}, {1, 0.92, 0.80}}) {
+      const double own =
+          0.002 * std::sin(static_cast<double>(5 * s + 2 * static_cast<std::uint64_t>(e)));
+      m.accuracy(t, e, s, 128, acc + own, 0.6);
+      m.cell(t, e, s).evals[Place{"em", "", 128, {}, "", 0, 0}].value = em + own;
+    }
+  EXPECT_EQ(verdict(m.run, "score(fluent, 2x) > score(exact, 2x)"), reproduced);
+  EXPECT_EQ(verdict(m.run, "score(exact, 2x) < 90%"), reproduced) << "0.32 of 0.40";
+  t.score = "em";
+  EXPECT_EQ(verdict(m.run, "score(exact, 2x) > score(fluent, 2x)"), reproduced);
+  EXPECT_EQ(verdict(m.run, "score(exact, 2x) < 70%"), refuted);
+}
+
 // A one-sided verdict stands beside the bound that it tested.
 TEST(Hypothesis, ShowsItsBound) {
   const MadeUp m = sample();

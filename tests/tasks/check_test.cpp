@@ -146,7 +146,9 @@ TEST(Splits, ShareNoProblemWhereThereAreFew) {
                                                {"sqrt", 16},
                                                {"counting", 48},
                                                {"counting(preset=paper)", 48},
-                                               {"posgen", 16}};
+                                               {"posgen", 16},
+                                               {"flipflop", 16},
+                                               {"prefix_modsum(m=2)", 12}};
   for (const auto& [text, length] : small) {
     const Task task = make_task(text, 64, 48);
     EXPECT_LT(task.distinct(length), 6) << text;
