@@ -148,6 +148,8 @@ TaskAnswer answer_of(const TaskData& t) {
   test(a);
   for (LengthAnswer& e : a.encodings) decide(e, a.ground.matters());
   const auto order = [&](const LengthAnswer& e) {
+    if (e.verdict == LengthVerdict::inapplicable)  // little to lose: what is left of it counts
+      return std::tuple(3, false, 0, a.ground.lower_is_better() ? e.end : -e.end);
     const bool fails = e.verdict == LengthVerdict::fails;
     const int group = e.verdict == LengthVerdict::holds ? 0 : fails ? 2 : 1;
     return std::tuple(group, !e.within, group == 0 ? -e.length : 0, e.loss());

@@ -1,6 +1,7 @@
 // Reports from records alone: what tables say, what they never hide, figures that cannot be harmed.
 #include "report/report.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <utility>
@@ -312,6 +313,21 @@ TEST_F(Report, BeginsWithTheAnswer) {
   EXPECT_THAT(p, HasSubstr("*3 seeds · trained at 64 · non_overlapping · 6 of 6 cells*"));
   EXPECT_THAT(write_report(folder_).screen,
               ::testing::StartsWith("t\n\nAnswer\n\nOn corpus, only `flat` (not learned) kept"));
+}
+
+// Who never learned has little to lose: behind those who did, the best at the longest length first.
+TEST_F(Report, PutsWhoDidNotLearnBehind) {
+  task_ = "problem";
+  for (const int seed : {1, 2, 3, 4, 5})
+    for (const auto& [e, start, end] :
+         {std::tuple{"idle", 0.5, 0.5}, {"half", 0.8, 0.6}, {"learned", 0.99, 0.7}}) {
+      const double noise = 0.002 * seed;
+      accuracy(e, seed, 64, start - noise, 0.4, 1), accuracy(e, seed, 128, end - noise, 0.4, 1);
+    }
+  const std::string p = page();
+  const auto row = [&](const char* e) { return p.find(fmt::format("| problem | {} |", e)); };
+  EXPECT_LT(row("learned"), row("half"));
+  EXPECT_LT(row("half"), row("idle"));
 }
 
 // Who keeps it part of the way is named, and counts among those that lose it at the end.
