@@ -51,7 +51,7 @@ double chance_at(const Ground& g) {
   double sum = 0, n = 0;
   for (const Setting& s : g.task->settings)
     if (s.length == g.length && s.trained == g.trained)
-      sum += chance_of(*g.task, score_place(*g.task, {&s, g.bucket, ""})), ++n;
+      sum += chance_to_beat(*g.task, score_place(*g.task, {&s, g.bucket, ""})), ++n;
   return sum / n;
 }
 

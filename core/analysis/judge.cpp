@@ -163,7 +163,7 @@ class Evaluator {
       if (q.metric != "acc" && q.metric != "score") p.bucket.clear(), p.metric = q.metric;
       if (q.metric == "ppl") p.metric = "nll";
       double x = at(c, p);
-      if (q.metric == "score") x = above_chance(x, chance_of(t, p));
+      if (q.metric == "score") x = above_chance(x, chance_to_beat(t, p));
       sum += x, ++n;
     }
     const double mean = n == 0 ? Number::none : sum / n;

@@ -54,7 +54,7 @@ LengthCurve length_curve(const TaskData& t, const CellData& c, const std::string
       const Place part = score_place(t, {&s, s.seen && s.unseen ? "unseen" : "", ""});
       const Number* found = c.find(part);
       if (found == nullptr || std::isnan(found->value)) continue;
-      sum += found->value, chance += chance_of(t, part), ++n;
+      sum += found->value, chance += chance_to_beat(t, part), ++n;
       if (s.trained) unseen = false;
     }
     if (n > 0) out.points.push_back({l, sum / n, chance / n, unseen});

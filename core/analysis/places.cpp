@@ -49,20 +49,10 @@ Place score_place(const TaskData& t, const SettingPart& p) {
   return problem_place(t.score, {p.setting, t.score == "acc" ? p.bucket : "", ""});
 }
 
-namespace {
-
-// Tasks that state no chance for whole examples have long answers, which nobody guesses.
-double chance_in(const Number& n, const Place& p) {
-  return p.metric == "em" && std::isnan(n.chance) ? 0 : n.chance;
-}
-
-}  // namespace
-
 Number share_at(const CellData& c, const Place& p) {
   const Number* found = c.find(p);
   if (found == nullptr) return {};
   Number n = *found;
-  n.chance = chance_in(n, p);
   if (std::isnan(n.low) && n.n > 0 && std::isfinite(n.value)) {
     const Interval i = wilson(n.value, static_cast<double>(n.n));
     n.low = i.low, n.high = i.high;
@@ -70,24 +60,39 @@ Number share_at(const CellData& c, const Place& p) {
   return n;
 }
 
+namespace {
+
+// Tasks that state no chance for whole examples have long answers, which nobody guesses.
+double unstated_chance(const Place& p) {
+  return p.metric == "em" ? 0 : Number::none;
+}
+
+}  // namespace
+
 AtChance at_chance(const TaskData& t, std::size_t encoding, const Place& p) {
   std::size_t held = 0, all = 0;
   for (const std::uint64_t seed : t.seeds) {
     const CellData* c = t.cell(encoding, seed);
     if (c == nullptr) continue;
     const Number n = share_at(*c, p);
-    if (std::isnan(n.low) || std::isnan(n.chance)) continue;
+    const double chance = std::isnan(n.chance) ? unstated_chance(p) : n.chance;
+    if (std::isnan(n.low) || std::isnan(chance)) continue;
     ++all;
-    held += n.low <= n.chance && n.chance <= n.high ? 1 : 0;
+    held += n.low <= chance && chance <= n.high ? 1 : 0;
   }
   return held == 0 ? AtChance::no : held == all ? AtChance::all : AtChance::some;
 }
 
 double chance_of(const TaskData& t, const Place& place) {
   for (const auto& [key, cell] : t.cells)
-    if (const Number* n = cell.find(place); n != nullptr && std::isfinite(chance_in(*n, place)))
-      return chance_in(*n, place);
+    if (const Number* n = cell.find(place); n != nullptr && std::isfinite(n->chance))
+      return n->chance;
   return Number::none;
+}
+
+double chance_to_beat(const TaskData& t, const Place& place) {
+  const double stated = chance_of(t, place);
+  return std::isnan(stated) ? unstated_chance(place) : stated;
 }
 
 std::vector<int> lengths_of(const TaskData& t, const std::string& protocol) {

@@ -25,8 +25,10 @@ std::string score_names(const RunData&);
 Place score_place(const TaskData&, const SettingPart&);
 // A share with its 95 % interval; all NaN where nothing was recorded.
 Number share_at(const CellData&, const Place&);
-// Chance level; NaN where unknown.
+// Chance level as the task states it; NaN where it does not.
 double chance_of(const TaskData&, const Place&);
+// What scores and comparisons take for it: of whole examples 0 where none is stated.
+double chance_to_beat(const TaskData&, const Place&);
 // Whether the intervals of all, of some or of no seeds hold the chance level of a share.
 enum class AtChance { no, some, all };
 AtChance at_chance(const TaskData&, std::size_t encoding, const Place&);
