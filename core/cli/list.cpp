@@ -30,7 +30,8 @@ void print_card(const Json& card, const std::vector<std::vector<std::string>>& e
                                                 {"version", text("version")},
                                                 {"taxonomy", or_dash(text("taxonomy"))}};
   rows.insert(rows.end(), extra.begin(), extra.end());
-  rows.push_back({"used in", or_dash(text("used_in"))});
+  if (const std::string models = text("used_in"); !models.empty())
+    rows.push_back({"used in", models});
   rows.push_back({"paper", or_dash(text("paper"))});
   const Json& l = card.at("library");
   rows.push_back({"library", fmt::format("{} {} ({}), ABI {}, {}", card_text(l, "name"),
