@@ -280,6 +280,43 @@ TEST(Alibi, OptionsChangeSlopesAndDistances) {
   EXPECT_GT(distances.back(), 100) << "69 of 499 drawn, and all below 101";
 }
 
+// Who sees which distances, by head.
+TEST(HardAlibi, ShowsAHeadItsLastTokensAlone) {
+  const auto seen = [](const std::string& expression) {
+    Scores s(expression);
+    const Values table = forward(s, s.distance());
+    std::vector<int> out;
+    for (int h = 0; h < H; ++h) {
+      int count = 0;
+      while (count < s.T && at(table, {h, count}) == 0) ++count;
+      for (int n = count; n < s.T; ++n) EXPECT_LT(at(table, {h, n}), -1e4) << h << " " << n;
+      out.push_back(count < s.T ? count : 0);
+    }
+    return out;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(seen("hard_alibi"), ElementsAre(1, 2, 0, 0));
+  EXPECT_THAT(seen("hard_alibi(masked_heads=3)"), ElementsAre(1, 2, 3, 0));
+  EXPECT_THAT(seen("hard_alibi(windows=[8, 4])"), ElementsAre(8, 4, 0, 0));
+  EXPECT_THAT(seen("hard_alibi(windows=[5, 5, 1, 2])"), ElementsAre(5, 5, 1, 2));
+  const auto refusal = [](const std::string& expression) -> std::string {
+    try {
+      Scores s(expression);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refusal("hard_alibi(masked_heads=5)"),
+              HasSubstr("'masked_heads' wants at most the model's 4 heads, not 5"));
+  EXPECT_THAT(refusal("hard_alibi(windows=[1, 1, 1, 1, 1])"),
+              HasSubstr("'windows' wants at most the model's 4 heads, not 5"));
+  EXPECT_THAT(refusal("hard_alibi(masked_heads=2, windows=[3])"),
+              HasSubstr("one for each of the 2 masked heads, not 1"));
+  EXPECT_THAT(refusal("hard_alibi(windows=[1.5])"), HasSubstr("whole numbers"));
+}
+
 TEST(Alibi, RefusesListsThatAreNoDistances) {
   const auto refusal = [](const std::string& expression) -> std::string {
     try {
