@@ -130,11 +130,23 @@ struct Writer {
     return Text(only && a.encodings.size() > 1 ? "only " : "") + join_and(names);
   }
 
-  // How much the others lose.
+  // How much the others lose: those that learned the task, for who did not has little to lose.
   Text losers() const {
-    std::vector<const LengthAnswer*> all;
+    std::vector<const LengthAnswer*> all, unlearned;
     for (const LengthAnswer& e : a.encodings)
-      if (!e.within && !shown_to_keep(e)) all.push_back(&e);
+      if (!e.within && !shown_to_keep(e))
+        (e.learned == Learned::no ? unlearned : all).push_back(&e);
+    Text out = range_of_losses(all, unlearned.size());
+    if (unlearned.empty()) return out;
+    std::vector<Text> names;
+    for (const LengthAnswer* e : unlearned) names.push_back(name(*e));
+    return out + (out.empty() ? "" : " ") +
+           rich("{} did not learn the task.",
+                names.size() > 2
+                    ? Text(fmt::format("{} of {} encodings", names.size(), a.encodings.size()))
+                    : join_and(names));
+  }
+  Text range_of_losses(const std::vector<const LengthAnswer*>& all, std::size_t unlearned) const {
     if (all.empty()) return {};
     const auto less = [](const LengthAnswer* x, const LengthAnswer* y) {
       return x->loss() < y->loss();
@@ -146,10 +158,15 @@ struct Writer {
       return rich("{} changed by {} {} at {}.", name(*least), change_text(g, least->loss()),
                   unit(g), far);
     const bool everybody = all.size() == a.encodings.size();
+    const bool nobody_keeps = all.size() + unlearned == a.encodings.size();
     const std::string how_many =
         everybody && all.size() == 2
             ? "Both"
-            : fmt::format("{} {}", everybody ? "All" : "The other", all.size());
+            : fmt::format("{} {}{}",
+                          everybody      ? "All"
+                          : nobody_keeps ? "The"
+                                         : "The other",
+                          all.size(), unlearned > 0 ? " that learned it" : "");
     return rich("{} changed by {} ({}) to {} {} ({}) at {}.", how_many,
                 change_text(g, least->loss()), name(*least), change_text(g, most->loss()), unit(g),
                 name(*most), far);

@@ -328,6 +328,8 @@ TEST_F(Report, PutsWhoDidNotLearnBehind) {
   const auto row = [&](const char* e) { return p.find(fmt::format("| problem | {} |", e)); };
   EXPECT_LT(row("learned"), row("half"));
   EXPECT_LT(row("half"), row("idle"));
+  EXPECT_THAT(p,
+              HasSubstr("`learned` changed by -29 points at 2x. `half` did not learn the task."));
 }
 
 // Who keeps it part of the way is named, and counts among those that lose it at the end.
