@@ -277,7 +277,9 @@ std::string format_number(double x) {
 std::string format_fixed(double x, int digits) {
   if (std::isnan(x)) return "nan";
   if (std::isinf(x)) return x > 0 ? "∞" : "-∞";
-  return fmt::format("{:.{}f}", x, digits);
+  std::string out = fmt::format("{:.{}f}", x, digits);
+  if (out[0] == '-' && out.find_first_of("123456789") == std::string::npos) out.erase(0, 1);
+  return out;
 }
 
 std::size_t display_width(std::string_view text) {

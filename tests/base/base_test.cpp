@@ -117,6 +117,8 @@ TEST(Text, CountsAndUnits) {
   EXPECT_EQ(format_bytes(1536), "1.5 KiB");
   EXPECT_EQ(format_seconds(3723), "1:02:03");
   EXPECT_EQ(format_fixed(std::numeric_limits<double>::infinity(), 2), "∞");
+  EXPECT_EQ(format_fixed(-0.00001, 4), "0.0000") << "no sign where nothing is left";
+  EXPECT_EQ(format_fixed(-0.00006, 4), "-0.0001");
   EXPECT_TRUE(glob_match("rope*", "rope_mismatched"));
   EXPECT_FALSE(glob_match("rope", "rope_mismatched"));
   EXPECT_TRUE(glob_match("?o*e*", "rope_mismatched"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "analysis/answer.h"
 #include "base/text.h"
@@ -26,8 +27,19 @@ struct Panels {
   Range range = {};
   bool beyond = false;  // some change is larger than what is drawn
   bool accuracy = all[0].ground.share();
-  std::string heading{metric(all[0].ground.metric).heading};
+  std::string heading = headings();
 
+  std::string headings() const {
+    std::set<std::string> out;
+    for (const TaskAnswer& a : all) out.insert(std::string(metric(a.ground.metric).heading));
+    return join(std::vector(out.begin(), out.end()), " or ");
+  }
+  bool some_unlearned() const {
+    return std::any_of(all.begin(), all.end(), [](const TaskAnswer& a) {
+      return std::any_of(a.encodings.begin(), a.encodings.end(),
+                         [](const LengthAnswer& e) { return e.learned == Learned::no; });
+    });
+  }
   double scale() const { return accuracy ? 100 : 1; }
   // A loss, as the measure itself moves.
   double drawn(double loss) const {
@@ -70,9 +82,10 @@ struct Panels {
                                         : x.high + room;
     f.values["start_best"] = accuracy ? x.high : x.low;
     f.values["start_title"] = fmt::format("{} at {}", a.task->task, start.length);
-    f.values["start_label"] = std::string(accuracy                   ? heading + " (%)"
-                                          : start.metric == "regret" ? "nats above the optimum"
-                                                                     : "nats per token");
+    f.values["start_label"] =
+        std::string(accuracy                   ? std::string(metric(start.metric).heading) + " (%)"
+                    : start.metric == "regret" ? "nats above the optimum"
+                                               : "nats per token");
     f.values["start_step"] = nice_step(x.empty() ? 1 : x.high - x.low + 2 * room);
   }
   // About three ticks over a span.
@@ -121,11 +134,14 @@ struct Panels {
     f.caption = fmt::format(
         "Left: {} at the training length. Then, for each task: change of {} from the training "
         "length. Grey band: changes of less than {}, which do not matter. Filled: mean over "
-        "{}{}.{}",
+        "{}{}.{}{}",
         accuracy ? heading : "loss", accuracy ? heading + " (points)" : "loss (nats per token)",
         accuracy ? "5 points" : "0.02 nats", counted(run.seeds.size(), "seed"),
         run.seeds.size() < seeds_for_t && run.seeds.size() > 1 ? "; small: the seeds" : "",
-        beyond ? fmt::format(" Changes beyond {} nats are drawn there.", most_nats) : "");
+        beyond ? fmt::format(" Changes beyond {} nats are drawn there.", most_nats) : "",
+        some_unlearned()
+            ? " †: not learned at the training length, so that there is little to lose."
+            : "");
     f.series = series_of(run, encodings);
     const double span = range.high - range.low;
     f.y.low = range.low - 0.06 * span, f.y.high = range.high + 0.06 * span;
@@ -156,10 +172,14 @@ struct Panels {
         const bool there = it != a.encodings.end();
         const double end = there ? drawn(it->loss()) : 0;
         ends.push_back(std::clamp((end - f.y.low) / (f.y.high - f.y.low), 0.0, 1.0));
-        tags.push_back(!there ? ""
-                              : fmt::format("{} {}", shorten(run.encodings[e], 16),
-                                            change_text(a.ground, it->loss())));
-        weights.push_back(there && it->verdict == LengthVerdict::holds ? 3.0 : 1.5);
+        const bool unlearned = there && it->learned == Learned::no;
+        tags.push_back(!there
+                           ? ""
+                           : fmt::format("{} {}{}", shorten(run.encodings[e], 16),
+                                         change_text(a.ground, it->loss()), unlearned ? " †" : ""));
+        weights.push_back(unlearned                                      ? 0.5
+                          : there && it->verdict == LengthVerdict::holds ? 3.0
+                                                                         : 1.5);
       }
       const std::vector<double> spots = spread_out(ends, line / height);
       from.insert(from.end(), ends.begin(), ends.end());
@@ -201,10 +221,7 @@ static std::vector<Figure> draw_answer(const RunData& run) {
   constexpr std::size_t most = 3, most_encodings = 24;
   if (all.empty() || all.size() > most) return {};
   for (const TaskAnswer& a : all)
-    if (a.ground.share() != all[0].ground.share() ||
-        (a.ground.share() && a.ground.metric != all[0].ground.metric) ||
-        a.encodings.size() > most_encodings)
-      return {};
+    if (a.ground.share() != all[0].ground.share() || a.encodings.size() > most_encodings) return {};
   return {Panels{run, all}.figure()};
 }
 

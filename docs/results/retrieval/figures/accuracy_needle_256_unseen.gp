@@ -1,4 +1,4 @@
-# Accuracy by setting. Whiskers: 95 % interval over examples (Wilson). One seed (42). Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
+# Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
 # Redraw in this folder with: gnuplot accuracy_needle_256_unseen.gp   (data: accuracy_needle_256_unseen.tsv)
 # Other formats: gnuplot -e 'format="pdf"' accuracy_needle_256_unseen.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz

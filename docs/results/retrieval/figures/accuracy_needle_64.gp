@@ -1,4 +1,4 @@
-# Accuracy by setting. Whiskers: 95 % interval over examples (Wilson). One seed (42). Dashed line: chance.
+# Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance.
 # Redraw in this folder with: gnuplot accuracy_needle_64.gp   (data: accuracy_needle_64.tsv)
 # Other formats: gnuplot -e 'format="pdf"' accuracy_needle_64.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz

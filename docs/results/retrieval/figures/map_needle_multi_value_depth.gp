@@ -1,4 +1,4 @@
-# Targets that are right (%) by depth and evaluation length, mean over 1 seed; trained at 64. Bright is better; grey: not evaluated.
+# Targets that are right (%) by depth and evaluation length, mean over 3 seeds; trained at 64. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_needle_multi_value_depth.gp   (data: map_needle_multi_value_depth.tsv)
 # Other formats: gnuplot -e 'format="pdf"' map_needle_multi_value_depth.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
