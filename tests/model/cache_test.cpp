@@ -135,11 +135,11 @@ INSTANTIATE_TEST_SUITE_P(
                       "rope(log_n=position)", "clex(log_scale=true)", "rope + alibi",
                       "sinusoidal + alibi", "sinusoidal + fire", "learned + cope",
                       "layers[rope, none]", "layers[rope, alibi]", "layers[rope, fox]",
-                      "learned(rows=24, past=interpolate)", "learned(rows=24, past=clamp)",
-                      "drope(qk_norm=true)", "rope + fox", "transformer_xl(argument=remaining)",
-                      "randomized(encoding=rotary)", "rope + drope", "rope + ssmax",
-                      "grape_m(contextual=true)", "fope(learned=true)",
-                      "selective_rope(kernel=0, gate=true)"));
+                      "hard_alibi", "learned(rows=24, past=interpolate)",
+                      "learned(rows=24, past=clamp)", "drope(qk_norm=true)", "rope + fox",
+                      "transformer_xl(argument=remaining)", "randomized(encoding=rotary)",
+                      "rope + drope", "rope + ssmax", "grape_m(contextual=true)",
+                      "fope(learned=true)", "selective_rope(kernel=0, gate=true)"));
 
 TEST(Cache, OfModelsOfOtherForms) {
   for (const std::string encoding : {"rope", "alibi", "cope", "sinusoidal"}) {
