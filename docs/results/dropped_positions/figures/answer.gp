@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 3 seeds; small: the seeds. Changes beyond 2.5 nats are drawn there.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 3 seeds; small: the seeds. Changes beyond 2.5 nats are drawn there. †: not learned at the training length, so that there is little to lose.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -46,12 +46,12 @@ start_low = -0.02780204884
 start_step = 0.2
 start_title = "lags at 64"
 start_width = 190
-array tag[6] = ["rope 0.00", "drope 0.00", "none 0.00", "rope +0.95", "drope +7.44", "none +0.67"]
+array tag[6] = ["rope 0.00", "drope 0.00", "none 0.00", "rope +0.95", "drope +7.44 †", "none +0.67 †"]
 array tag_at[6] = [0.136, 0, 0.068, 0.3972428741, 0.9464285714, 0.2966152162]
 array tag_from[6] = [0.06067364579, 0.06058737133, 0.06064064238, 0.3972428741, 0.9464285714, 0.2966152162]
 tag_width = 160
 task_width = 250
-array weight[6] = [3, 3, 3, 1.5, 1.5, 1.5]
+array weight[6] = [3, 3, 3, 1.5, 0.5, 0.5]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. †: not learned at the training length, so that there is little to lose.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -52,12 +52,12 @@ start_low = -0.04113140602
 start_step = 0.1
 start_title = "facts at 64"
 start_width = 190
-array tag[12] = ["none +0.18", "sinusoidal +0.73", "learned +0.85", "rope +0.96", "alibi 0.00", "t5 +0.07", "none +0.03", "sinusoidal +2.33", "learned +0.61", "rope +1.26", "alibi -0.06", "t5 -0.03"]
+array tag[12] = ["none +0.18 †", "sinusoidal +0.73", "learned +0.85", "rope +0.96", "alibi 0.00", "t5 +0.07", "none +0.03 †", "sinusoidal +2.33", "learned +0.61", "rope +1.26", "alibi -0.06", "t5 -0.03"]
 array tag_at[12] = [0.1736350652, 0.3232712034, 0.3912712034, 0.4592712034, 0.03763506518, 0.1056350652, 0.1361364032, 0.9464285714, 0.3045768214, 0.5446766539, 0.0001364032242, 0.06813640322]
 array tag_from[12] = [0.1416952587, 0.3467627515, 0.3928829526, 0.434167906, 0.0749169885, 0.1002929484, 0.08755730919, 0.9464285714, 0.3045768214, 0.5446766539, 0.05357142857, 0.06328047191]
 tag_width = 160
 task_width = 250
-array weight[12] = [1.5, 1.5, 1.5, 1.5, 3, 1.5, 1.5, 1.5, 1.5, 1.5, 3, 3]
+array weight[12] = [0.5, 1.5, 1.5, 1.5, 3, 1.5, 0.5, 1.5, 1.5, 1.5, 3, 3]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. †: not learned at the training length, so that there is little to lose.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -52,12 +52,12 @@ start_low = -0.1514299494
 start_step = 0.5
 start_title = "lags at 64"
 start_width = 190
-array tag[6] = ["rope +1.01", "linear2 -0.04", "linear4 -0.04", "ntk2 +1.09", "ntk4 +0.96", "yarn4 -0.02"]
+array tag[6] = ["rope +1.01", "linear2 -0.04 †", "linear4 -0.04 †", "ntk2 +1.09", "ntk4 +0.96", "yarn4 -0.02"]
 array tag_at[6] = [0.8909335281, 0, 0.068, 0.9589335281, 0.8229335281, 0.136]
 array tag_from[6] = [0.8851586925, 0.05357142857, 0.05740122124, 0.9464285714, 0.8412133204, 0.07369616598]
 tag_width = 160
 task_width = 250
-array weight[6] = [1.5, 1.5, 1.5, 1.5, 1.5, 3]
+array weight[6] = [1.5, 0.5, 0.5, 1.5, 1.5, 3]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

@@ -1,4 +1,4 @@
-# Left: accuracy at the training length. Then, for each task: change of accuracy (points) from the training length. Grey band: changes of less than 5 points, which do not matter. Filled: mean over 3 seeds; small: the seeds.
+# Left: accuracy at the training length. Then, for each task: change of accuracy (points) from the training length. Grey band: changes of less than 5 points, which do not matter. Filled: mean over 3 seeds; small: the seeds. †: not learned at the training length, so that there is little to lose.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -54,12 +54,12 @@ start_low = 26.8025
 start_step = 20
 start_title = "passkey at 64"
 start_width = 190
-array tag[7] = ["none -14", "sinusoidal -53", "rope -73", "yarn4 -3", "linear4 -3", "alibi -4", "t5 -47"]
+array tag[7] = ["none -14 †", "sinusoidal -53 †", "rope -73", "yarn4 -3 †", "linear4 -3 †", "alibi -4 †", "t5 -47 †"]
 array tag_at[7] = [0.6808583674, 0.3989755782, 0.2532232952, 0.8168583674, 0.8848583674, 0.7488583674, 0.4669755782]
 array tag_from[7] = [0.718829817, 0.409752108, 0.2532232952, 0.8072189566, 0.8090121059, 0.7963725902, 0.4561990483]
 tag_width = 160
 task_width = 250
-array weight[7] = [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5]
+array weight[7] = [0.5, 0.5, 1.5, 0.5, 0.5, 0.5, 0.5]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

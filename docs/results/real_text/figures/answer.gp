@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 2 seeds; small: the seeds. Changes beyond 2.5 nats are drawn there.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 2 seeds; small: the seeds. Changes beyond 2.5 nats are drawn there. †: not learned at the training length, so that there is little to lose.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -62,12 +62,12 @@ start_low = 3.638441808
 start_step = 0.2
 start_title = "documentation at 256"
 start_width = 190
-array tag[11] = ["none +0.15", "sinusoidal +2.71", "learned +0.64", "rope +1.25", "rope => yarn +0.04", "rope => ya…true) +0.23", "alibi 0.00", "t5 +0.32", "fire +0.28", "kerple +0.02", "pope +0.17"]
+array tag[11] = ["none +0.15 †", "sinusoidal +2.71 †", "learned +0.64 †", "rope +1.25", "rope => yarn +0.04 †", "rope => ya…true) +0.23", "alibi 0.00", "t5 +0.32 †", "fire +0.28", "kerple +0.02", "pope +0.17"]
 array tag_at[11] = [0.204, 0.9464285714, 0.544, 0.612, 0.136, 0.34, 0, 0.476, 0.408, 0.068, 0.272]
 array tag_from[11] = [0.1138148046, 0.9464285714, 0.2884305007, 0.503187013, 0.07495691414, 0.1433671494, 0.05890768326, 0.172632532, 0.1606206842, 0.06941874539, 0.1197851789]
 tag_width = 160
 task_width = 250
-array weight[11] = [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5]
+array weight[11] = [0.5, 0.5, 0.5, 1.5, 0.5, 1.5, 1.5, 0.5, 1.5, 1.5, 1.5]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----
