@@ -48,7 +48,7 @@ struct FlipFlop : pes::Task {
     shortcuts = {&bits_seen, &write_is_near};
   }
   static int pairs(int length) {
-    pes::require_length(length, 6, "a bit is written first and read last, with a pair between");
+    pes::require_length(length, 4, "a bit is written first and read last");
     return length / 2;
   }
 
