@@ -130,7 +130,7 @@ struct Writer {
     return Text(only && a.encodings.size() > 1 ? "only " : "") + join_and(names);
   }
 
-  // How much the others lose: those that learned the task, for who did not has little to lose.
+  // How much those of the others lose that learned the task.
   Text losers() const {
     std::vector<const LengthAnswer*> all, unlearned;
     for (const LengthAnswer& e : a.encodings)

@@ -139,9 +139,7 @@ struct Panels {
         accuracy ? "5 points" : "0.02 nats", counted(run.seeds.size(), "seed"),
         run.seeds.size() < seeds_for_t && run.seeds.size() > 1 ? "; small: the seeds" : "",
         beyond ? fmt::format(" Changes beyond {} nats are drawn there.", most_nats) : "",
-        some_unlearned()
-            ? " †: not learned at the training length, so that there is little to lose."
-            : "");
+        some_unlearned() ? " †: not learned at the training length; its change says little." : "");
     f.series = series_of(run, encodings);
     const double span = range.high - range.low;
     f.y.low = range.low - 0.06 * span, f.y.high = range.high + 0.06 * span;
