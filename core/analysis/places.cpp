@@ -63,8 +63,8 @@ Number share_at(const CellData& c, const Place& p) {
 namespace {
 
 // Tasks that state no chance for whole examples have long answers, which nobody guesses.
-double unstated_chance(const Place& p) {
-  return p.metric == "em" ? 0 : Number::none;
+double stated_or_zero(double stated, const Place& p) {
+  return p.metric == "em" && std::isnan(stated) ? 0 : stated;
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ AtChance at_chance(const TaskData& t, std::size_t encoding, const Place& p) {
     const CellData* c = t.cell(encoding, seed);
     if (c == nullptr) continue;
     const Number n = share_at(*c, p);
-    const double chance = std::isnan(n.chance) ? unstated_chance(p) : n.chance;
+    const double chance = stated_or_zero(n.chance, p);
     if (std::isnan(n.low) || std::isnan(chance)) continue;
     ++all;
     held += n.low <= chance && chance <= n.high ? 1 : 0;
@@ -91,8 +91,7 @@ double chance_of(const TaskData& t, const Place& place) {
 }
 
 double chance_to_beat(const TaskData& t, const Place& place) {
-  const double stated = chance_of(t, place);
-  return std::isnan(stated) ? unstated_chance(place) : stated;
+  return stated_or_zero(chance_of(t, place), place);
 }
 
 std::vector<int> lengths_of(const TaskData& t, const std::string& protocol) {

@@ -1,5 +1,5 @@
-// Hard-ALiBi, Jelassi et al. 2024, section 3: some heads see their last m_h tokens alone, the
-// others all of them, without a word about distance.
+// Hard-ALiBi, Jelassi et al. 2024, windows as in its code: some heads see their last m_h tokens
+// alone, the others all of them, without a word about distance.
 #include <pesuite/pesuite.hpp>
 
 namespace {
