@@ -44,6 +44,22 @@ const Contest& at(const std::vector<Contest>& all, int length) {
                        [&](const Contest& c) { return c.ground.length == length; });
 }
 
+// Nothing is right: at chance also where a task states none for whole examples; of tokens unknown.
+TEST(AtChance, IsWhereNothingIsRight) {
+  MadeUp m({"a"});
+  TaskData& t = m.problem("sum", {64});
+  for (const char* metric : {"em", "acc"}) {
+    Number none_right;
+    none_right.value = none_right.low = 0, none_right.high = 0.01, none_right.n = 500;
+    m.cell(t, 0, 1).evals[Place{metric, "", 64, {}, "", 0, 0}] = none_right;
+  }
+  const auto of = [](const char* metric) { return Place{metric, "", 64, {}, "", 0, 0}; };
+  EXPECT_EQ(at_chance(t, 0, of("em")), AtChance::all);
+  EXPECT_EQ(at_chance(t, 0, of("acc")), AtChance::no);
+  EXPECT_EQ(chance_to_beat(t, of("em")), 0);
+  EXPECT_TRUE(std::isnan(chance_of(t, of("em"))));
+}
+
 TEST(Contest, CallsADifferenceThatPairsOfSeedsShow) {
   const MadeUp m = three(3, 0.3);
   const auto all = contests(m.run.tasks[0]);
