@@ -19,6 +19,9 @@ fs::path run_named(const std::string& name, const fs::path& out, const std::stri
 
 fs::path find_run(const std::string& name, const fs::path& out, const std::string& file) {
   fs::path found = run_named(name, out, file);
+  if (found.empty() && name.empty())
+    fail(Exit::usage, "there is no run under {} yet; --out FOLDER names another folder of results",
+         (out / "runs").string());
   if (found.empty())
     fail(Exit::usage, "there is no run '{}': neither a folder with {} nor part of a name under {}",
          name, file, (out / "runs").string());

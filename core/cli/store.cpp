@@ -18,7 +18,7 @@ int merge_verb(const std::vector<std::string>& words) {
             "folder of the results, which takes up the others");
   a.positional("results", -1);
   if (!a.parse(words)) return 0;
-  a.require("results", "the folders to merge");
+  a.require("results", "a folder to merge");
   std::size_t different = 0;
   for (const std::string& from : a.texts("results")) {
     const MergeResult r = merge_results(from, a.text("out"));

@@ -478,6 +478,10 @@ fs::path find_suite(const std::string& name) {
   }
   const std::string stem = fs::path(name).stem().string();
   const bool known = std::find(names.begin(), names.end(), stem) != names.end();
+  std::error_code error;
+  if (is_path && fs::exists(name, error))
+    fail(Exit::usage, "{}: {}, and a suite is a file", name,
+         fs::is_directory(name, error) ? "is a folder" : "is no regular file");
   if (is_path)
     fail(Exit::usage, "{}: there is no such file{}", name,
          known ? fmt::format("; the shipped suite is called '{}', without a folder", stem) : "");

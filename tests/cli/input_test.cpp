@@ -48,10 +48,16 @@ TEST_F(Input, NamesOfSuitesStayInTheirFolder) {
     refused({"run", s, "--set", "name=\"" + name + "\""}, "which is to name a folder");
 }
 
+TEST_F(Input, TheLatestOfNoRunsIsASentence) {
+  refused({"status", "--out", (folder_ / "none").string()}, "/none/runs yet; --out FOLDER names");
+}
+
 TEST_F(Input, APathIsNoNameOfAShippedSuite) {
   refused({"validate", "nowhere/smoke.toml"},
           "nowhere/smoke.toml: there is no such file; the shipped suite is called 'smoke'");
   refused({"validate", "smoke.toml"}, "there is no such file");
+  refused({"validate", folder_.string()}, "is a folder, and a suite is a file");
+  refused({"validate", "/dev/null"}, "/dev/null: is no regular file, and a suite is a file");
   EXPECT_EQ(pesuite({"validate", "suites/smoke.toml"}).code, 0) << "as documented, from anywhere";
   EXPECT_EQ(pesuite({"validate", "smoke"}).code, 0);
 }
