@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "cli/named_cell.h"
 #include "data/shards.h"
 #include "run/run.h"
 
@@ -21,7 +22,11 @@ fs::path find_checkpoint(const std::string& name) {
        {fs::path(name), fs::path(name + ".safetensors"), fs::path(name) / "latest.safetensors",
         fs::path(name) / "last.safetensors"})
     if (fs::is_regular_file(p)) return p;
-  fail(Exit::data, "there is no checkpoint {}, neither a file nor a run's folder", name);
+  if (const auto of_cell = checkpoint_of_cell(name)) return *of_cell;
+  fail(Exit::data,
+       "there is no checkpoint {}, neither a file nor a training's folder nor a cell of a run "
+       "(RUN/ENCODING/TASK/MODEL/SEED)",
+       name);
 }
 
 namespace {

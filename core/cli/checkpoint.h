@@ -16,7 +16,8 @@ namespace pesuite::cli {
 // The folder of shards that a task reads; "": it reads none.
 std::string shards_of(const std::string& task);
 
-// A file, or the name of one without its ending, or a run's folder. Error (data) when it is none.
+// A file, or the name of one without its ending, or a training's folder, or a cell of a run
+// (checkpoint_of_cell). Error (data) when it is none.
 std::filesystem::path find_checkpoint(const std::string& name);
 
 // A model as users name it: a checkpoint of 'train' or 'run', or a folder in Hugging Face's layout.

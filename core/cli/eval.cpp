@@ -178,8 +178,9 @@ void add_flags_of_eval(Arguments& a) {
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "probe", po::value<std::string>(),
       "instead of an evaluation: attention, zeroed, offset, position, bands, maps, "
-      "generated, predictions; several with commas")("offsets", po::value<std::string>(),
-                "of probe offset: tokens to move by (default: the training length)")(
+      "generated, predictions; several with commas")(
+      "offsets", po::value<std::string>(),
+      "of probe offset: tokens to move by (default: the training length)")(
       "bands", po::value<int>()->default_value(4), "of probe bands: how many")(
       "example", po::value<int>()->default_value(0), "of probe maps: which example")(
       "layers", po::value<std::string>(), "of probe maps, e.g. 0,1 (default: all)")(
@@ -374,9 +375,11 @@ void show(const Arguments& a, const std::string& task, bool several) {
 }  // namespace
 
 int eval_verb(const std::vector<std::string>& words) {
-  Arguments a("eval CHECKPOINT [flags]",
-              "Evaluates a checkpoint that 'train' or 'run' wrote, or a folder in Hugging Face's "
-              "layout, over lengths.");
+  Arguments a(
+      "eval CHECKPOINT [flags]",
+      "Evaluates a model over lengths: a checkpoint that 'train' wrote, a cell of a suite's run as "
+      "RUN/ENCODING/TASK/MODEL/SEED (names that all cells share may be left out), or a "
+      "folder in Hugging Face's layout.");
   add_flags_of_eval(a);
   if (!a.parse(words)) return 0;
   if (!a.has("checkpoint")) a.require("model", "the checkpoint");

@@ -127,8 +127,8 @@ Json to_json(const Prompt& p, const Continuation& c, const text::Tokenizer* t) {
 
 void add_flags_of_sample(Arguments& a) {
   a.flags()("prompt", po::value<std::vector<std::string>>()->composing(),
-            "text to go on from; several go on side by side")(
-      "prompts", po::value<std::string>(), "file with a prompt a line")(
+            "text to go on from; several go on side by side")("prompts", po::value<std::string>(),
+                                                              "file with a prompt a line")(
       "tokens", po::value<std::vector<std::string>>()->composing(),
       "a prompt as ids, e.g. 1,2,3, of models without text too")(
       "max-tokens", po::value<int>()->default_value(64), "tokens to write at most")(
@@ -166,10 +166,10 @@ void print_time(const GenerationTime& t, std::size_t prompts) {
 }  // namespace
 
 int sample_verb(const std::vector<std::string>& words) {
-  Arguments a(
-      "sample MODEL --prompt TEXT [flags]",
-      "Goes on from a text: a checkpoint that 'train' or 'run' wrote, or a folder in Hugging "
-      "Face's layout.\nWhat it writes appears as it is drawn; how fast, on stderr.");
+  Arguments a("sample MODEL --prompt TEXT [flags]",
+              "Goes on from a text: a checkpoint that 'train' wrote, a cell of a suite's run "
+              "(RUN/ENCODING/TASK/MODEL/SEED), or a folder in Hugging Face's layout.\nWhat it "
+              "writes appears as it is drawn; how fast, on stderr.");
   add_flags_of_sample(a);
   if (!a.parse(words)) return 0;
   a.require("model", "the checkpoint or folder");

@@ -79,6 +79,38 @@ TEST_F(Names, ValidateTakesSeveralFiles) {
   EXPECT_THAT(one.err, HasSubstr("elsewhere.toml: there is no such file"));
 }
 
+TEST_F(Names, CellsOfARunAreCheckpoints) {
+  ASSERT_EQ(pesuite({"run", suite({"rope", "t5"}, 10)}).code, 0);
+  const auto evaluated = [&](const std::string& name) {
+    return pesuite({"eval", name, "--lengths", "16", "--examples", "4"});
+  };
+  const std::string run = run_folder().string();
+  const std::string wanted = evaluated(run + "/t5/toylag/micro/1").out;
+  EXPECT_THAT(wanted, StartsWith("t5("));
+  for (const std::string& name :
+       {run + "/t5", run + "/t5/", std::string("t/t5/s1"), std::string("t/t5·toylag·micro·s1")})
+    EXPECT_EQ(evaluated(name).out, wanted) << name;
+  EXPECT_EQ(evaluated("t/t5/best").code, 0);
+  for (const auto& [name, why] : std::map<std::string, std::string>{
+           {run, "fits 2 cells: rope/toylag/micro/1, t5/toylag/micro/1; name one by its"},
+           {"t/alibi", "t/alibi: the run has no such cell; it has rope/toylag/micro/1, t5"},
+           {"t/t5/step_7", "step_7.safetensors; there is best, last"},
+           {"nowhere/t5", "neither a file nor a training's folder nor a cell of a run"}}) {
+    const Ended e = evaluated(name);
+    EXPECT_NE(e.code, 0) << name;
+    EXPECT_THAT(e.err, HasSubstr(why)) << name;
+  }
+}
+
+// Of `rope => ntk` the weights are rope's, and to evaluate those alone would be another cell.
+TEST_F(Names, ACellWithASwappedEncodingSaysWhatToSwapIn) {
+  ASSERT_EQ(pesuite({"run", suite({"rope => ntk(scale=2)"}, 10)}).code, 0);
+  const Ended e = pesuite({"eval", run_folder().string()});
+  EXPECT_EQ(e.code, 2);
+  EXPECT_THAT(e.err, HasSubstr("was evaluated with another encoding than it trained with; give "));
+  EXPECT_THAT(e.err, HasSubstr("last.safetensors and --encoding 'ntk("));
+}
+
 TEST_F(Names, PlacesOfPluginsAreThere) {
   const fs::path s = suite({"hope"}, 10);
   const Ended missing = pesuite({"plan", s, "--plugin-path", "/no/such/place"});
