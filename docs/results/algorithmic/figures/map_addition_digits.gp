@@ -1,4 +1,4 @@
-# Targets that are right (%) by digits and evaluation length, mean over 1 seed; trained at 19. Bright is better; grey: not evaluated.
+# Targets that are right (%) by digits and evaluation length, mean over 3 seeds; trained at 19. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_addition_digits.gp   (data: map_addition_digits.tsv)
 # Other formats: gnuplot -e 'format="pdf"' map_addition_digits.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz

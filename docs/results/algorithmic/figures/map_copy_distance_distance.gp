@@ -1,4 +1,4 @@
-# Targets that are right (%) by distance and evaluation length, mean over 1 seed; trained at 64. Bright is better; grey: not evaluated.
+# Targets that are right (%) by distance and evaluation length, mean over 3 seeds; trained at 64. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_copy_distance_distance.gp   (data: map_copy_distance_distance.tsv)
 # Other formats: gnuplot -e 'format="pdf"' map_copy_distance_distance.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz

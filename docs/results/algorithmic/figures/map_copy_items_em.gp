@@ -1,4 +1,4 @@
-# Examples with every target right (%) by items and evaluation length, mean over 1 seed; trained at 27. Bright is better; grey: not evaluated.
+# Examples with every target right (%) by items and evaluation length, mean over 3 seeds; trained at 27. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_copy_items_em.gp   (data: map_copy_items_em.tsv)
 # Other formats: gnuplot -e 'format="pdf"' map_copy_items_em.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz

@@ -1,4 +1,4 @@
-# Targets that are right (%) by items and evaluation length, mean over 1 seed; trained at 15. Bright is better; grey: not evaluated.
+# Targets that are right (%) by items and evaluation length, mean over 3 seeds; trained at 15. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_sort_items.gp   (data: map_sort_items.tsv)
 # Other formats: gnuplot -e 'format="pdf"' map_sort_items.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
