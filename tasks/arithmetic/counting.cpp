@@ -92,6 +92,9 @@ struct Counting : pes::Task {
       return -std::log10(law_of_programs(weights(), variables, lines, lines).repeat);
     };
     while (distinct_programs(divided) < tasks::log10_divisible) ++divided;
+    if (paper)  // `reduced` has no shorter ones, and those of few lines are said to be few
+      pes::require_length(use.train_length, frame + divided * longest_line,
+                          "of fewer lines there are too few programs to keep some for testing");
   }
   int lines_that_fit(int length) const {
     pes::require_length(length, frame + least_lines * longest_line, "three lines must fit");

@@ -337,6 +337,14 @@ TEST(Counting, LongerProgramsHaveMoreLinesThatDoNothing) {
   EXPECT_LE(most, 32);
 }
 
+// Of fewer lines training has all programs, and none would be left for testing.
+TEST(Counting, TheProgramsOfThePaperTakeRoom) {
+  EXPECT_THAT(error_of([] { make_task("counting(preset=paper)", 256, 47); }),
+              HasSubstr("length 47 is too short, 48 tokens are needed: of fewer lines there are"));
+  make_task("counting(preset=paper)", 256, 48);
+  make_task("counting", 256, 16);
+}
+
 TEST(Counting, LinesHaveTheirWeights) {
   const Task t = make_task("counting(variables=1)", 132, 132);
   double sets = 0, passes = 0, n = 0;
