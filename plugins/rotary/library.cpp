@@ -3,12 +3,13 @@
 
 extern const pes_encoding rope, abf, p_rope, linear, ntk, yarn, llama3, longrope, resonance,
     multiscale_rope, xpos, randomized, clex, self_extend, rerope, fope, grape_m, repo,
-    selective_rope;
+    selective_rope, pose;
 
 static constexpr const pes_encoding* encodings[] = {
-    &rope, &abf,        &p_rope,   &linear,         &ntk,
-    &yarn, &llama3,     &longrope, &resonance,      &multiscale_rope,
-    &xpos, &randomized, &clex,     &self_extend,    &rerope,
-    &fope, &grape_m,    &repo,     &selective_rope, nullptr};
+    &rope,  &abf,        &p_rope,   &linear,         &ntk,
+    &yarn,  &llama3,     &longrope, &resonance,      &multiscale_rope,
+    &xpos,  &randomized, &clex,     &self_extend,    &rerope,
+    &fope,  &grape_m,    &repo,     &selective_rope, &pose,
+    nullptr};
 
-PES_LIBRARY("rotary", "1.2.0", "MIT", encodings, nullptr);
+PES_LIBRARY("rotary", "1.3.0", "MIT", encodings, nullptr);

@@ -106,7 +106,7 @@ TEST_F(Steps, WithDropoutDropTheSame) {
 TEST_F(Steps, InBf16AreNear) {
   // cope rewrites the scores, path_attention and fox read the layer's input.
   for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox",
-                           "grape_a", "hard_alibi", "selective_rope"})
+                           "grape_a", "hard_alibi", "pose(target=512)", "selective_rope"})
     expect_near(course(*subject(Precision::bf16), name, 0),
                 course(*open_backend("reference", {}), name, 0), 1e-2, name);
 }
@@ -131,7 +131,7 @@ TEST_F(Steps, InBf16WithGeluOrDropoutAreNear) {
 
 TEST_F(Steps, InFp16AreNearerThanInBf16) {
   for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox",
-                           "grape_a", "hard_alibi", "selective_rope"}) {
+                           "grape_a", "hard_alibi", "pose(target=512)", "selective_rope"}) {
     const auto backend = subject(Precision::fp16);
     EXPECT_TRUE(backend->rounds_to_fp16());
     expect_near(course(*backend, name, 0, Activation::swiglu, usual_weight, LossScale::first),

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <set>
 
 #include "base/error.h"
 #include "encoding/encoding.h"
@@ -192,6 +193,78 @@ TEST(Rotary, ClexDrawsInTrainingAndFollowsTheLengthInEvaluation) {
   EXPECT_LT(apart(outcome(e, far).q, outcome("clex(time=4, time_dt=0.25)", far).q), 1e-9);
 }
 
+// Where the tokens of a pass stand, by how far the slowest pair of head 0 is turned: D = 8 and base
+// 10,000 turn it by 0.001 a position.
+std::vector<int> places(const std::string& e, const Pass& p) {
+  const std::vector<double> before = random_values({1, H, p.length, D}, 1).data;
+  const std::vector<double> after = outcome(e, p).q;
+  const auto angle = [](const std::vector<double>& q, int t) {
+    const auto at = static_cast<std::size_t>(t * D + D / 2 - 1);
+    return std::atan2(q[at + D / 2], q[at]);
+  };
+  std::vector<int> out;
+  for (int t = 0; t < p.length; ++t) {
+    const double turned = std::remainder(angle(after, t) - angle(before, t), 2 * M_PI);
+    out.push_back(static_cast<int>(std::lround(turned / 0.001)));
+  }
+  return out;
+}
+// Tokens of each run of consecutive places.
+std::vector<int> chunks_of(const std::vector<int>& places) {
+  std::vector<int> out;
+  for (std::size_t t = 0; t < places.size(); ++t)
+    if (t == 0 || places[t] != places[t - 1] + 1)
+      out.push_back(1);
+    else
+      ++out.back();
+  return out;
+}
+
+TEST(Rotary, PoseSkipsInTrainingAlone) {
+  const std::string e = "pose(target=128, interpolation=none)";
+  EXPECT_EQ(outcome(e).q, outcome("rope").q);
+  EXPECT_EQ(outcome("pose(target=128)").q, outcome("linear(factor=4)").q);
+  EXPECT_LT(apart(outcome("pose(interpolation=yarn)").q, outcome("yarn(factor=4)").q), 1e-12);
+  EXPECT_LT(apart(outcome("pose(interpolation=ntk)").q, outcome("ntk(factor=4)").q), 1e-12);
+  double skipped = 0, first = 0;
+  std::set<int> lengths;
+  constexpr int draws = 1000;
+  for (std::uint64_t seed = 0; seed < draws; ++seed) {
+    const std::vector<int> at = places(e, {.training = true, .seed = seed});
+    const std::vector<int> chunks = chunks_of(at);
+    ASSERT_EQ(at[0], 0);
+    ASSERT_LE(chunks.size(), 2U);
+    ASSERT_LT(at.back(), 128);
+    skipped += at.back() - (L - 1);
+    if (chunks.size() == 2) {
+      ASSERT_LE(chunks[0], L / 2);
+      first += chunks[0], lengths.insert(chunks[0]);
+    }
+  }
+  EXPECT_NEAR(skipped / draws, 48, 4 * 28 / std::sqrt(draws));  // uniform on 0 .. 96
+  EXPECT_NEAR(first / draws, 8.5 * 96 / 97, 4 * 4.7 / std::sqrt(draws));
+  EXPECT_EQ(lengths.size(), L / 2U);
+  const Pass training{.training = true, .seed = 3}, above{.layer = 1, .training = true, .seed = 3};
+  EXPECT_EQ(places(e, training), places(e, above));
+}
+
+TEST(Rotary, PoseCutsSequencesIntoChunks) {
+  std::size_t most = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Pass training{.training = true, .seed = seed};
+    const std::vector<int> at = places("pose(target=128, chunks=3, interpolation=none)", training);
+    const std::vector<int> chunks = chunks_of(at);
+    for (std::size_t i = 0; i + 1 < chunks.size(); ++i) ASSERT_LE(chunks[i], i == 0 ? 22 : 11);
+    ASSERT_LT(at.back(), 128);
+    most = std::max(most, chunks.size());
+    for (const char* none : {"pose(target=128, chunks=1, interpolation=none)", "pose(target=16)"})
+      ASSERT_EQ(outcome(none, training).q, outcome("rope").q);
+    ASSERT_EQ(places("pose(chunks=1000, interpolation=none)", {.length = 1, .training = true})[0],
+              0);
+  }
+  EXPECT_EQ(most, 3U);
+}
+
 TEST(Rotary, FactorsComeFromAFile) {
   const Scratch folder;
   const std::string path = folder / "factors.txt";
@@ -297,6 +370,7 @@ TEST(Rotary, Refuses) {
   EXPECT_THAT(refusal("longrope(factors='" + path + "')"), HasSubstr("holds 'x'"));
   EXPECT_THAT(refusal("llama3(low_freq_factor=4)"), HasSubstr("low_freq_factor below"));
   EXPECT_THAT(refusal("randomized(max=64)"), HasSubstr("raise max"));
+  EXPECT_THAT(refusal("pose(positions=[0, 1])"), HasSubstr("2 positions for 32 tokens; give more"));
   EXPECT_THAT(refusal("clex(features=2)"), HasSubstr("at least 4 features"));
 }
 
