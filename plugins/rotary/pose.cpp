@@ -17,6 +17,10 @@ struct Pose : rotary::Rotary<Pose> {
                   "how angles are fitted to target / original times the range, as the encodings "
                   "of these names do"),
       rotary::option::original,
+      pes::real("beta_fast", "0", 0, 1e12,
+                "yarn: pairs that turn more often than this in original positions keep their "
+                "frequency; 0: 32, or original / 8 pi where that is less"),
+      rotary::option::beta_slow,
       rotary::option::log_n,
       pes::reals("positions", "[]", 0, 1 << 24, "these positions instead of a draw")};
   static constexpr pes_card card = pes::card<Pose>(
@@ -53,7 +57,9 @@ struct Pose : rotary::Rotary<Pose> {
     if (v.is("interpolation", "linear"))
       for (double& f : turns.frequencies) f /= s;
     if (v.is("interpolation", "yarn") && s > 1) {
-      const auto keep = rotary::kept(32, 1, original, base, R);
+      const double usual = std::min(32.0, original / (8 * std::numbers::pi));
+      const double fast = v.real("beta_fast") > 0 ? v.real("beta_fast") : usual;
+      const auto keep = rotary::kept(fast, v.real("beta_slow"), original, base, R);
       for (std::size_t r = 0; r < keep.size(); ++r)
         turns.frequencies[r] = rotary::mix(turns.frequencies[r] / s, turns.frequencies[r], keep[r]);
       turns.factor = 0.1 * std::log(s) + 1;

@@ -224,7 +224,11 @@ TEST(Rotary, PoseSkipsInTrainingAlone) {
   const std::string e = "pose(target=128, interpolation=none)";
   EXPECT_EQ(outcome(e).q, outcome("rope").q);
   EXPECT_EQ(outcome("pose(target=128)").q, outcome("linear(factor=4)").q);
-  EXPECT_LT(apart(outcome("pose(interpolation=yarn)").q, outcome("yarn(factor=4)").q), 1e-12);
+  EXPECT_LT(apart(outcome("pose(interpolation=yarn, beta_fast=32)").q, outcome("yarn(factor=4)").q),
+            1e-12);
+  EXPECT_LT(apart(outcome("pose(interpolation=yarn)").q,  // 32 / 8 pi
+                  outcome("yarn(factor=4, beta_fast=1.2732395447)").q),
+            1e-8);
   EXPECT_LT(apart(outcome("pose(interpolation=ntk)").q, outcome("ntk(factor=4)").q), 1e-12);
   double skipped = 0, first = 0;
   std::set<int> lengths;
