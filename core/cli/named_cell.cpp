@@ -1,6 +1,7 @@
 #include "cli/named_cell.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -13,6 +14,7 @@ namespace pesuite::cli {
 namespace {
 
 constexpr const char* plan_file = "plan.json";
+constexpr std::array texts = {"encoding", "task", "model", "training", "expression"};
 constexpr std::string_view dot = "·";  // between the names of a cell, as reports write it
 
 struct Names {
@@ -30,7 +32,8 @@ Names names_of(const std::string& text) {
   for (const std::string& part : split(slashes, '/')) {
     folder /= part.empty() && folder.empty() ? "/" : part;
     if (!part.empty()) behind.push_back(part);
-    if (fs::exists(folder / plan_file)) out.run = folder, behind.clear();
+    std::error_code error;
+    if (fs::exists(folder / plan_file, error)) out.run = folder, behind.clear();
   }
   out.words = behind;
   if (out.run.empty() && !behind.empty()) {
@@ -40,10 +43,23 @@ Names names_of(const std::string& text) {
   return out;
 }
 
+Json read_plan(const fs::path& file) {
+  Json plan = Json::parse(read_file(file), nullptr, false);
+  const auto is_cell = [](const Json& c) {
+    return c.is_object() && c.value("seed", Json()).is_number_integer() &&
+           std::all_of(texts.begin(), texts.end(),
+                       [&](const char* key) { return c.value(key, Json()).is_string(); });
+  };
+  if (!plan.is_object() || !plan.value("cells", Json()).is_array() ||
+      !std::all_of(plan["cells"].begin(), plan["cells"].end(), is_cell))
+    fail(Exit::data, "{} is damaged: it does not say what its cells are", file.string());
+  return plan;
+}
+
 std::string name_of(const Json& cell) {
-  return fmt::format("{}/{}/{}/{}", cell.at("encoding").get<std::string>(),
-                     cell.at("task").get<std::string>(), cell.at("model").get<std::string>(),
-                     cell.at("seed").get<std::int64_t>());
+  return fmt::format("{}/{}/{}/{}", cell["encoding"].get<std::string>(),
+                     cell["task"].get<std::string>(), cell["model"].get<std::string>(),
+                     cell["seed"].get<std::int64_t>());
 }
 bool has_names(const Json& cell, const std::vector<std::string>& words) {
   const std::vector<std::string> names = split(name_of(cell), '/');
@@ -64,10 +80,9 @@ std::string some(const std::vector<const Json*>& cells) {
   return join(names, ", ");
 }
 
-const Json& cell_named(const std::string& text, const Json& plan,
-                       const std::vector<std::string>& words) {
+Json cell_named(const std::string& text, const Json& plan, const std::vector<std::string>& words) {
   std::vector<const Json*> all, found;
-  for (const Json& c : plan.at("cells")) {
+  for (const Json& c : plan["cells"]) {
     all.push_back(&c);
     if (has_names(c, words)) found.push_back(&c);
   }
@@ -96,19 +111,15 @@ std::optional<fs::path> checkpoint_of_cell(const std::string& name) {
   std::string which = "last";
   if (!n.words.empty() && (n.words.back() == "best" || n.words.back().starts_with("step_")))
     which = n.words.back(), n.words.pop_back();
-  const fs::path file = n.run / plan_file;
-  const Json plan = Json::parse(read_file(file), nullptr, false);
-  if (!plan.is_object() || !plan.contains("cells"))
-    fail(Exit::data, "{} is damaged: it names no cells", file.string());
-  const Json& cell = cell_named(name, plan, n.words);
-  const auto training = cell.at("training").get<std::string>();
+  const Json cell = cell_named(name, read_plan(n.run / plan_file), n.words);
+  const auto training = cell["training"].get<std::string>();
   const fs::path folder = Store(fs::absolute(n.run).lexically_normal().parent_path() / "../store")
                               .checkpoints(training)
                               .lexically_normal();
   const fs::path found = folder / (which + ".safetensors");
   if (!fs::exists(found))
     fail(Exit::data, "{}: there is no {}; {}", name, found.string(), others_in(folder));
-  const auto trained = cell.at("expression").get<std::string>();
+  const auto trained = cell["expression"].get<std::string>();
   if (const std::size_t swap = trained.find(" => "); swap != std::string::npos)
     fail(Exit::usage,
          "{} was evaluated with another encoding than it trained with; give {} and "

@@ -102,6 +102,17 @@ TEST_F(Names, CellsOfARunAreCheckpoints) {
   }
 }
 
+TEST_F(Names, ADamagedPlanNamesNoCell) {
+  for (const char* plan :
+       {"", "[]", "{}", "{\"cells\": [{}]}", "{\"cells\": [{\"seed\": \"x\"}]}"}) {
+    fs::create_directories(folder_ / "r");
+    write("r/plan.json", plan);
+    const Ended e = pesuite({"eval", "r/rope"});
+    EXPECT_EQ(e.code, 5) << plan;
+    EXPECT_THAT(e.err, HasSubstr("r/plan.json is damaged: it does not say what its cells are"));
+  }
+}
+
 // Of `rope => ntk` the weights are rope's, and to evaluate those alone would be another cell.
 TEST_F(Names, ACellWithASwappedEncodingSaysWhatToSwapIn) {
   ASSERT_EQ(pesuite({"run", suite({"rope => ntk(scale=2)"}, 10)}).code, 0);
