@@ -14,7 +14,7 @@ namespace pesuite::cli {
 namespace {
 
 constexpr const char* plan_file = "plan.json";
-constexpr std::array texts = {"encoding", "task", "model", "training", "expression"};
+constexpr std::array text_fields = {"encoding", "task", "model", "training", "expression"};
 constexpr std::string_view dot = "·";  // between the names of a cell, as reports write it
 
 struct Names {
@@ -47,7 +47,7 @@ Json read_plan(const fs::path& file) {
   Json plan = Json::parse(read_file(file), nullptr, false);
   const auto is_cell = [](const Json& c) {
     return c.is_object() && c.value("seed", Json()).is_number_integer() &&
-           std::all_of(texts.begin(), texts.end(),
+           std::all_of(text_fields.begin(), text_fields.end(),
                        [&](const char* key) { return c.value(key, Json()).is_string(); });
   };
   if (!plan.is_object() || !plan.value("cells", Json()).is_array() ||

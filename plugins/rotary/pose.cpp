@@ -70,17 +70,10 @@ struct Pose : rotary::Rotary<Pose> {
   void begin(const pes::Step& s) {
     if (s.phase == PES_EVAL && given.empty()) return Rotary::begin(s);
     phases.set(turns);
-    phases.upload(s, positions(s), cos, sin);
+    // all sequences of a step share a draw, and so do its layers
+    const std::vector<double> all = given.empty() ? drawn(s.seed, s.offset + s.length) : given;
+    phases.upload(s, rotary::of_pass(s, all, "give more"), cos, sin);
     scaling.begin(s);
-  }
-  // Of the pass's tokens; all sequences of a step share a draw, and so do its layers.
-  std::vector<double> positions(const pes::Step& s) const {
-    const std::int64_t count = s.offset + s.length;
-    std::vector<double> out = given.empty() ? drawn(s.seed, count) : given;
-    if (static_cast<std::int64_t>(out.size()) < count)
-      throw pes::Refusal(std::to_string(out.size()) + " positions for " + std::to_string(count) +
-                         " tokens; give more");
-    return {out.begin() + s.offset, out.begin() + count};
   }
   // Equations 3 and 4: chunk i begins at st_i + u_i, u_i uniform on u_(i-1) .. Lt - T, u_0 = 0. All
   // but the last have 1 to ceil(T/N) tokens, uniformly, as the authors' code has for N = 2.

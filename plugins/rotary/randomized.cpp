@@ -61,14 +61,10 @@ struct Randomized : pes::Encoding {
   }
   // Of the pass's tokens. q and k of a layer share a draw; layers do not.
   std::vector<double> positions(const pes::Step& s, int layer) const {
-    const std::int64_t count = s.offset + s.length;
-    std::vector<double> out = given;
+    std::vector<double> all = given;
     pes::Random random(s.seed, pes::purpose("positions"), static_cast<std::uint64_t>(layer + 1));
-    if (given.empty()) rotary::draw_ordered(random, count, max, out);
-    if (static_cast<std::int64_t>(out.size()) < count)
-      throw pes::Refusal(std::to_string(out.size()) + " positions for " + std::to_string(count) +
-                         " tokens; give more, or raise max");
-    return {out.begin() + s.offset, out.begin() + count};
+    if (given.empty()) rotary::draw_ordered(random, s.offset + s.length, max, all);
+    return rotary::of_pass(s, all, "give more, or raise max");
   }
   bool stale(int, int) const { return given.empty(); }  // another draw
   pes::Tensor embed(const pes::Step& s, pes::Tensor x) const {

@@ -112,6 +112,16 @@ inline void draw_ordered(pes::Random& random, std::int64_t count, std::int64_t b
     }
 }
 
+// Of the positions of a whole sequence those of the pass's tokens. Refuses too few, with a remedy.
+inline std::vector<double> of_pass(const pes::Step& s, const std::vector<double>& all,
+                                   const char* remedy) {
+  const std::int64_t count = s.offset + s.length;
+  if (std::ssize(all) < count)
+    throw pes::Refusal(std::to_string(all.size()) + " positions for " + std::to_string(count) +
+                       " tokens; " + remedy);
+  return {all.begin() + s.offset, all.begin() + count};
+}
+
 // -------------------------------------------------------------------------------- frequencies
 
 struct Angles {
