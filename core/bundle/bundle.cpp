@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "bundle/archive.h"
+#include "cell/planned.h"
 
 namespace pesuite {
 
@@ -42,13 +43,11 @@ void add_folder(const fs::path& folder, const std::string& prefix, Sources& out)
 }
 
 void add_store(const fs::path& run, const Store& store, Sources& out) {
-  const Json plan = Json::parse(read_file(run / "plan.json"), nullptr, false);
-  if (!plan.is_object() || !plan.contains("cells"))
-    fail(Exit::data, "{} is damaged: it names no cells", (run / "plan.json").string());
+  const Json plan = read_plan(run);
   for (const Json& c : plan["cells"])
     for (const char* key : {"cell", "training"}) {
-      const std::string id = c.value(key, std::string());
-      if (id.size() != 16 || !fs::exists(store.cell(id))) continue;
+      const auto id = c[key].get<std::string>();
+      if (!fs::exists(store.cell(id))) continue;
       const std::string prefix = fmt::format("store/nodes/{}/{}/", id.substr(0, 2), id);
       for (const auto& item : fs::directory_iterator(store.cell(id)))
         if (item.is_regular_file() &&

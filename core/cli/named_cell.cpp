@@ -1,20 +1,17 @@
 #include "cli/named_cell.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "cell/cell.h"
+#include "cell/planned.h"
 #include "cli/find_run.h"
 
 namespace pesuite::cli {
 
 namespace {
 
-constexpr const char* plan_file = "plan.json";
-constexpr std::array text_fields = {"encoding", "task", "model", "training", "expression"};
 constexpr std::string_view dot = "·";  // between the names of a cell, as reports write it
 
 struct Names {
@@ -41,19 +38,6 @@ Names names_of(const std::string& text) {
     out.words.erase(out.words.begin());
   }
   return out;
-}
-
-Json read_plan(const fs::path& file) {
-  Json plan = Json::parse(read_file(file), nullptr, false);
-  const auto is_cell = [](const Json& c) {
-    return c.is_object() && c.value("seed", Json()).is_number_integer() &&
-           std::all_of(text_fields.begin(), text_fields.end(),
-                       [&](const char* key) { return c.value(key, Json()).is_string(); });
-  };
-  if (!plan.is_object() || !plan.value("cells", Json()).is_array() ||
-      !std::all_of(plan["cells"].begin(), plan["cells"].end(), is_cell))
-    fail(Exit::data, "{} is damaged: it does not say what its cells are", file.string());
-  return plan;
 }
 
 std::string name_of(const Json& cell) {
@@ -111,7 +95,7 @@ std::optional<fs::path> checkpoint_of_cell(const std::string& name) {
   std::string which = "last";
   if (!n.words.empty() && (n.words.back() == "best" || n.words.back().starts_with("step_")))
     which = n.words.back(), n.words.pop_back();
-  const Json cell = cell_named(name, read_plan(n.run / plan_file), n.words);
+  const Json cell = cell_named(name, read_plan(n.run), n.words);
   const auto training = cell["training"].get<std::string>();
   const fs::path folder = Store(fs::absolute(n.run).lexically_normal().parent_path() / "../store")
                               .checkpoints(training)

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "cell/planned.h"
 #include "plan/trainings.h"
 #include "plugin/card.h"
 
@@ -133,7 +134,7 @@ Json to_json(const Plan& plan, const Suite& suite) {
                      {"evals", evals}});
   }
   const SharedSteps steps = shared_steps(plan);
-  return {{"schema", "pesuite.plan/1"},
+  return {{"schema", plan_schema},
           {"suite", suite.name},
           {"rate", plan.rate},
           {"notes", plan.notes},

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/planned.h"
 #include "model/metrics.h"
 #include "run/environment.h"
 
@@ -74,16 +75,6 @@ OtherNumber other_number(const Json& before, const Json& now) {
   return out;
 }
 
-Json read_json(const fs::path& file, const char* what_for) {
-  if (!fs::exists(file))
-    fail(Exit::data, "{} is missing: a run's folder has it, and {}", file.string(), what_for);
-  Json j = Json::parse(read_file(file), nullptr, false);
-  if (!j.is_object())
-    fail(Exit::data, "{} is damaged: it is no JSON object; take the folder from a copy",
-         file.string());
-  return j;
-}
-
 struct Named {
   std::string encoding, task, model;
   std::uint64_t seed = 0;
@@ -135,10 +126,7 @@ class Reproducer {
 
  private:
   void read_what_ran() {
-    planned_ = read_json(run_ / "plan.json", "it says what was computed");
-    if (planned_.value("schema", std::string()) != "pesuite.plan/1" || !planned_.contains("cells"))
-      fail(Exit::data, "{}: this is no plan that this program knows (pesuite.plan/1)",
-           (run_ / "plan.json").string());
+    planned_ = read_plan(run_);
     for (const Json& c : planned_["cells"]) ids_.insert(c.at("cell").get<std::string>());
     if (!fs::exists(run_ / "records.jsonl"))
       fail(Exit::data, "{} is missing: there is nothing to compare with",

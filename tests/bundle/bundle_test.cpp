@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "bundle/archive.h"
+#include "tests/cell/planned.h"
 #include "tests/scratch.h"
 
 namespace pesuite::testing {
@@ -26,7 +27,7 @@ class Bundles : public ::testing::Test {
   void SetUp() override {
     if (!archives_are_built_in()) GTEST_SKIP() << "built without libarchive";
     write_file_atomic(run_ / "records.jsonl", "{\"a\": 1}\n");
-    write_file_atomic(run_ / "plan.json", "{\"cells\": [{\"cell\": \"ab12ab12ab12ab12\"}]}");
+    write_file_atomic(run_ / "plan.json", plan_of_a_cell("ab12ab12ab12ab12").dump());
     write_file_atomic(run_ / "figures" / "a.svg", std::string(100'000, 'x'));
     write_file_atomic(run_ / ".lock", "");
     write_file_atomic(store_.training("ab12ab12ab12ab12"), "{}\n");
@@ -70,6 +71,12 @@ TEST_F(Bundles, ComeBackAsTheyWere) {
   for (const auto& item : fs::directory_iterator(to))
     left += item.path().filename().string().starts_with(".import") ? 1 : 0;
   EXPECT_EQ(left, 0);
+}
+
+TEST_F(Bundles, OfADamagedPlanAreNotWritten) {
+  write_file_atomic(run_ / plan_file, R"({"cells": [1]})");
+  EXPECT_THROW(write_bundle(run_, folder_ / "a.tar.zst", &store_, "pesuite"), Error);
+  EXPECT_FALSE(fs::exists(folder_ / "a.tar.zst"));
 }
 
 TEST_F(Bundles, OverwriteNothing) {

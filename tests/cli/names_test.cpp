@@ -103,12 +103,12 @@ TEST_F(Names, CellsOfARunAreCheckpoints) {
 }
 
 TEST_F(Names, ADamagedPlanNamesNoCell) {
-  for (const char* plan :
-       {"", "[]", "{}", "{\"cells\": [{}]}", "{\"cells\": [{\"seed\": \"x\"}]}"}) {
-    fs::create_directories(folder_ / "r");
-    write("r/plan.json", plan);
-    const Ended e = pesuite({"eval", "r/rope"});
-    EXPECT_EQ(e.code, 5) << plan;
+  fs::create_directories(folder_ / "r");
+  write("r/records.jsonl", "");
+  for (const char* verb : {"eval", "reproduce"}) {
+    write("r/plan.json", R"({"schema": "pesuite.plan/1", "cells": [{}]})");
+    const Ended e = pesuite({verb, verb == std::string("eval") ? "r/rope" : "r"});
+    EXPECT_EQ(e.code, 5) << verb;
     EXPECT_THAT(e.err, HasSubstr("r/plan.json is damaged: it does not say what its cells are"));
   }
 }

@@ -1,0 +1,17 @@
+// A run's plan.json, for what reads a run without planning its suite again.
+#pragma once
+
+#include <filesystem>
+
+#include "base/json.h"
+
+namespace pesuite {
+
+inline constexpr const char *plan_file = "plan.json", *plan_schema = "pesuite.plan/1";
+
+// Of a run's folder. Each of the `cells` has the ids `cell` and `training`, the texts `expression`,
+// `encoding`, `task` and `model`, a whole number `seed`, an object `config` and a list `evals`.
+// Error (data) where it is missing, damaged, or of another schema.
+Json read_plan(const std::filesystem::path& run);
+
+}  // namespace pesuite
