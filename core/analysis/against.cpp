@@ -8,6 +8,7 @@
 #include "analysis/numbers.h"
 #include "analysis/statistics.h"
 #include "base/error.h"
+#include "base/json_error.h"
 
 namespace pesuite {
 
@@ -29,7 +30,7 @@ void Windows::add(const Json& printed, const std::string& program) {
     memory.push_back(printed.at("context").at("peak_memory").get<double>());
   } catch (const Json::exception& e) {
     fail(Exit::data, "{} bench --json printed something else than benchmarks: {}", program,
-         e.what());
+         json_error(e));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_error.h"
 #include "base/program.h"
 #include "base/text.h"
 
@@ -206,7 +207,7 @@ Baseline read_baseline(const fs::path& file) {
            file.string());
     return from_json(j);
   } catch (const Json::exception& e) {
-    fail(Exit::data, "{} is damaged: {}", file.string(), e.what());
+    fail(Exit::data, "{} is damaged: {}", file.string(), json_error(e));
   } catch (const std::logic_error& e) {  // a seed that is none
     fail(Exit::data, "{} is damaged: {}", file.string(), e.what());
   }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_error.h"
 #include "base/text.h"
 #include "model/fields.h"
 
@@ -281,7 +282,7 @@ CellConfig read_cell(const std::string& json, const fs::path& file) {
     c = cell_from_json(Json::parse(json));
     check(c.model);
   } catch (const Json::exception& e) {
-    refuse(e.what());
+    refuse(json_error(e));
   } catch (const Error& e) {
     refuse(e.what());
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_error.h"
 #include "base/program.h"
 #include "cli/catalog.h"
 #include "cli/steps.h"
@@ -57,7 +58,7 @@ void measure(const std::string& program, std::vector<std::string> words, Windows
   try {
     into.add(Json::parse(p.out), program);
   } catch (const Json::parse_error& e) {
-    fail(Exit::data, "{} printed no JSON: {}", join(words, " "), e.what());
+    fail(Exit::data, "{} printed no JSON: {}", join(words, " "), json_error(e));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/paired.h"
 #include "base/error.h"
+#include "base/json_error.h"
 #include "base/text.h"
 
 namespace pesuite {
@@ -128,7 +129,7 @@ std::vector<Curve> read_curves(const fs::path& file) {
       out.push_back(std::move(x));
     }
   } catch (const Json::exception& e) {
-    fail(Exit::data, "{}: its curves are damaged: {}", file.string(), e.what());
+    fail(Exit::data, "{}: its curves are damaged: {}", file.string(), json_error(e));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json_error.h"
 
 namespace pesuite {
 
@@ -77,7 +78,7 @@ Verdicts read_verdicts(const fs::path& file) {
       if (c.value("worse", false)) out.failures.push_back(failure_of(c));
     for (const Json& n : j.value("notes", Json::array())) out.notes.push_back(text_of(n));
   } catch (const Json::exception& e) {
-    fail(Exit::data, "{}: its verdicts are damaged: {}", file.string(), e.what());
+    fail(Exit::data, "{}: its verdicts are damaged: {}", file.string(), json_error(e));
   }
   return out;
 }

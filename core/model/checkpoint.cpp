@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_error.h"
 #include "model/safetensors.h"
 #include "model/train.h"
 
@@ -133,7 +134,7 @@ static TrainState read_state(const SafetensorsReader& file, const fs::path& path
   try {
     return state_from_json(Json::parse(metadata(file, path, "state")));
   } catch (const nlohmann::json::exception& e) {
-    fail(Exit::data, "{} holds a damaged state: {}", path.string(), e.what());
+    fail(Exit::data, "{} holds a damaged state: {}", path.string(), json_error(e));
   }
 }
 

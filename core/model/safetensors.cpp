@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_error.h"
 #include "base/seal.h"
 
 static_assert(std::endian::native == std::endian::little, "safetensors is little-endian");
@@ -25,11 +26,11 @@ constexpr std::string_view checksums_start = "\"xxh3\":\"";  // in the header, a
 constexpr std::size_t digits = 16;
 constexpr std::size_t piece = std::size_t{1} << 18;  // bytes that are read at a time
 
-std::uint64_t count_of(const std::vector<std::int64_t>& shape) {
+// Nothing where an extent is negative or the product absurdly large.
+std::optional<std::uint64_t> count_of(const std::vector<std::int64_t>& shape) {
   std::uint64_t n = 1;
   for (const std::int64_t e : shape) {
-    if (e < 0 || (e > 0 && n > (std::uint64_t{1} << 48) / static_cast<std::uint64_t>(e)))
-      throw std::invalid_argument("a shape that is negative or absurdly large");
+    if (e < 0 || (e > 0 && n > (std::uint64_t{1} << 48) / static_cast<std::uint64_t>(e))) return {};
     n *= static_cast<std::uint64_t>(e);
   }
   return n;
@@ -93,7 +94,9 @@ TensorEntry parse_entry(const std::string& name, const nlohmann::json& j, std::u
     refuse("offsets outside the file");
   e.begin = data_start + offsets[0];
   e.end = data_start + offsets[1];
-  if (e.end - e.begin != count_of(e.shape) * bytes) refuse("a size that is not its shape's");
+  const std::optional<std::uint64_t> count = count_of(e.shape);
+  if (!count) refuse("a shape that is negative or absurdly large");
+  if (e.end - e.begin != *count * bytes) refuse("a size that is not its shape's");
   return e;
 }
 
@@ -116,6 +119,7 @@ SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
   std::string header(header_size, '\0');
   if (!file.read(header.data(), static_cast<std::streamsize>(header_size)))
     refuse("its header ends early");
+  std::string where = "its header";
   try {
     // a callback that refuses names that come twice, which a map would hide
     std::vector<std::set<std::string>> seen;
@@ -130,6 +134,7 @@ SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
     const auto j = nlohmann::json::parse(header, unique);
     if (!j.is_object()) refuse("its header is no JSON object");
     for (const auto& [name, value] : j.items()) {
+      where = name == "__metadata__" ? name : fmt::format("tensor '{}'", name);
       if (name == "__metadata__") {
         metadata_ = value.get<std::map<std::string, std::string>>();
       } else {
@@ -137,7 +142,7 @@ SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
       }
     }
   } catch (const nlohmann::json::exception& e) {
-    refuse(e.what());
+    refuse(fmt::format("{}: {}", where, json_error(e)));
   } catch (const std::invalid_argument& e) {
     refuse(e.what());
   }

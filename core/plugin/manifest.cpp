@@ -6,6 +6,7 @@
 #include "base/elf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_error.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "plugin/card.h"
@@ -158,7 +159,7 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
             j.value("encoding", std::vector<Json>()),
             j.value("task", std::vector<Json>())};
   } catch (const Json::exception& e) {
-    fail(Exit::plugin, "{}: is cut or was edited: {}", file, e.what());
+    fail(Exit::plugin, "{}: is cut or was edited: {}", file, json_error(e));
   } catch (const std::out_of_range& e) {
     fail(Exit::plugin, "{}: is cut or was edited: {}", file, e.what());
   }

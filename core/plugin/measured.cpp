@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_error.h"
 #include "base/text.h"
 #include "plugin/card.h"
 #include "plugin/guide.h"
@@ -79,7 +80,7 @@ Measured read_measured(const std::string& text, const std::string& file) {
            j.at("schema").dump(), measured_schema);
     return {rows_of<LengthMeasured>(j.at("lengths")), rows_of<ClaimMeasured>(j.at("claims"))};
   } catch (const Json::exception& e) {
-    fail(Exit::data, "{}: {}; 'pesuite docs .' writes the file", file, e.what());
+    fail(Exit::data, "{}: {}; 'pesuite docs .' writes the file", file, json_error(e));
   }
 }
 

@@ -38,7 +38,13 @@ TEST(Safetensors, RefusesWhatIsNotSound) {
   EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"F32","shape":[5],"data_offsets":[0,16]}})", four)),
             "tensor 'a' has a size that is not its shape's");
   EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,16]}})", four)),
-            "a shape that is negative or absurdly large");
+            "tensor 'a' has a shape that is negative or absurdly large");
+  EXPECT_EQ(reason(file_with(R"({"a":{"dtype":5,"shape":[4],"data_offsets":[0,16]}})", four)),
+            "tensor 'a': type must be string, but is number");
+  EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"F32","shape":[4]}})", four)),
+            "tensor 'a': key 'data_offsets' not found");
+  EXPECT_EQ(reason(file_with(R"({"__metadata__":{"run":5}})", four)),
+            "__metadata__: type must be string, but is number");
   EXPECT_EQ(reason(file_with(R"({"a":{"dtype":"Q4","shape":[16],"data_offsets":[0,16]}})", four)),
             "tensor 'a' has type Q4, which is not known");
   EXPECT_EQ(
