@@ -26,7 +26,8 @@ using text::Token;
 
 void add_tokenizer_flag(Arguments& a) {
   a.flags()("tokenizer", po::value<std::string>(),
-            "bytes, or a file tokenizer.json or NAME.tiktoken, or a folder with tokenizer.json or "
+            "bytes, or a file tokenizer.json or NAME.tiktoken (NAME.tiktoken:PATTERN: cut by gpt2, "
+            "cl100k, qwen2 or o200k), or a folder with tokenizer.json or "
             "with vocab.json and merges.txt");
 }
 std::unique_ptr<text::Tokenizer> tokenizer_of(const Arguments& a) {

@@ -30,10 +30,11 @@ class Golden {
  public:
   explicit Golden(bool quiet) : quiet_(quiet) {}
 
-  // Cases of a file of ranks: plain and special ids, pieces, bytes, long repeats, decoding.
-  void ranks(const fs::path& cases, const fs::path& file) {
+  // Cases of a published vocabulary, in a file of ranks or a tokenizer.json: plain and special ids,
+  // pieces, bytes, long repeats, decoding.
+  void published(const fs::path& cases, const fs::path& file) {
     const Json j = Json::parse(read_file(cases));
-    const auto t = opened(cases, count_of(j), [&] { return text::read_ranks(file); });
+    const auto t = opened(cases, count_of(j), [&] { return text::open_tokenizer(file.string()); });
     if (!t) return;
     const auto pattern = text::pattern_of(j.at("pattern").get<std::string>());
     for (const Json& c : j.at("cases")) {
@@ -322,11 +323,11 @@ fs::path model_of(const fs::path& cases) {
 }  // namespace
 
 int golden_tokenizers_verb(const std::vector<std::string>& words) {
-  Arguments a(
-      "data golden FOLDER [flags]",
-      "Runs the cases of a folder: NAME_cases.json beside NAME.tiktoken, *.cases.json beside "
-      "tokenizer.json files, train_cases.json.\nThe last line counts them; exit code 4 where "
-      "one failed.");
+  Arguments a("data golden FOLDER [flags]",
+              "Runs the cases of a folder: NAME_cases.json beside NAME.tiktoken or "
+              "NAME.tokenizer.json, *.cases.json beside tokenizer.json files, "
+              "train_cases.json.\nThe last line counts them; exit code 4 where "
+              "one failed.");
   a.flags()("quiet", po::bool_switch(), "the last line alone");
   a.positional("folder");
   if (!a.parse(words)) return 0;
@@ -339,11 +340,9 @@ int golden_tokenizers_verb(const std::vector<std::string>& words) {
   Golden golden(a.flag("quiet"));
   for (const fs::path& f : files) {
     const std::string name = f.filename().string();
-    const fs::path ranks = f.parent_path() / (name.substr(0, name.find('_')) + ".tiktoken");
+    const std::string stem = (f.parent_path() / name.substr(0, name.find('_'))).string();
     if (name == "train_cases.json")
       golden.training(f);
-    else if (name.ends_with("_cases.json") && fs::exists(ranks))
-      golden.ranks(f, ranks);
     else if (name == "refuse_cases.json")
       golden.refusals(f);
     else if (name == "shards.json")
@@ -352,6 +351,9 @@ int golden_tokenizers_verb(const std::vector<std::string>& words) {
       golden.sentence_piece(f);
     else if (name.ends_with(".cases.json"))
       golden.vocabulary(f);
+    else if (name.ends_with("_cases.json"))
+      for (const std::string& file : {stem + ".tiktoken", stem + ".tokenizer.json"})
+        if (fs::exists(file)) golden.published(f, file);
   }
   return golden.conclude();
 }

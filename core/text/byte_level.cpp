@@ -182,6 +182,10 @@ const std::vector<Published>& published() {
        "gpt2",
        Pattern::gpt2,
        {{"<|endoftext|>", 50256}}},
+      {"94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+       "p50k_base",
+       Pattern::gpt2,
+       {{"<|endoftext|>", 50256}}},
       {"223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
        "cl100k_base",
        Pattern::cl100k,
@@ -189,7 +193,11 @@ const std::vector<Published>& published() {
         {"<|fim_prefix|>", 100258},
         {"<|fim_middle|>", 100259},
         {"<|fim_suffix|>", 100260},
-        {"<|endofprompt|>", 100276}}}};
+        {"<|endofprompt|>", 100276}}},
+      {"446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+       "o200k_base",
+       Pattern::o200k,
+       {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}}};
   return all;
 }
 
@@ -226,6 +234,7 @@ std::unique_ptr<Tokenizer> read_ranks(const fs::path& file, std::optional<Patter
   for (const Published& p : published())
     if (p.sha256 == v.digest && !pattern)
       v.name = p.name, v.pattern = p.pattern, v.specials = p.specials;
+  if (pattern) v.digest = sha256(fmt::format("{} {}", v.digest, name_of(*pattern)));
   v.rules = rules_of_ranks(v.tokens);
   return make_byte_level(std::move(v));
 }

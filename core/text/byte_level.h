@@ -30,8 +30,8 @@ std::unique_ptr<Tokenizer> make_byte_level(Vocabulary);
 std::vector<Merges::Rule> rules_of_ranks(const std::map<Token, std::string>&);
 
 // A file of ranks as tiktoken has them: base64 of a token, a space, its rank; a line each. Those of
-// gpt2 and cl100k_base are known by their digests, with their specials; others are cut by
-// `pattern`, or as gpt2. Error (data) with the line.
+// gpt2, p50k_base, cl100k_base and o200k_base are known by their digests, with their specials;
+// others are cut by `pattern`, or as gpt2. Error (data) with the line.
 std::unique_ptr<Tokenizer> read_ranks(const std::filesystem::path&, std::optional<Pattern> = {});
 // A file tokenizer.json. Error (data) with the name of what is not read exactly.
 std::unique_ptr<Tokenizer> read_hugging_face(const std::filesystem::path&);

@@ -272,7 +272,8 @@ class FileReader : public ModelReader {
     p_.fuse_unknown = truth(m, "fuse_unk", false);
     read_tokens(at(m, "vocab", "object"), "'vocab'");
     read_rules(find(m, "merges"));
-    if (const Json& unknown = find(m, "unk_token"); unknown.is_string()) {
+    // "" is none: GPT-2's published file has it so
+    if (const Json& unknown = find(m, "unk_token"); unknown.is_string() && unknown != "") {
       const auto id = ids.find(unknown.get<std::string>());
       if (id == ids.end())
         damaged(fmt::format("the unknown token {} is not in its vocabulary", unknown.dump()));

@@ -40,6 +40,16 @@ std::unique_ptr<Tokenizer> read_json(const fs::path& path) {
   return read_file(path).starts_with(characters) ? read_characters(path) : read_hugging_face(path);
 }
 
+// FILE.tiktoken:PATTERN, as ranks alone do not say how a text is cut.
+std::unique_ptr<Tokenizer> read_ranks_cut_by(const std::string& file, const std::string& name) {
+  const auto pattern = pattern_of(name);
+  if (!pattern)
+    fail(Exit::usage,
+         "{}:{}: there is no pattern of that name; known are gpt2, cl100k, qwen2 and o200k", file,
+         name);
+  return read_ranks(file, pattern);
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what) {
@@ -53,12 +63,14 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what) {
          what);
   }
   if (path.extension() == ".tiktoken") return read_ranks(path);
+  constexpr std::string_view ranks = ".tiktoken:";
+  if (const std::size_t at = what.rfind(ranks); at != std::string::npos)
+    return read_ranks_cut_by(what.substr(0, at + ranks.size() - 1), what.substr(at + ranks.size()));
   if (path.extension() == ".json") return read_json(path);
   if (path.extension() == ".model") return read_sentence_piece(path);
   fail(Exit::usage,
        "'{}' is no tokenizer; write bytes, or a file tokenizer.json, NAME.tiktoken or NAME.model, "
-       "or "
-       "a folder with tokenizer.json or with vocab.json and merges.txt",
+       "or a folder with tokenizer.json or with vocab.json and merges.txt",
        what);
 }
 

@@ -37,9 +37,9 @@ class Tokenizer {
   virtual std::string digest() const = 0;        // SHA-256 of the file(s), or of the built-in name
 };
 
-// "bytes", or a file or folder: tokenizer.json, NAME.tiktoken, NAME.model of SentencePiece, a list
-// of characters, vocab.json with merges.txt. What cannot be done exactly is refused by the name of
-// what the file asks for.
+// "bytes", or a file or folder: tokenizer.json, NAME.tiktoken, NAME.tiktoken:PATTERN, NAME.model of
+// SentencePiece, a list of characters, vocab.json with merges.txt. What cannot be done exactly is
+// refused by the name of what the file asks for.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what);
 
 }  // namespace pesuite::text

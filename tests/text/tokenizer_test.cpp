@@ -164,6 +164,61 @@ TEST(Training, GivesAFileThatReadsBackAndWritesEveryText) {
   }
 }
 
+std::string base64(const std::string& bytes) {
+  static constexpr char signs[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      three = three << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0);
+    for (std::size_t j = 0; j < 4; ++j)
+      out += i + j <= bytes.size() ? signs[three >> (18 - 6 * j) & 63] : '=';
+  }
+  return out;
+}
+
+// Ranks do not say how a text is cut; what they are given with does.
+TEST(FilesOfTokenizers, AreCutByThePatternBehindTheirName) {
+  const Scratch folder;
+  std::string ranks;
+  for (int b = 0; b < 256; ++b)
+    ranks += base64(std::string(1, static_cast<char>(b))) + " " + std::to_string(b) + "\n";
+  ranks += base64("12") + " 256\n" + base64("1212") + " 257\n";
+  write_file_atomic(folder / "a.tiktoken", ranks);
+  const auto ids_of = [&](const std::string& pattern) {
+    std::vector<Token> ids;
+    text::open_tokenizer((folder / "a.tiktoken").string() + pattern)->encode("1212", ids);
+    return ids;
+  };
+  EXPECT_EQ(ids_of(""), ids_of(":gpt2"));
+  EXPECT_EQ(ids_of(":gpt2"), (std::vector<Token>{257}));
+  EXPECT_EQ(ids_of(":cl100k"), (std::vector<Token>{256, '1', '2'}));      // three digits at most
+  EXPECT_EQ(ids_of(":qwen2"), (std::vector<Token>{'1', '2', '1', '2'}));  // one
+  const auto digest = [&](const char* pattern) {
+    return text::open_tokenizer((folder / "a.tiktoken").string() + pattern)->digest();
+  };
+  EXPECT_NE(digest(":cl100k"), digest(":qwen2"));
+}
+
+// GPT-2's published tokenizer.json has an unknown token "", which is none.
+TEST(FilesOfTokenizers, MayHaveAnEmptyUnknownToken) {
+  text::PieceCounts counts(Pattern::gpt2);
+  counts.add("the mergers, the mergers");
+  Json j = Json::parse(text::hugging_face_text(text::train_merges(counts, 258), Pattern::gpt2, {}));
+  const auto opened = [&](const char* unknown) {
+    const Scratch folder;
+    j["model"]["unk_token"] = unknown;
+    write_file_atomic(folder / "tokenizer.json", j.dump());
+    return text::open_tokenizer(folder.string());
+  };
+  std::vector<Token> ids;
+  const auto t = opened("");
+  t->encode("\xe4\xbd\xa0", ids);
+  EXPECT_EQ(t->decode(ids, false), "\xe4\xbd\xa0");
+  EXPECT_THROW(opened("<unk>"), Error);
+}
+
 // Exit code and sentence of what cannot be read.
 void refused(const std::string& name, const std::string& content, const std::string& words) {
   const Scratch folder;
@@ -183,6 +238,7 @@ TEST(FilesOfTokenizers, AreRefusedByNameWhereTheyCannotBeReadExactly) {
   refused("a.tiktoken", "YQ== 0\nYg== 0\n", "has rank 0 a second time");
   refused("a.tiktoken", "YQ== 99999999999\n", "its rank below");
   refused("a.tiktoken", "YQ== 0\n", "has no token for byte 0x00");
+  EXPECT_THROW(text::open_tokenizer("a.tiktoken:gpt5"), Error);
   refused("a.json", "{", "is no JSON table");
   refused("a.json", "[1]", "is no JSON table");
   refused("a.json", "{}", "'model' is null where it should be object");
