@@ -74,13 +74,13 @@ void AddedTokens::cut(std::string_view text, bool specials, const std::function<
     if (t.single_word && ((begin > 0 && is_word(last_code_point(text.substr(0, begin)))) ||
                           (end < text.size() && is_word(code_point(text, end)))))
       continue;
-    if (begin < from) continue;  // swallowed by the one before
+    // Space that one token takes in may be another token, which comes as well: so does public code.
     if (t.lstrip) begin = std::max(from, without_spaces_at_end(text.substr(0, begin)));
     if (t.rstrip) end += spaces_at_start(text.substr(end));
+    if (begin >= end) continue;
     if (begin > from) rest(text.substr(from, begin - from), from);
     token(t.id);
     from = end;
-    at = std::max(at, end);
   }
   if (from < text.size()) rest(text.substr(from), from);
 }

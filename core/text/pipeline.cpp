@@ -113,9 +113,8 @@ class Pipeline : public Tokenizer {
   explicit Pipeline(PipelineParts parts) : p_(std::move(parts)), merges_(byte_tokens(), p_.rules) {
     for (const auto& [id, text] : p_.tokens) ids_.emplace(text, id);
     for (AddedToken t : p_.added) {
-      const bool late = t.normalized && !p_.normalizers.empty();
-      if (late) t.content = normalized(t.content);
-      (late ? behind_ : ahead_).add(t);
+      if (t.normalized) t.content = normalized(t.content);
+      (t.normalized ? behind_ : ahead_).add(t);
       by_id_[t.id] = t;
     }
     if (p_.byte_level) add_wholes();

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/scratch.h"
+#include "text/added.h"
 #include "text/byte_level.h"
 #include "text/characters.h"
 #include "text/steps.h"
@@ -199,6 +200,49 @@ TEST(FilesOfTokenizers, AreCutByThePatternBehindTheirName) {
     return text::open_tokenizer((folder / "a.tiktoken").string() + pattern)->digest();
   };
   EXPECT_NE(digest(":cl100k"), digest(":qwen2"));
+}
+
+// Texts and ids of a text, in their order; as Hugging Face's tokenizers 0.23 cut.
+TEST(AddedTokens, ComeAlsoOfSpaceThatAnotherTookIn) {
+  text::AddedTokens tokens;
+  const auto add = [&](Token id, const char* content, bool left, bool right) {
+    text::AddedToken t;
+    t.id = id, t.content = content, t.lstrip = left, t.rstrip = right;
+    tokens.add(t);
+  };
+  add(256, "<a>", false, true);
+  add(257, "  ", false, false);
+  add(259, "\n", true, true);
+  const auto cut = [&](const char* what) {
+    std::vector<std::string> out;
+    tokens.cut(
+        what, true, [&](Token id) { out.push_back(std::to_string(id)); },
+        [&](std::string_view rest, std::size_t) { out.emplace_back(rest); });
+    return out;
+  };
+  EXPECT_EQ(cut("<a>  b"), (std::vector<std::string>{"256", "257", "b"}));
+  EXPECT_EQ(cut("<a>   b"), (std::vector<std::string>{"256", "257", " b"}));
+  EXPECT_EQ(cut("x\n \n\ny"), (std::vector<std::string>{"x", "259", "y"}));
+  EXPECT_EQ(cut("<a> \n<a>"), (std::vector<std::string>{"256", "256"}));
+}
+
+// Those of the raw text are cut first, even where nothing is normalized.
+TEST(AddedTokens, OfTheNormalizedTextComeSecond) {
+  text::PieceCounts counts(Pattern::gpt2);
+  counts.add("a b");
+  Json j = Json::parse(text::hugging_face_text(text::train_merges(counts, 256), Pattern::gpt2, {}));
+  const auto added = [](Token id, const char* content, bool normalized) {
+    return Json{{"id", id},        {"content", content}, {"single_word", false},
+                {"lstrip", false}, {"rstrip", false},    {"normalized", normalized},
+                {"special", false}};
+  };
+  j["added_tokens"] = {added(256, "  ", false), added(257, "   ", true)};
+  const Scratch folder;
+  write_file_atomic(folder / "tokenizer.json", j.dump());
+  std::vector<Token> ids;
+  text::open_tokenizer(folder.string())->encode("   b", ids);
+  ASSERT_EQ(ids.size(), 3u);
+  EXPECT_EQ(ids[0], 256u);
 }
 
 // GPT-2's published tokenizer.json has an unknown token "", which is none.
