@@ -55,10 +55,38 @@ Json context(const CellContext& c, const std::string& part) {
       {"determinism", c.determinism}};
 }
 
+// What every reader takes for granted: these fields have these kinds wherever they are.
+enum class Kind { text, number, whole, object };
+bool is_of(Kind kind, const Json& value) {
+  switch (kind) {
+    case Kind::text: return value.is_string();
+    case Kind::number: return value.is_number();
+    case Kind::whole: return value.is_number_integer();
+    case Kind::object: return value.is_object();
+  }
+  return false;
+}
+bool has_kinds(const Json& object, const std::map<std::string_view, Kind>& kinds) {
+  return std::all_of(object.items().begin(), object.items().end(), [&](const auto& field) {
+    const auto kind = kinds.find(field.key());
+    return kind == kinds.end() || is_of(kind->second, field.value());
+  });
+}
 bool is_record(const Json& j) {
-  const auto is_text = [&](const char* key) { return j.contains(key) && j[key].is_string(); };
-  return j.is_object() && is_text("cell") && j.contains("metric") &&
-         (!j.contains("part") || is_text("part"));
+  using enum Kind;
+  static const std::map<std::string_view, Kind> fields = {
+      {"suite", text},      {"cell", text},     {"part", text},      {"series", text},
+      {"encoding", object}, {"model", text},    {"task", text},      {"task_expr", text},
+      {"seed", whole},      {"backend", text},  {"precision", text}, {"metric", text},
+      {"split", text},      {"coords", object}, {"step", whole},     {"tokens", whole},
+      {"wall_s", number},   {"status", text},   {"reason", text},    {"ts", text}};
+  static const std::map<std::string_view, Kind> encoding = {
+      {"id", text}, {"expr", text}, {"trunk", text}};
+  static const std::map<std::string_view, Kind> coords = {{"train_len", whole},
+                                                          {"eval_len", whole}};
+  return j.is_object() && j.contains("cell") && j.contains("metric") && j.contains("encoding") &&
+         j.contains("coords") && has_kinds(j, fields) && has_kinds(j["encoding"], encoding) &&
+         has_kinds(j["coords"], coords);
 }
 
 // Every line that is a record, superseded or not.

@@ -10,7 +10,12 @@ namespace pesuite::testing {
 namespace {
 
 Json line(const std::string& cell, const std::string& part, const std::string& status = "ok") {
-  return {{"cell", cell}, {"part", part}, {"metric", "nll"}, {"status", status}};
+  return {{"cell", cell},
+          {"part", part},
+          {"metric", "nll"},
+          {"status", status},
+          {"encoding", Json::object()},
+          {"coords", Json::object()}};
 }
 
 class RecordsOfARun : public ::testing::Test {
