@@ -1,4 +1,5 @@
-// Regular expressions of tokenizer files, by PCRE2 with its just-in-time compiler.
+// Regular expressions of tokenizer files, by Oniguruma, which Hugging Face's tokenizers use: sets in
+// sets, && and lines that ^ and $ see are as there.
 #pragma once
 
 #include <memory>

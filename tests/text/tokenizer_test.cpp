@@ -345,6 +345,19 @@ TEST(Regexes, KnowWhiteSpaceAsUnicodeDoes) {
   EXPECT_THROW(Regex("^(a+)+[bd]x").find(hard + "cx", 0), Error);
 }
 
+// As in Oniguruma: sets in sets (BLOOM's pattern has them), && and lines.
+TEST(Regexes, ReadWhatPublishedFilesWrite) {
+  const Regex bloom(" ?[^(\\s|[.,!?\xe2\x80\xa6])]+"), letters("[\\p{L}&&[^\\p{Han}]]+");
+  EXPECT_EQ(bloom.find("a b(c", 1), std::pair(std::size_t{1}, std::size_t{3}));
+  EXPECT_EQ(bloom.find("a|.)d", 1), std::pair(std::size_t{4}, std::size_t{5}));
+  EXPECT_EQ(letters.find("\xe4\xb8\xad"
+                         "ab\xe4\xb8\xad",
+                         0),
+            std::pair(std::size_t{3}, std::size_t{5}));
+  EXPECT_EQ(Regex("^b").find("a\nb", 0), std::pair(std::size_t{2}, std::size_t{3}));
+  EXPECT_THROW(Regex("[a"), Error);
+}
+
 TEST(Normalizers, ChangeTextAsUnicodeSays) {
   EXPECT_EQ(unicode_form(Form::nfc)("e\xcc\x81"), "\xc3\xa9");
   EXPECT_EQ(unicode_form(Form::nfd)("\xc3\xa9"), "e\xcc\x81");
