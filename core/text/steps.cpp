@@ -87,20 +87,41 @@ Normalizer prepended(std::string prefix) {
   };
 }
 
+namespace {
+
+struct Match {
+  std::size_t begin, end;
+};
+
+// From the left. An empty one counts unless it stands right behind another, as in Hugging Face's
+// tokenizers.
+std::vector<Match> matches_of(const Needle& needle, std::string_view text) {
+  std::vector<Match> out;
+  std::size_t looked = 0;
+  while (!text.empty() && looked <= text.size()) {
+    const auto found = needle.find(text, looked);
+    if (!found) break;
+    const auto [begin, end] = *found;
+    if (begin == end && !out.empty() && out.back().end == end) {
+      looked += std::max<std::size_t>(1, static_cast<std::size_t>(code_point(text, looked).bytes));
+    } else {
+      out.push_back({begin, end});
+      looked = end;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 Normalizer replaced(Needle needle, std::string by) {
   const auto shared = std::make_shared<const Needle>(std::move(needle));
   return [shared, by = std::move(by)](std::string_view text) {
     std::string out;
-    std::size_t from = 0, looked = 0;
-    while (looked <= text.size()) {
-      const auto found = shared->find(text, looked);
-      if (!found) break;
-      if (found->second == found->first) {  // an empty match changes nothing
-        looked = found->first + 1;
-        continue;
-      }
-      out.append(text.substr(from, found->first - from)) += by;
-      from = looked = found->second;
+    std::size_t from = 0;
+    for (const Match& m : matches_of(*shared, text)) {
+      out.append(text.substr(from, m.begin - from)) += by;
+      from = m.end;
     }
     return out.append(text.substr(from));
   };
@@ -135,18 +156,11 @@ struct Part {
 // All of a text, matches and what lies between them.
 std::vector<Part> parts_of(const Needle& needle, std::string_view text, bool invert) {
   std::vector<Part> parts;
-  std::size_t from = 0, looked = 0;
-  while (looked <= text.size()) {
-    const auto found = needle.find(text, looked);
-    if (!found) break;
-    if (found->second == found->first) {
-      looked = found->first + 1;
-      while (looked < text.size() && (text[looked] & 0xC0) == 0x80) ++looked;
-      continue;
-    }
-    if (found->first > from) parts.push_back({from, found->first, invert});
-    parts.push_back({found->first, found->second, !invert});
-    from = looked = found->second;
+  std::size_t from = 0;
+  for (const Match& m : matches_of(needle, text)) {
+    if (m.begin > from) parts.push_back({from, m.begin, invert});
+    parts.push_back({m.begin, m.end, !invert});
+    from = m.end;
   }
   if (from < text.size()) parts.push_back({from, text.size(), invert});
   return parts;
@@ -201,7 +215,7 @@ Cutter split_at(Needle needle, Behavior behavior, bool invert) {
     std::vector<std::string_view> out;
     for (const std::string_view view : pieces.views)
       for (const Part& p : behaved(parts_of(*shared, view, invert), behavior))
-        out.push_back(view.substr(p.begin, p.end - p.begin));
+        if (p.begin < p.end) out.push_back(view.substr(p.begin, p.end - p.begin));
     pieces.views = std::move(out);
   };
 }

@@ -328,6 +328,11 @@ TEST(Cutters, KeepMatchesAsTheirBehaviorSays) {
   EXPECT_EQ(split(Behavior::merged_with_next), (Texts{"the", "-final", "-", "-countdown"}));
   EXPECT_EQ(split(Behavior::contiguous), (Texts{"the", "-", "final", "--", "countdown"}));
   EXPECT_EQ(split(Behavior::removed, true), (Texts{"-", "-", "-"}));
+  const auto at = [](const char* pattern) {
+    return cut(split_at(Needle::regex(pattern), Behavior::isolated, false), "ab, x");
+  };
+  EXPECT_EQ(at("\\b"), (Texts{"ab", ", ", "x"}));  // an empty match cuts too
+  EXPECT_EQ(at("x*"), (Texts{"a", "b", ",", " ", "x"}));
   EXPECT_EQ(cut(digits(true), "a12 3"), (Texts{"a", "1", "2", " ", "3"}));
   EXPECT_EQ(cut(digits(false), "a12 3"), (Texts{"a", "12", " ", "3"}));
   EXPECT_EQ(cut(metaspace("_", PrependScheme::first, true), "a b"), (Texts{"_a", "_b"}));
@@ -366,6 +371,8 @@ TEST(Normalizers, ChangeTextAsUnicodeSays) {
   EXPECT_EQ(stripped(true, false)(" a "), "a ");
   EXPECT_EQ(stripped(true, true)("\xe3\x80\x80 "), "");
   EXPECT_EQ(replaced(Needle::regex(" {2,}"), " ")("a   b  c"), "a b c");
+  EXPECT_EQ(replaced(Needle::regex("x*"), "-")("axb"), "-a-b-");
+  EXPECT_EQ(replaced(Needle::regex("x*"), "-")(""), "");
   EXPECT_EQ(prepended("_")(""), "");
 }
 
