@@ -70,7 +70,52 @@ void pass_the_rest(ConfigFields& f) {
           "_attn_implementation",
           "max_window_layers",
           "reorder_and_upcast_attn",
-          "is_decoder"});
+          "is_decoder",
+          "attention_probs_dropout_prob",
+          "hidden_dropout_prob",
+          "attention_softmax_in_fp32",
+          "skip_bias_add",
+          "unk_token_id",
+          "output_past",
+          "max_sequence_length",
+          "model_max_length",
+          "tokenizer_name",
+          "init_config",
+          "is_llama_config",  // nanotron's
+          "transformers.js_config",
+          "unsloth_fixed",
+          "unsloth_version",
+          "_num_labels",
+          "num_labels",
+          "neftune_noise_alpha",
+          "chunk_size_feed_forward",
+          "pruned_heads"});
+  // how texts were to be generated, where older versions wrote all they knew
+  f.pass({"max_length",
+          "min_length",
+          "do_sample",
+          "early_stopping",
+          "num_beams",
+          "num_beam_groups",
+          "diversity_penalty",
+          "temperature",
+          "top_k",
+          "top_p",
+          "typical_p",
+          "repetition_penalty",
+          "length_penalty",
+          "no_repeat_ngram_size",
+          "encoder_no_repeat_ngram_size",
+          "bad_words_ids",
+          "num_return_sequences",
+          "output_scores",
+          "return_dict_in_generate",
+          "forced_bos_token_id",
+          "forced_eos_token_id",
+          "remove_invalid_values",
+          "exponential_decay_length_penalty",
+          "suppress_tokens",
+          "begin_suppress_tokens"});
 }
 
 // `gated`: silu acts as the gate of the feed-forward part; models without one do not have it.
@@ -215,6 +260,9 @@ Published llama(ConfigFields& f, const std::string& type, const std::string& whe
   } else {
     m.window = f.whole("sliding_window", 1, 0);
   }
+  f.each("layer_types", m.window > 0 ? "sliding_attention" : "full_attention",
+         "all layers see alike");
+  f.only("rope_interleaved", false, "features i and i + half turn together");
   p.context = f.whole("max_position_embeddings", 1, type == "llama" ? 2048 : 32768);
   Rotary r;
   r.base = base_of(f, "rope_theta", 10000);
@@ -279,6 +327,8 @@ Published gptj(ConfigFields& f, const std::string& where) {
   m.parallel = m.shared_norm = true;
   m.tied = f.flag("tie_word_embeddings", false);
   m.mlp_bias = m.head_bias = true;
+  f.only("rotary", true, "the published code has no other encoding");
+  f.only("scale_attn_weights", true, "scores are divided by the root of the head's size");
   p.context = f.whole("n_positions", 1, 2048);
   Rotary r;
   r.features = f.whole("rotary_dim", 1, 64);

@@ -1,5 +1,6 @@
 #include "hf/fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -74,6 +75,15 @@ void ConfigFields::only(const std::string& name, const Json& value, const char* 
   const Json* j = find(name);
   if (j != nullptr && *j != value)
     refuse(name, fmt::format("is {}, and only {} is known here: {}", j->dump(), value.dump(), why));
+}
+
+void ConfigFields::each(const std::string& name, const Json& value, const char* why) {
+  const Json* j = find(name);
+  if (j == nullptr) return;
+  if (!j->is_array() ||
+      !std::all_of(j->begin(), j->end(), [&](const Json& x) { return x == value; }))
+    refuse(name, fmt::format("is {}, and only {} in each place is known here: {}",
+                             j->dump().substr(0, 80), value.dump(), why));
 }
 
 void ConfigFields::finish() const {

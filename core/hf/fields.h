@@ -28,6 +28,8 @@ class ConfigFields {
 
   // It must be this, or missing.
   void only(const std::string& name, const Json& value, const char* why);
+  // A list of nothing but this, or missing.
+  void each(const std::string& name, const Json& value, const char* why);
   // It says nothing about what the model computes.
   void pass(std::initializer_list<const char*> names) { known_.insert(names.begin(), names.end()); }
   // Error (data) with the first field that is not known. null, false and empty say nothing.

@@ -1,0 +1,118 @@
+// config.json as published models have it, fields that say nothing about the computation included.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "hf/config.h"
+
+namespace pesuite::hf {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Case {
+  const char *name, *encoding, *config;
+};
+constexpr Case published[] = {
+    {"EleutherAI/gpt-j-6b", "rope(base=10000, features=64, layout=interleaved)", R"({
+      "activation_function": "gelu_new", "architectures": ["GPTJForCausalLM"], "attn_pdrop": 0.0,
+      "bos_token_id": 50256, "embd_pdrop": 0.0, "eos_token_id": 50256,
+      "gradient_checkpointing": false, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05,
+      "model_type": "gptj", "n_embd": 4096, "n_head": 16, "n_inner": null, "n_layer": 28,
+      "n_positions": 2048, "resid_pdrop": 0.0, "rotary": true, "rotary_dim": 64,
+      "scale_attn_weights": true, "summary_activation": null, "summary_first_dropout": 0.1,
+      "summary_proj_to_labels": true, "summary_type": "cls_index", "summary_use_proj": true,
+      "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+      "tie_word_embeddings": false, "tokenizer_class": "GPT2Tokenizer",
+      "transformers_version": "4.18.0.dev0", "use_cache": true, "vocab_size": 50400})"},
+    {"bigscience/bloom", "alibi", R"({
+      "apply_residual_connection_post_layernorm": false, "architectures": ["BloomModel"],
+      "attention_dropout": 0.0, "attention_softmax_in_fp32": true, "bias_dropout_fusion": true,
+      "bos_token_id": 1, "eos_token_id": 2, "hidden_dropout": 0.0, "hidden_size": 14336,
+      "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "masked_softmax_fusion": true,
+      "model_type": "bloom", "n_head": 112, "n_inner": null, "n_layer": 70, "offset_alibi": 100,
+      "pad_token_id": 3, "pretraining_tp": 1, "skip_bias_add": true, "skip_bias_add_qkv": false,
+      "slow_but_exact": false, "transformers_version": "4.22.2", "unk_token_id": 0,
+      "use_cache": true, "vocab_size": 250880})"},
+    {"HuggingFaceTB/SmolLM2-135M", "rope(base=100000)", R"({
+      "_name_or_path": "x", "architectures": ["LlamaForCausalLM"], "attention_bias": false,
+      "attention_dropout": 0.0, "bos_token_id": 0, "eos_token_id": 0, "head_dim": 64,
+      "hidden_act": "silu", "hidden_size": 576, "initializer_range": 0.041666666666666664,
+      "intermediate_size": 1536, "is_llama_config": true, "max_position_embeddings": 2048,
+      "mlp_bias": false, "model_type": "llama", "num_attention_heads": 9, "num_hidden_layers": 30,
+      "num_key_value_heads": 3, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+      "rope_interleaved": false, "rope_scaling": null, "rope_theta": 100000,
+      "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+      "transformers.js_config": {"kv_cache_dtype": {"fp16": "float16"}},
+      "transformers_version": "4.48.0", "use_cache": true, "vocab_size": 49152})"},
+    {"Qwen/Qwen2.5-0.5B, saved again", "rope(base=1000000)", R"({
+      "architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643,
+      "dtype": "bfloat16", "eos_token_id": 151643, "hidden_act": "silu", "hidden_size": 896,
+      "initializer_range": 0.02, "intermediate_size": 4864,
+      "layer_types": ["full_attention", "full_attention"], "max_position_embeddings": 32768,
+      "max_window_layers": 24, "model_type": "qwen2", "num_attention_heads": 14,
+      "num_hidden_layers": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-06,
+      "rope_scaling": null, "rope_theta": 1000000.0, "sliding_window": null,
+      "tie_word_embeddings": true, "use_cache": true, "use_mrope": false,
+      "use_sliding_window": false, "vocab_size": 151936})"},
+    {"EleutherAI/gpt-neox-20b", "rope(base=10000, features=24)", R"({
+      "architectures": ["GPTNeoXForCausalLM"], "attention_probs_dropout_prob": 0,
+      "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "gelu_fast", "hidden_dropout_prob": 0,
+      "hidden_size": 6144, "initializer_range": 0.02, "intermediate_size": 24576,
+      "layer_norm_eps": 1e-05, "max_position_embeddings": 2048, "model_type": "gpt_neox",
+      "num_attention_heads": 64, "num_hidden_layers": 44, "rotary_emb_base": 10000,
+      "rotary_pct": 0.25, "tie_word_embeddings": false, "torch_dtype": "float16",
+      "use_cache": true, "vocab_size": 50432})"},
+    {"mosaicml/mpt-7b", "alibi", R"({
+      "architectures": ["MPTForCausalLM"],
+      "attn_config": {"alibi": true, "alibi_bias_max": 8, "attn_impl": "torch", "attn_pdrop": 0,
+        "attn_type": "multihead_attention", "attn_uses_sequence_id": false, "clip_qkv": null,
+        "prefix_lm": false, "qk_ln": false, "softmax_scale": null},
+      "auto_map": {"AutoConfig": "configuration_mpt.MPTConfig"}, "d_model": 4096, "emb_pdrop": 0,
+      "embedding_fraction": 1.0, "expansion_ratio": 4,
+      "init_config": {"emb_init_std": null, "fan_mode": "fan_in", "name": "kaiming_normal_"},
+      "init_device": "cpu", "learned_pos_emb": true, "logit_scale": null, "max_seq_len": 2048,
+      "model_type": "mpt", "n_heads": 32, "n_layers": 32, "no_bias": true,
+      "norm_type": "low_precision_layernorm", "resid_pdrop": 0,
+      "tokenizer_name": "EleutherAI/gpt-neox-20b", "torch_dtype": "bfloat16", "use_cache": false,
+      "verbose": 0, "vocab_size": 50432})"},
+    {"gpt2-xl, as an older version saved it", "learned(rows=1024)", R"({
+      "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+      "bos_token_id": 50256, "do_sample": false, "embd_pdrop": 0.1, "eos_token_id": 50256,
+      "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "length_penalty": 1.0,
+      "max_length": 20, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 1600, "n_head": 25,
+      "n_layer": 48, "n_positions": 1024, "num_beams": 1, "output_past": true,
+      "resid_pdrop": 0.1, "temperature": 1.0, "top_k": 50, "top_p": 1.0, "vocab_size": 50257})"},
+};
+
+TEST(PublishedConfigs, AreRead) {
+  for (const Case& c : published)
+    EXPECT_EQ(published_of(Json::parse(c.config), c.name).encoding, c.encoding) << c.name;
+}
+
+// What changes the numbers is refused by its name.
+TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
+  const auto refused = [](const char* name, const char* field, const Json& value) {
+    for (const Case& c : published) {
+      if (std::string(c.name).find(name) == std::string::npos) continue;
+      Json config = Json::parse(c.config);
+      config[field] = value;
+      try {
+        published_of(config, "config.json");
+        ADD_FAILURE() << field << " was taken";
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), Exit::data);
+        EXPECT_THAT(e.what(), HasSubstr(std::string("config.json: '") + field + "' is "));
+      }
+    }
+  };
+  refused("SmolLM2", "rope_interleaved", true);
+  refused("SmolLM2", "attention_multiplier", 0.5);
+  refused("Qwen2.5", "layer_types", {"full_attention", "sliding_attention"});
+  refused("Qwen2.5", "layer_types", "full_attention");
+  refused("gpt-j", "rotary", false);
+  refused("gpt-j", "scale_attn_weights", false);
+}
+
+}  // namespace
+}  // namespace pesuite::hf
