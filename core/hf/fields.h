@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class ConfigFields {
   void each(const std::string& name, const Json& value, const char* why);
   // It says nothing about what the model computes.
   void pass(std::initializer_list<const char*> names) { known_.insert(names.begin(), names.end()); }
+  void pass(std::span<const char* const> names) { known_.insert(names.begin(), names.end()); }
   // Error (data) with the first field that is not known. null, false and empty say nothing.
   void finish() const;
 
