@@ -5,12 +5,12 @@
 
 name = "accuracy_lego"
 figure_title = "lego · accuracy"
-x_label = "evaluation length (tokens), clauses"
+x_label = "evaluation length (tokens)"
 x_low = NaN
 x_high = NaN
 x_log = 0
-x_ticks = "(\"16\\n1x\\n2\" 1, \"16\\n1x\\n3\" 2, \"16\\n1x\\n4\" 3, \"28\\n1.75x\\n5\\nunseen\" 4, \"28\\n1.75x\\n6\\nunseen\" 5, \"28\\n1.75x\\n7\\nunseen\" 6, \"28\\n1.75x\\n8\\nunseen\" 7)"
-x_lines = 4
+x_ticks = "(\"13 (1x)\\nclauses 2\" 1, \"13 (1x)\\nclauses 3\" 2, \"22 (1.69x)\\nclauses 4\\nunseen\" 3, \"22 (1.69x)\\nclauses 5\\nunseen\" 4, \"22 (1.69x)\\nclauses 6\\nunseen\" 5)"
+x_lines = 3
 y_label = "accuracy (%)"
 y_low = NaN
 y_high = NaN
@@ -32,7 +32,7 @@ set style line 5 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
 chance = 1
 connected = 0
-settings = 7
+settings = 5
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

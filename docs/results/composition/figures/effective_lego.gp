@@ -6,10 +6,10 @@
 name = "effective_lego"
 figure_title = "lego · effective length"
 x_label = "tokens (multiples of the training length)"
-x_low = 8
-x_high = 30.8
+x_low = 6.5
+x_high = 24.2
 x_log = 1
-x_ticks = "(\"16\\n1x\" 16, \"28\\n1.75x\" 28)"
+x_ticks = "(\"13\\n1x\" 13, \"22\\n1.69x\" 22)"
 x_lines = 2
 y_label = ""
 y_low = NaN
@@ -34,7 +34,7 @@ set style line 105 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
 left = 110
 legend_height = 0
 legend_width = 30
-mark = 16
+mark = 13
 panel_height = 130
 
 # ---- style.gp: the look that all figures share ----

@@ -1,4 +1,4 @@
-# The longest length up to which accuracy stays at 95 % or more; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
+# The longest length up to which exact match stays at 95 % or more; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
 # Redraw in this folder with: gnuplot effective_scan.gp   (data: effective_scan.tsv)
 # Other formats: gnuplot -e 'format="pdf"' effective_scan.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz

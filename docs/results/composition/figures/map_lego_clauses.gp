@@ -1,4 +1,4 @@
-# Targets that are right (%) by clauses and evaluation length, mean over 3 seeds; trained at 16. Bright is better; grey: not evaluated.
+# Targets that are right (%) by clauses and evaluation length, mean over 3 seeds; trained at 13. Bright is better; grey: not evaluated.
 # Redraw in this folder with: gnuplot map_lego_clauses.gp   (data: map_lego_clauses.tsv)
 # Other formats: gnuplot -e 'format="pdf"' map_lego_clauses.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -9,13 +9,13 @@ x_label = "evaluation length (tokens)"
 x_low = 0.5
 x_high = 2.5
 x_log = 0
-x_ticks = "(\"16\\n1x\" 1, \"28\\n1.75x\" 2)"
+x_ticks = "(\"13\\n1x\" 1, \"22\\n1.69x\" 2)"
 x_lines = 2
 y_label = "clauses"
 y_low = 0.5
-y_high = 7.5
+y_high = 5.5
 y_log = 0
-y_ticks = "(\"2\" 7, \"3\" 6, \"4\" 5, \"5\" 4, \"6\" 3, \"7\" 2, \"8\" 1)"
+y_ticks = "(\"2\" 5, \"3\" 4, \"4\" 3, \"5\" 2, \"6\" 1)"
 y_lines = 1
 n = 0
 legend_width = 179
@@ -23,7 +23,7 @@ columns = 3
 left = 82.8
 legend_width = 96
 array panel[5] = ["none", "t5", "alibi", "rope", "sinusoidal"]
-panel_height = 438
+panel_height = 330
 panel_width = 320
 panels = 5
 rows = 2

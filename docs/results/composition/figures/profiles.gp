@@ -1,4 +1,4 @@
-# Share of runs (a task at a length from a seed; up to 27 of an encoding) whose accuracy, scaled so that 0 is chance and 1 is perfect, reaches a value. Higher is better; where lines cross, no encoding is better throughout.
+# Share of runs (a task at a length from a seed; up to 18 of an encoding) whose accuracy or exact match, scaled so that 0 is chance and 1 is perfect, reaches a value. Higher is better; where lines cross, no encoding is better throughout.
 # Redraw in this folder with: gnuplot profiles.gp   (data: profiles.tsv)
 # Other formats: gnuplot -e 'format="pdf"' profiles.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz

@@ -1,15 +1,15 @@
-# A cell a seed, the best first, coloured by accuracy; the number: seeds that solve it (accuracy of at least 99 %). A seed that diverged counts as 0; one without a record has no cell.
+# A cell a seed, the best first, coloured by exact match; the number: seeds that solve it (exact match of at least 99 %). A seed that diverged counts as 0; one without a record has no cell.
 # Redraw in this folder with: gnuplot seeds_pcfg.gp   (data: seeds_pcfg.tsv)
 # Other formats: gnuplot -e 'format="pdf"' seeds_pcfg.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "seeds_pcfg"
-figure_title = "pcfg · accuracy (%) of every seed, and how many solve it"
+figure_title = "pcfg · exact match (%) of every seed, and how many solve it"
 x_label = "evaluation length (tokens)"
 x_low = 0.5
 x_high = 10.5
 x_log = 0
-x_ticks = "(\"31 (1x)\\nin range\" 2, \"43 (1.39x)\\nunseen\" 7)"
+x_ticks = "(\"31 (1x)\\nin range\" 2, \"43 (1.39x)\\nbeyond\" 7)"
 x_lines = 2
 y_label = ""
 y_low = 0.5

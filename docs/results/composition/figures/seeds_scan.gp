@@ -1,15 +1,15 @@
-# A cell a seed, the best first, coloured by accuracy; the number: seeds that solve it (accuracy of at least 99 %). A seed that diverged counts as 0; one without a record has no cell.
+# A cell a seed, the best first, coloured by exact match; the number: seeds that solve it (exact match of at least 99 %). A seed that diverged counts as 0; one without a record has no cell.
 # Redraw in this folder with: gnuplot seeds_scan.gp   (data: seeds_scan.tsv)
 # Other formats: gnuplot -e 'format="pdf"' seeds_scan.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
 
 name = "seeds_scan"
-figure_title = "scan · accuracy (%) of every seed, and how many solve it"
+figure_title = "scan · exact match (%) of every seed, and how many solve it"
 x_label = "evaluation length (tokens)"
 x_low = 0.5
 x_high = 15.5
 x_log = 0
-x_ticks = "(\"36 (1x)\\nin range\" 2, \"48 (1.33x)\\nunseen\" 7, \"60 (1.67x)\\nunseen\" 12)"
+x_ticks = "(\"36 (1x)\\nin range\" 2, \"48 (1.33x)\\nbeyond\" 7, \"60 (1.67x)\\nbeyond\" 12)"
 x_lines = 2
 y_label = ""
 y_low = 0.5

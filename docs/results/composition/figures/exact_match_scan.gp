@@ -1,17 +1,17 @@
-# Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
-# Redraw in this folder with: gnuplot accuracy_pcfg.gp   (data: accuracy_pcfg.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_pcfg.gp   (svg, pdf, png)
+# Exact match by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance.
+# Redraw in this folder with: gnuplot exact_match_scan.gp   (data: exact_match_scan.tsv)
+# Other formats: gnuplot -e 'format="pdf"' exact_match_scan.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
 
-name = "accuracy_pcfg"
-figure_title = "pcfg · accuracy"
+name = "exact_match_scan"
+figure_title = "scan · exact match"
 x_label = "evaluation length (tokens)"
 x_low = NaN
 x_high = NaN
 x_log = 0
-x_ticks = "(\"31 (1x)\\nfunctions 1\" 1, \"31 (1x)\\nfunctions 2\" 2, \"43 (1.39x)\\nfunctions 3\\nseen\" 3, \"43 (1.39x)\\nfunctions 3\\nunseen\" 4, \"43 (1.39x)\\nfunctions 4\\nseen\" 5, \"43 (1.39x)\\nfunctions 4\\nunseen\" 6)"
-x_lines = 3
-y_label = "accuracy (%)"
+x_ticks = "(\"36 (1x)\" 1, \"48 (1.33x)\" 2, \"60 (1.67x)\" 3)"
+x_lines = 1
+y_label = "exact match (%)"
 y_low = NaN
 y_high = NaN
 y_log = 0
@@ -32,7 +32,7 @@ set style line 5 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
 chance = 1
 connected = 0
-settings = 6
+settings = 3
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8

@@ -1,17 +1,17 @@
-# Accuracy by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds. Dashed line: chance. Seen positions lie within the training length, unseen beyond it.
-# Redraw in this folder with: gnuplot accuracy_subtraction.gp   (data: accuracy_subtraction.tsv)
-# Other formats: gnuplot -e 'format="pdf"' accuracy_subtraction.gp   (svg, pdf, png)
+# Exact match by setting. Markers: mean over 3 seeds; whiskers: lowest to highest seed; small faint markers: the seeds.
+# Redraw in this folder with: gnuplot exact_match_pcfg.gp   (data: exact_match_pcfg.tsv)
+# Other formats: gnuplot -e 'format="pdf"' exact_match_pcfg.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
 
-name = "accuracy_subtraction"
-figure_title = "subtraction · accuracy"
-x_label = "evaluation length (tokens), operands"
+name = "exact_match_pcfg"
+figure_title = "pcfg · exact match"
+x_label = "evaluation length (tokens)"
 x_low = NaN
 x_high = NaN
 x_log = 0
-x_ticks = "(\"11\\n0.786x\\nfull\" 1, \"14\\n1x\\nfull\" 2, \"17\\n1.21x\\nfull\\nseen\" 3, \"17\\n1.21x\\nfull\\nunseen\" 4, \"20\\n1.43x\\nfull\\nseen\" 5, \"20\\n1.43x\\nfull\\nunseen\" 6, \"23\\n1.64x\\nfull\\nunseen\" 7)"
-x_lines = 4
-y_label = "accuracy (%)"
+x_ticks = "(\"31 (1x)\\nfunctions 1\" 1, \"31 (1x)\\nfunctions 2\" 2, \"43 (1.39x)\\nfunctions 3\" 3, \"43 (1.39x)\\nfunctions 4\" 4)"
+x_lines = 2
+y_label = "exact match (%)"
 y_low = NaN
 y_high = NaN
 y_log = 0
@@ -30,9 +30,9 @@ set style line 4 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
 set style line 104 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
 set style line 5 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
-chance = 1
+chance = 0
 connected = 0
-settings = 7
+settings = 4
 
 # ---- style.gp: the look that all figures share ----
 set encoding utf8
