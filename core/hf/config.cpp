@@ -88,8 +88,7 @@ constexpr const char* says_nothing[] = {"architectures",
                                         "_num_labels",
                                         "num_labels",
                                         "neftune_noise_alpha",
-                                        "chunk_size_feed_forward",
-                                        "pruned_heads"};
+                                        "chunk_size_feed_forward"};
 // How texts were to be generated, where older versions wrote all they knew.
 constexpr const char* of_generation[] = {"max_length",
                                          "min_length",

@@ -104,6 +104,13 @@ TEST_F(Names, CellsOfARunAreCheckpoints) {
 
 TEST_F(Names, ADamagedPlanNamesNoCell) {
   fs::create_directories(folder_ / "r");
+  for (const char* plan :
+       {"", "[]", "{}", "{\"cells\": [{}]}", "{\"cells\": [{\"seed\": \"x\"}]}"}) {
+    write("r/plan.json", plan);
+    const Ended e = pesuite({"eval", "r/rope"});
+    EXPECT_EQ(e.code, 5) << plan;
+    EXPECT_THAT(e.err, HasSubstr("r/plan.json")) << plan;
+  }
   write("r/records.jsonl", "");
   for (const char* verb : {"eval", "reproduce"}) {
     write("r/plan.json", R"({"schema": "pesuite.plan/1", "cells": [{}]})");

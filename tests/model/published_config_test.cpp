@@ -1,4 +1,5 @@
-// config.json as published models have it, fields that say nothing about the computation included.
+// config.json with the fields that published models have, those that say nothing about the
+// computation included. GPT-J's, BLOOM's and SmolLM2's were compared with copies in public code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +111,7 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("SmolLM2", "attention_multiplier", 0.5);
   refused("Qwen2.5", "layer_types", {"full_attention", "sliding_attention"});
   refused("Qwen2.5", "layer_types", "full_attention");
+  refused("gpt2-xl", "pruned_heads", {{"0", {1}}});
   refused("gpt-j", "rotary", false);
   refused("gpt-j", "scale_attn_weights", false);
 }
