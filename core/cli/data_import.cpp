@@ -71,10 +71,11 @@ namespace {
 
 void add_import_flags(Arguments& a) {
   a.flags()("output,o", po::value<std::string>(), "folder to write")(
-      "field", po::value<std::string>()->default_value("text"), "field of .jsonl")(
-      "separator", po::value<std::string>()->default_value(""),
-      "line that ends a document in a .txt")("name", po::value<std::string>(),
-                                             "name of the text (default: its path)")(
+      "field", po::value<std::string>()->default_value("text"),
+      "field of .jsonl, column of .parquet")("separator",
+                                             po::value<std::string>()->default_value(""),
+                                             "line that ends a document in a .txt")(
+      "name", po::value<std::string>(), "name of the text (default: its path)")(
       "licence", po::value<std::string>()->default_value(""), "note of its licence")(
       "downloads", po::value<std::string>(),
       "folder of what is fetched, kept (default: FOLDER/downloads, until all is imported)")(
@@ -106,7 +107,7 @@ int import_text_verb(const std::vector<std::string>& words) {
       "data import WHAT... --output FOLDER [flags]",
       "Makes a dataset of text: JSON lines, packed, with version, licence note and digests. WHAT "
       "is\n"
-      "  files and folders          .txt, .jsonl, .gz and .zst of them\n"
+      "  files and folders          .txt, .jsonl, .gz and .zst of them; .parquet\n"
       "  debian PACKAGE...          the documentation in Debian packages, e.g. linux-doc perl-doc\n"
       "  tinystories, slimpajama, fineweb-edu, wikitext-103, pg-19: published data, fetched\n"
       "Interrupted, the same command goes on.");

@@ -94,7 +94,8 @@ void add_shard_flags(Arguments& a) {
 
 void add_tokenize_flags(Arguments& a) {
   add_shard_flags(a);
-  a.flags()("field", po::value<std::string>()->default_value("text"), "field of .jsonl")(
+  a.flags()("field", po::value<std::string>()->default_value("text"),
+            "field of .jsonl, column of .parquet")(
       "separator", po::value<std::string>(),
       "line that ends a document in a .txt, e.g. '<|endoftext|>'")(
       "validation", po::value<std::vector<std::string>>()->composing(),
@@ -147,7 +148,7 @@ int tokenize_verb(const std::vector<std::string>& words) {
   Arguments a(
       "data tokenize TEXT... --tokenizer WHAT --output FOLDER [flags]",
       "Makes shards of tokens from files and folders of text (.txt, .jsonl, .gz and .zst of "
-      "them, what data import wrote).\nDocuments are divided into train, validation and "
+      "them, .parquet, what data import wrote).\nDocuments are divided into train, validation and "
       "filler by their content, exact copies left out. Interrupted, the same command goes "
       "on.");
   add_tokenize_flags(a);
@@ -239,8 +240,9 @@ int verify_shards_verb(const std::vector<std::string>& words) {
               "Holds a folder of shards to its manifest: sizes, SHA-256, vocabulary, documents, "
               "tokenizer, no document in two splits. With TEXT also whether each document of it "
               "decodes byte for byte.\nExit code 5 where anything does not hold.");
-  a.flags()("field", po::value<std::string>()->default_value("text"), "field of .jsonl")(
-      "separator", po::value<std::string>(), "line that ends a document in a .txt")(
+  a.flags()("field", po::value<std::string>()->default_value("text"),
+            "field of .jsonl, column of .parquet")("separator", po::value<std::string>(),
+                                                   "line that ends a document in a .txt")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores");
   a.positional("folder");
   a.positional("text", -1);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "data/packed.h"
+#include "data/parquet.h"
 
 namespace pesuite::data {
 
@@ -111,23 +112,31 @@ class Reader : public Documents {
   bool next(Document& d) override {
     while (file_ < files_.size()) {
       if (open() && read(d)) return true;
-      if (window_) before_ += window_->packed_read();
-      window_.reset(), ++file_, start_ = 0, line_ = 0;
+      before_ += packed_read();
+      window_.reset(), rows_.reset(), ++file_, start_ = 0, line_ = 0;
     }
     return false;
   }
-  Cursor cursor() const override { return {file_, window_ ? window_->at() : start_}; }
+  Cursor cursor() const override {
+    return {file_, window_ ? window_->at() : rows_ ? rows_->row() : start_};
+  }
   bool inside() const override { return !rest_.empty(); }
   const std::vector<fs::path>& files() const override { return files_; }
   std::uint64_t bytes() const override { return bytes_; }
-  std::uint64_t bytes_read() const override {
-    return before_ + (window_ ? window_->packed_read() : 0);
-  }
+  std::uint64_t bytes_read() const override { return before_ + packed_read(); }
   std::uint64_t skipped() const override { return skipped_; }
 
  private:
+  std::uint64_t packed_read() const {
+    return window_ ? window_->packed_read() : rows_ ? rows_->packed_read() : 0;
+  }
+
   bool open() {
-    if (window_) return true;
+    if (window_ || rows_) return true;
+    if (is_parquet(files_[file_])) {
+      rows_.emplace(files_[file_], options_.field, start_);
+      return true;
+    }
     const bool passes = options_.only_text || of_folders_.contains(files_[file_]);
     if (passes && !begins_like_text(files_[file_])) {
       ++skipped_;
@@ -141,6 +150,7 @@ class Reader : public Documents {
     d.file = files_[file_];
     d.text.clear();
     if (!rest_.empty()) return take_rest(d);
+    if (rows_) return rows_->next(d.text) && whole_or_cut(d);
     const std::string kind = unpacked_name(d.file).extension();
     if (kind == ".jsonl" || kind == ".ndjson") return read_json(d);
     return options_.separator.empty() ? read_whole(d) : read_part(d);
@@ -194,9 +204,7 @@ class Reader : public Documents {
       if (!blank) parse(line, d);
       window_->drop(size);
       if (blank) continue;
-      if (d.text.size() <= options_.longest) return true;
-      rest_ = std::move(d.text);
-      return take_rest(d);
+      return whole_or_cut(d);
     }
   }
   void parse(std::string_view line, Document& d) {
@@ -217,7 +225,12 @@ class Reader : public Documents {
          start_ > 0 ? " behind where it was interrupted" : "", why);
   }
 
-  // Of a JSON text that is longer than a document may be. Its parts have one place.
+  bool whole_or_cut(Document& d) {
+    if (d.text.size() <= options_.longest) return true;
+    rest_ = std::move(d.text);
+    return take_rest(d);
+  }
+  // Of a text of JSON or Parquet that is longer than a document may be. Its parts have one place.
   bool take_rest(Document& d) {
     const std::string_view left = std::string_view(rest_).substr(rest_at_);
     const std::size_t size =
@@ -233,7 +246,8 @@ class Reader : public Documents {
   DocumentOptions options_;
   std::size_t file_;
   std::uint64_t start_, line_ = 0, bytes_ = 0, before_ = 0, skipped_ = 0;
-  std::optional<Window> window_;
+  std::optional<Window> window_;      // of a file of text, or
+  std::optional<ParquetTexts> rows_;  // of a table
   std::string rest_;  // of a text that was cut, from rest_at_ on
   std::size_t rest_at_ = 0;
   simdjson::dom::parser parser_{longest_line + 1};

@@ -225,13 +225,6 @@ std::vector<Part> published_parts(const std::string& name, const PublishedOption
       files.resize(static_cast<std::size_t>(o.most_shards));
     return {part_of(set, "documents", std::move(files), o)};
   }
-  if (std::string_view(set.wanted) == ".parquet")
-    fail(Exit::data,
-         "{} is published as Parquet, which is not read here; export it as JSON lines, e.g. with "
-         "duckdb -c \"COPY (SELECT text FROM '*.parquet') TO 'x.jsonl'\", and import those files, "
-         "or "
-         "name addresses of JSON lines with --list",
-         set.name);
   std::vector<Part> parts = {
       part_of(set, "documents", files_of(set, set.train, o, o.most_shards), o)};
   if (!set.validation.empty())

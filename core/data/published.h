@@ -16,8 +16,7 @@ struct PublishedOptions {
 
 bool is_published(const std::string& name);
 std::vector<std::string> published_names();
-// Its parts; files are fetched when a part is opened. Error (data, usage) where it is not there, or
-// comes in a form that is not read (FineWeb-Edu's Parquet without a list of JSON lines).
+// Its parts; files are fetched when a part is opened. Error (data, usage) where it is not there.
 std::vector<Part> published_parts(const std::string& name, const PublishedOptions&);
 
 // Articles of WikiText: a line " = Title = " begins one.

@@ -104,7 +104,15 @@ TEST_F(Downloads, OfPublishedLayouts) {
   server.put(repository + "validation/chunk1", {.content = "[]"});
   o.most_shards = 1;
   EXPECT_EQ(published_parts("slimpajama", o).size(), 2u);
-  EXPECT_THAT(failure([&] { published_parts("fineweb-edu", o); }), HasSubstr("Parquet"));
+  server.put("/api/datasets/HuggingFaceFW/fineweb-edu/tree/main/sample/10BT",
+             {.content = R"([{"type": "file", "path": "sample/10BT/000_00000.parquet"},
+                             {"type": "file", "path": "sample/10BT/001_00000.parquet"}])"});
+  server.put("/datasets/HuggingFaceFW/fineweb-edu/resolve/main/sample/10BT/000_00000.parquet",
+             {.content = read_file(fs::path(PESUITE_TEST_DIR) / "data/parquet/small.parquet")});
+  o.downloads = folder / "g";
+  imported(published_parts("fineweb-edu", o), folder / "h");
+  EXPECT_EQ(texts_of(folder / "h", "documents"),
+            (std::vector<std::string>{"one", "two", "two", "three"}));
   EXPECT_THAT(failure([&] { published_parts("slimpyjama", o); }), HasSubstr("did you mean"));
   server.put("/x.jsonl", {.content = line}), server.put("/y.jsonl", {.content = other});
   std::ofstream(folder / "list") << server.url("/x.jsonl") << " " << sha256(line) << "\n# none\n"

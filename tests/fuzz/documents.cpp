@@ -29,6 +29,7 @@ FUZZ_TARGET(documents) {
   const char* name = input[0] == 'j'   ? "x.jsonl"
                      : input[0] == 'g' ? "x.jsonl.gz"
                      : input[0] == 'z' ? "x.txt.zst"
+                     : input[0] == 'p' ? "x.parquet"
                                        : "x.txt";
   data::DocumentOptions options;
   options.longest = 64;
