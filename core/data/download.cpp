@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #endif
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -19,6 +20,7 @@ struct Transfer {
   CURL* curl = nullptr;
   std::FILE* file = nullptr;
   std::string* text = nullptr;
+  std::string next;  // page
   std::uint64_t start = 0, bytes = 0, most = 0;
   bool too_large = false, full = false, anew = false;
   const std::atomic<bool>* stop = nullptr;
@@ -34,6 +36,25 @@ std::size_t take(char* data, std::size_t, std::size_t n, void* into) {
   if (t.file != nullptr && std::fwrite(data, 1, n, t.file) != n) {
     t.full = true;
     return 0;
+  }
+  return n;
+}
+
+// Of "<https://...?cursor=x>; rel="next", <...>; rel="last"" the first address (RFC 8288).
+std::size_t take_header(char* data, std::size_t, std::size_t n, void* into) {
+  const std::string line(data, n);
+  constexpr std::string_view name = "link:";
+  if (line.size() < name.size() ||
+      !std::equal(name.begin(), name.end(), line.begin(),
+                  [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); }))
+    return n;
+  for (std::size_t at = 0; (at = line.find('<', at)) != std::string::npos;) {
+    const std::size_t end = line.find('>', at);
+    if (end == std::string::npos) break;
+    const std::string of = line.substr(end, line.find('<', end) - end);
+    if (of.find("rel=\"next\"") != std::string::npos || of.find("rel=next") != std::string::npos)
+      static_cast<Transfer*>(into)->next = line.substr(at + 1, end - at - 1);
+    at = end;
   }
   return n;
 }
@@ -66,6 +87,8 @@ Result attempt(const std::string& url, Transfer& t, std::string& why) {
   curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(t.start));
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
   curl_easy_setopt(c, CURLOPT_WRITEDATA, &t);
+  curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header);
+  curl_easy_setopt(c, CURLOPT_HEADERDATA, &t);
   curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, watch);
   curl_easy_setopt(c, CURLOPT_XFERINFODATA, &t);
   curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
@@ -136,14 +159,14 @@ bool download(const Download& d, const std::atomic<bool>& stop,
   fail(Exit::data, "cannot fetch {} in {} tries: {}; the same command goes on", d.url, tries, why);
 }
 
-std::string fetched_text(const std::string& url, const std::atomic<bool>& stop) {
+Answer fetched_text(const std::string& url, const std::atomic<bool>& stop) {
   std::string why;
   for (int n = 0; n < tries; ++n) {
     Transfer t;
     std::string text;
     t.text = &text, t.most = 256 << 20, t.stop = &stop;
     const Result result = attempt(url, t, why);
-    if (result == Result::whole) return text;
+    if (result == Result::whole) return {text, t.next};
     if (result != Result::passing) break;
     if (n + 1 < tries) wait(0.2 * (1 << n), stop);
   }
@@ -164,7 +187,7 @@ bool download(const Download&, const std::atomic<bool>&,
               const std::function<void(std::uint64_t)>&) {
   without_curl();
 }
-std::string fetched_text(const std::string&, const std::atomic<bool>&) {
+Answer fetched_text(const std::string&, const std::atomic<bool>&) {
   without_curl();
 }
 

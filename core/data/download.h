@@ -25,7 +25,11 @@ struct Download {
 bool download(const Download&, const std::atomic<bool>& stop,
               const std::function<void(std::uint64_t bytes)>& progress);
 
-// A small answer as text, e.g. a list of files.
-std::string fetched_text(const std::string& url, const std::atomic<bool>& stop);
+// A small answer as text, e.g. a list of files, and the address of the page that follows it, where
+// its header has a Link to one.
+struct Answer {
+  std::string text, next;
+};
+Answer fetched_text(const std::string& url, const std::atomic<bool>& stop);
 
 }  // namespace pesuite::data

@@ -1,7 +1,8 @@
 #include "data/published.h"
 
 #include <algorithm>
-#include <deque>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "data/download.h"
@@ -20,11 +21,12 @@ enum class Layout { documents, wikitext };
 
 struct Set {
   const char *name, *repository, *licence;
-  // folders of the hub, or one file each where they have an ending
+  // what the paths of its files begin with; one file each where they have its ending
   std::vector<std::string> train, validation;
   const char* separator;
   Layout layout;
-  const char* wanted;  // ending of the files
+  const char* wanted;       // ending of the files
+  const char* bucket = "";  // where its files lie if not on the hub, which has lists of their paths
 };
 
 const std::vector<Set>& sets() {
@@ -40,36 +42,37 @@ const std::vector<Set>& sets() {
       {"slimpajama",
        "cerebras/SlimPajama-627B",
        "of its sources, see the data set's page",
-       {"train/chunk1", "train/chunk2", "train/chunk3", "train/chunk4", "train/chunk5",
-        "train/chunk6", "train/chunk7", "train/chunk8", "train/chunk9", "train/chunk10"},
-       {"validation/chunk1"},
+       {"train/chunk1/", "train/chunk2/", "train/chunk3/", "train/chunk4/", "train/chunk5/",
+        "train/chunk6/", "train/chunk7/", "train/chunk8/", "train/chunk9/", "train/chunk10/"},
+       {"validation/chunk1/"},
        "",
        Layout::documents,
        ".jsonl.zst"},
       {"fineweb-edu",
        "HuggingFaceFW/fineweb-edu",
        "ODC-By 1.0",
-       {"sample/10BT"},
+       {"sample/10BT/"},
        {},
        "",
        Layout::documents,
        ".parquet"},
       {"wikitext-103",
-       "EleutherAI/wikitext_document_level",
+       "Salesforce/wikitext",
        "CC-BY-SA-3.0 and GFDL",
-       {"wikitext-103-raw/wiki.train.raw"},
-       {"wikitext-103-raw/wiki.valid.raw"},
+       {"wikitext-103-raw-v1/train-"},
+       {"wikitext-103-raw-v1/validation-"},
        "",
        Layout::wikitext,
-       ".raw"},
+       ".parquet"},
       {"pg-19",
        "deepmind/pg19",
        "Apache-2.0; texts in the public domain",
-       {"data/train"},
-       {"data/validation"},
+       {"data/train_files.txt"},
+       {"data/validation_files.txt"},
        "",
        Layout::documents,
-       ".txt"}};
+       ".txt",
+       "deepmind-gutenberg"}};
   return all;
 }
 
@@ -80,25 +83,48 @@ const Set& set_of(const std::string& name) {
        did_you_mean(name, published_names()), join(published_names(), ", "));
 }
 
-// The files of a folder of the hub, in the order of their names, by its listing.
-std::vector<Remote> listed(const Set& set, const std::string& folder, const PublishedOptions& o) {
-  const std::string listing =
-      fmt::format("{}/api/datasets/{}/tree/main/{}", o.base, set.repository, folder);
-  const Json j = Json::parse(fetched_text(listing, *o.stop), nullptr, false);
-  if (!j.is_array()) fail(Exit::data, "{} is no list of files", listing);
-  std::vector<std::pair<std::string, Remote>> found;
-  for (const Json& f : j) {
+std::string address_of(const Set& set, const PublishedOptions& o, const std::string& path) {
+  return fmt::format("{}/datasets/{}/resolve/main/{}", o.base, set.repository, path);
+}
+
+void add_listed(const Set& set, const PublishedOptions& o, const std::string& begin,
+                const Json& page, std::map<std::string, Remote>& found) {
+  for (const Json& f : page) {
     const std::string path = f.value("path", "");
-    if (f.value("type", "") != "file" || !path.ends_with(set.wanted)) continue;
-    Remote r{fmt::format("{}/datasets/{}/resolve/main/{}", o.base, set.repository, path), "",
-             f.value("size", std::uint64_t{0})};
+    if (f.value("type", "") != "file" || !path.starts_with(begin) || !path.ends_with(set.wanted))
+      continue;
+    Remote r{address_of(set, o, path), "", f.value("size", std::uint64_t{0})};
     if (f.contains("lfs") && f["lfs"].is_object()) r.sha256 = f["lfs"].value("oid", "");
-    found.emplace_back(path, std::move(r));
+    found.emplace(path, std::move(r));
   }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+// The files of the hub whose paths begin so, in the order of their names, by the listing of their
+// folder, which comes in pages.
+std::vector<Remote> listed(const Set& set, const std::string& begin, const PublishedOptions& o) {
+  std::map<std::string, Remote> found;
+  std::string page = fmt::format("{}/api/datasets/{}/tree/main/{}", o.base, set.repository,
+                                 begin.substr(0, begin.rfind('/')));
+  for (std::set<std::string> seen; !page.empty() && seen.insert(page).second;) {
+    const Answer answer = fetched_text(page, *o.stop);
+    const Json j = Json::parse(answer.text, nullptr, false);
+    if (!j.is_array()) fail(Exit::data, "{} is no list of files", page);
+    add_listed(set, o, begin, j, found);
+    page = answer.next;
+  }
   std::vector<Remote> out;
   for (auto& [path, remote] : found) out.push_back(std::move(remote));
+  return out;
+}
+
+// The files that a list on the hub names by their paths in a bucket.
+std::vector<Remote> of_bucket(const Set& set, const std::string& list, const PublishedOptions& o) {
+  const std::string root = o.base == hub ? "https://storage.googleapis.com" : o.base;
+  std::vector<Remote> out;
+  for (const std::string& line : split(fetched_text(address_of(set, o, list), *o.stop).text, '\n'))
+    if (const std::string path = trim(line); path.ends_with(set.wanted))
+      out.push_back({fmt::format("{}/{}/{}", root, set.bucket, path), "", 0});
+  if (out.empty()) fail(Exit::data, "{} names no files", address_of(set, o, list));
   return out;
 }
 
@@ -107,12 +133,13 @@ std::vector<Remote> files_of(const Set& set, const std::vector<std::string>& pla
   std::vector<Remote> out;
   for (const std::string& place : places) {
     if (most > 0 && std::ssize(out) >= most) break;
-    if (place.ends_with(set.wanted)) {
-      out.push_back(
-          {fmt::format("{}/datasets/{}/resolve/main/{}", o.base, set.repository, place), "", 0});
-      continue;
+    if (*set.bucket != 0) {
+      for (Remote& r : of_bucket(set, place, o)) out.push_back(std::move(r));
+    } else if (place.ends_with(set.wanted)) {
+      out.push_back({address_of(set, o, place), "", 0});
+    } else {
+      for (Remote& r : listed(set, place, o)) out.push_back(std::move(r));
     }
-    for (Remote& r : listed(set, place, o)) out.push_back(std::move(r));
   }
   if (most > 0 && std::ssize(out) > most) out.resize(static_cast<std::size_t>(most));
   return out;
@@ -135,47 +162,63 @@ std::string name_of(const std::string& url) {
   return file_name_of(path.substr(path.find_last_of('/') + 1));
 }
 
-// Articles of the files of WikiText, one after the other.
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n") == std::string::npos;
+}
+bool is_title(const std::string& line) {
+  const std::string t = trim(line);
+  return t.size() > 4 && t.starts_with("= ") && t.ends_with(" =") && !t.starts_with("= =");
+}
+
 class Articles : public Documents {
  public:
-  Articles(std::vector<fs::path> files, const Cursor& cursor)
-      : files_(std::move(files)), file_(cursor.file) {
-    for (const fs::path& f : files_) bytes_ += fs::file_size(f);
-    for (std::uint64_t skip = cursor.bytes; skip > 0; --skip) {
-      Document away;
-      next(away);
+  Articles(std::unique_ptr<Documents> texts, const Cursor& cursor) : texts_(std::move(texts)) {
+    Document away;
+    while (given_ < cursor.bytes && next(away)) {
     }
   }
   bool next(Document& d) override {
-    while (waiting_.empty()) {
-      if (file_ >= files_.size()) return false;
-      read_ += fs::file_size(files_[file_]);
-      for (std::string& a : wikitext_articles(read_file(files_[file_])))
-        waiting_.push_back(std::move(a));
-      of_ = files_[file_];
-      given_ = 0;
-      if (waiting_.empty()) ++file_;
+    d.text = std::move(begun_);
+    begun_.clear();
+    d.file = of_.file;
+    for (std::string line; take(line);) {
+      if (is_title(line) && !is_blank(d.text)) {
+        begun_ = std::move(line);
+        ++given_;
+        return true;
+      }
+      if (is_title(line)) d.text.clear(), d.file = of_.file;
+      d.text += line;
     }
-    d.file = of_;
-    d.text = std::move(waiting_.front());
-    waiting_.pop_front();
-    ++given_;
-    if (waiting_.empty()) ++file_, given_ = 0;
-    return true;
+    given_ += is_blank(d.text) ? 0 : 1;
+    return !is_blank(d.text);
   }
-  Cursor cursor() const override { return {file_, given_}; }
+  Cursor cursor() const override { return {0, given_}; }
   bool inside() const override { return false; }
-  const std::vector<fs::path>& files() const override { return files_; }
-  std::uint64_t bytes() const override { return bytes_; }
-  std::uint64_t bytes_read() const override { return read_; }
-  std::uint64_t skipped() const override { return 0; }
+  const std::vector<fs::path>& files() const override { return texts_->files(); }
+  std::uint64_t bytes() const override { return texts_->bytes(); }
+  std::uint64_t bytes_read() const override { return texts_->bytes_read(); }
+  std::uint64_t skipped() const override { return texts_->skipped(); }
 
  private:
-  std::vector<fs::path> files_;
-  std::size_t file_;
-  fs::path of_;
-  std::deque<std::string> waiting_;
-  std::uint64_t given_ = 0, bytes_ = 0, read_ = 0;
+  // The next line, with its end, which rows of tables lack where they are empty.
+  bool take(std::string& line) {
+    if (at_ == of_.text.size()) {
+      at_ = 0;
+      if (!texts_->next(of_)) return of_.text.clear(), false;
+      if (!of_.text.ends_with('\n')) of_.text += '\n';
+    }
+    const std::size_t end = of_.text.find('\n', at_) + 1;
+    line = of_.text.substr(at_, end - at_);
+    at_ = end;
+    return true;
+  }
+
+  std::unique_ptr<Documents> texts_;
+  Document of_;  // what lines are taken from, from at_ on
+  std::size_t at_ = 0;
+  std::string begun_;  // the title of the next article
+  std::uint64_t given_ = 0;
 };
 
 Part part_of(const Set& set, const char* prefix, std::vector<Remote> files,
@@ -199,9 +242,9 @@ Part part_of(const Set& set, const char* prefix, std::vector<Remote> files,
     }
     DocumentOptions options;
     options.separator = set.separator;
-    if (set.layout == Layout::wikitext)
-      return std::unique_ptr<Documents>(std::make_unique<Articles>(here, cursor));
-    return open_documents(here, options, cursor);
+    if (set.layout == Layout::documents) return open_documents(here, options, cursor);
+    options.longest = 1 << 30;  // its lines are whole
+    return wikitext_articles(open_documents(here, options), cursor);
   };
   return part;
 }
@@ -232,18 +275,9 @@ std::vector<Part> published_parts(const std::string& name, const PublishedOption
   return parts;
 }
 
-std::vector<std::string> wikitext_articles(const std::string& text) {
-  std::vector<std::string> out;
-  const auto is_title = [](const std::string& line) {
-    const std::string t = trim(line);
-    return t.size() > 4 && t.starts_with("= ") && t.ends_with(" =") && !t.starts_with("= =");
-  };
-  for (const std::string& line : split(text, '\n')) {
-    if (is_title(line) || out.empty()) out.emplace_back();
-    out.back() += line + "\n";
-  }
-  std::erase_if(out, [](const std::string& a) { return trim(a).empty(); });
-  return out;
+std::unique_ptr<Documents> wikitext_articles(std::unique_ptr<Documents> texts,
+                                             const Cursor& cursor) {
+  return std::make_unique<Articles>(std::move(texts), cursor);
 }
 
 }  // namespace pesuite::data

@@ -5,9 +5,11 @@
 
 namespace pesuite::data {
 
+inline constexpr const char* hub = "https://huggingface.co";
+
 struct PublishedOptions {
-  std::string base = "https://huggingface.co";  // or a mirror of it
-  int most_shards = 0;                          // of the training text; 0: all
+  std::string base = hub;  // or a mirror of it
+  int most_shards = 0;     // of the training text; 0: all
   fs::path list;  // of addresses, one a line, with a SHA-256 behind it or not, instead of its own
   fs::path downloads;
   const std::atomic<bool>* stop = nullptr;
@@ -19,7 +21,7 @@ std::vector<std::string> published_names();
 // Its parts; files are fetched when a part is opened. Error (data, usage) where it is not there.
 std::vector<Part> published_parts(const std::string& name, const PublishedOptions&);
 
-// Articles of WikiText: a line " = Title = " begins one.
-std::vector<std::string> wikitext_articles(const std::string& text);
+// Articles of WikiText, which stands as lines or as files of them: a line " = Title = " begins one.
+std::unique_ptr<Documents> wikitext_articles(std::unique_ptr<Documents> texts, const Cursor& = {});
 
 }  // namespace pesuite::data

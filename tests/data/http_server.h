@@ -21,6 +21,7 @@ class HttpServer {
     bool ranges = true;          // knows Range
     std::size_t cut = 0;         // the first so many answers end after half of what is asked for
     int refuse = 0, code = 503;  // the first so many answers are this code
+    std::string header{};        // a line of its own
   };
 
   HttpServer() {
@@ -92,7 +93,9 @@ class HttpServer {
                                  std::to_string(from) + "-" + std::to_string(f.content.size() - 1) +
                                  "/" + std::to_string(f.content.size()) + "\r\n"
                            : "HTTP/1.1 200 OK\r\n";
-    head += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    head += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    if (!f.header.empty()) head += f.header + "\r\n";
+    head += "\r\n";
     if (f.cut > 0) --f.cut, body.resize(body.size() / 2);
     return head + body;
   }

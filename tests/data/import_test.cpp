@@ -84,42 +84,101 @@ std::vector<std::string> texts_of(const fs::path& folder, const std::string& pre
   return out;
 }
 
-TEST_F(Downloads, OfPublishedLayouts) {
+class Published : public ::testing::Test {
+ protected:
+  Published() {
+    o.base = server.url(), o.downloads = folder / "d", o.stop = &never;
+    o.say = [](const std::string&) {};
+  }
+  static std::string table(const char* name) {
+    return read_file(fs::path(PESUITE_TEST_DIR) / "data/parquet" / name);
+  }
+  using Strings = std::vector<std::string>;
+  HttpServer server;
+  Scratch folder;
+  PublishedOptions o;
+};
+
+TEST_F(Published, IsCutAtItsSeparators) {
   const std::string at = "/datasets/roneneldan/TinyStories/resolve/main/TinyStoriesV2-GPT4-";
   server.put(at + "train.txt", {.content = "One.\n<|endoftext|>\nTwo.\n<|endoftext|>\n", .cut = 1});
   server.put(at + "valid.txt", {.content = "Three.\n"});
-  PublishedOptions o;
-  o.base = server.url(), o.downloads = folder / "d", o.stop = &never;
-  o.say = [](const std::string&) {};
   EXPECT_EQ(imported(published_parts("tinystories", o), folder / "t").documents, 3u);
   EXPECT_EQ(texts_of(folder / "t", "documents"), (std::vector<std::string>{"One.\n", "Two.\n"}));
   EXPECT_EQ(texts_of(folder / "t", "validation"), std::vector<std::string>{"Three.\n"});
+}
 
-  const std::string line = "{\"text\": \"a\"}\n", other = "{\"text\": \"b\"}\n";
+TEST_F(Published, IsListedPageByPage) {
   const std::string repository = "/api/datasets/cerebras/SlimPajama-627B/tree/main/";
   server.put(repository + "train/chunk1",
              {.content = R"([{"type": "file", "path": "train/chunk1/b.jsonl.zst", "size": 9},
-                             {"type": "directory", "path": "train/chunk1/x"},
-                             {"type": "file", "path": "train/chunk1/a.jsonl.zst"}])"});
+                      {"type": "directory", "path": "train/chunk1/x"},
+                      {"type": "file", "path": "train/chunk1/c.jsonl.zst"}])",
+              .header = "link: <" + server.url("/first") + R"(>; rel="first", <)" +
+                        server.url("/second?cursor=x") + R"(>; rel="next")"});
+  server.put("/second?cursor=x",
+             {.content = R"([{"type": "file", "path": "train/chunk1/a.jsonl.zst"}])",
+              .header = "Link: <" + server.url("/second?cursor=x") + ">; rel=\"next\""});
   server.put(repository + "validation/chunk1", {.content = "[]"});
-  o.most_shards = 1;
-  EXPECT_EQ(published_parts("slimpajama", o).size(), 2u);
+  o.most_shards = 3;
+  ASSERT_EQ(published_parts("slimpajama", o).size(), 2u);
+  EXPECT_THAT(failure([&] { imported(published_parts("slimpajama", o), folder / "t"); }),
+              HasSubstr("train/chunk1/a.jsonl.zst"));
+  server.put("/datasets/cerebras/SlimPajama-627B/resolve/main/train/chunk1/a.jsonl.zst",
+             {.content = "no Zstd"});
+  EXPECT_THAT(failure([&] { imported(published_parts("slimpajama", o), folder / "t"); }),
+              HasSubstr("train/chunk1/b.jsonl.zst"));
+  EXPECT_THAT(failure([&] { published_parts("slimpyjama", o); }), HasSubstr("did you mean"));
+}
+
+TEST_F(Published, ComesAsTables) {
   server.put("/api/datasets/HuggingFaceFW/fineweb-edu/tree/main/sample/10BT",
              {.content = R"([{"type": "file", "path": "sample/10BT/000_00000.parquet"},
                              {"type": "file", "path": "sample/10BT/001_00000.parquet"}])"});
   server.put("/datasets/HuggingFaceFW/fineweb-edu/resolve/main/sample/10BT/000_00000.parquet",
-             {.content = read_file(fs::path(PESUITE_TEST_DIR) / "data/parquet/small.parquet")});
-  o.downloads = folder / "g";
-  imported(published_parts("fineweb-edu", o), folder / "h");
-  EXPECT_EQ(texts_of(folder / "h", "documents"),
-            (std::vector<std::string>{"one", "two", "two", "three"}));
-  EXPECT_THAT(failure([&] { published_parts("slimpyjama", o); }), HasSubstr("did you mean"));
+             {.content = table("small.parquet")});
+  o.most_shards = 1;
+  imported(published_parts("fineweb-edu", o), folder / "t");
+  EXPECT_EQ(texts_of(folder / "t", "documents"), (Strings{"one", "two", "two", "three"}));
+}
+
+TEST_F(Published, OfWikiTextIsWholeArticles) {
+  server.put("/api/datasets/Salesforce/wikitext/tree/main/wikitext-103-raw-v1",
+             {.content = R"([{"type": "file", "path": "wikitext-103-raw-v1/test-0.parquet"},
+                             {"type": "file", "path": "wikitext-103-raw-v1/train-0.parquet"},
+                             {"type": "file", "path": "wikitext-103-raw-v1/train-1.parquet"},
+                             {"type": "file", "path": "wikitext-103-raw-v1/validation-0.parquet"}])"});
+  const std::string at = "/datasets/Salesforce/wikitext/resolve/main/wikitext-103-raw-v1/";
+  server.put(at + "train-0.parquet", {.content = table("wikitext_0.parquet")});
+  server.put(at + "train-1.parquet", {.content = table("wikitext_1.parquet")});
+  server.put(at + "validation-0.parquet", {.content = table("wikitext_1.parquet")});
+  imported(published_parts("wikitext-103", o), folder / "t");
+  EXPECT_EQ(texts_of(folder / "t", "documents"),
+            (Strings{" = A = \n\n text \n = = Part = = \n more \n", " = B = \n\n text of B \n"}));
+  EXPECT_EQ(texts_of(folder / "t", "validation"),
+            (Strings{" more \n", " = B = \n\n text of B \n"}));
+}
+
+TEST_F(Published, OfBooksLiesInABucket) {
+  const std::string at = "/datasets/deepmind/pg19/resolve/main/data/";
+  server.put(at + "train_files.txt", {.content = "train/10.txt\ntrain/2.txt\n"});
+  server.put(at + "validation_files.txt", {.content = "validation/7.txt\n"});
+  server.put("/deepmind-gutenberg/train/10.txt", {.content = "Ten.\n"});
+  server.put("/deepmind-gutenberg/train/2.txt", {.content = "Two.\n"});
+  server.put("/deepmind-gutenberg/validation/7.txt", {.content = "Seven.\n"});
+  imported(published_parts("pg-19", o), folder / "t");
+  EXPECT_EQ(texts_of(folder / "t", "documents"), (Strings{"Ten.\n", "Two.\n"}));
+  EXPECT_EQ(texts_of(folder / "t", "validation"), Strings{"Seven.\n"});
+}
+
+TEST_F(Published, ComesFromAListOfAddresses) {
+  const std::string line = "{\"text\": \"a\"}\n", other = "{\"text\": \"b\"}\n";
   server.put("/x.jsonl", {.content = line}), server.put("/y.jsonl", {.content = other});
   std::ofstream(folder / "list") << server.url("/x.jsonl") << " " << sha256(line) << "\n# none\n"
                                  << server.url("/y.jsonl") << "\n";
-  o.list = folder / "list", o.most_shards = 0, o.downloads = folder / "e";
-  imported(published_parts("fineweb-edu", o), folder / "f");
-  EXPECT_EQ(texts_of(folder / "f", "documents"), (std::vector<std::string>{"a", "b"}));
+  o.list = folder / "list";
+  imported(published_parts("fineweb-edu", o), folder / "t");
+  EXPECT_EQ(texts_of(folder / "t", "documents"), (Strings{"a", "b"}));
 }
 
 TEST(Import, IsReadByTheFilesItNames) {
@@ -185,9 +244,20 @@ TEST(Import, GoesOnBehindItsLastWholeFile) {
 }
 
 TEST(WikiText, IsCutAtTitles) {
-  EXPECT_EQ(
-      wikitext_articles(" \n = A = \n text \n = = Part = = \n more\n = B = \n text\n"),
-      (std::vector<std::string>{" = A = \n text \n = = Part = = \n more\n", " = B = \n text\n\n"}));
+  const Scratch folder;
+  std::ofstream(folder / "a.raw") << " \n = A = \n text \n = = Part = = \n more\n = B = \n text";
+  const std::vector<std::string> want = {" = A = \n text \n = = Part = = \n more\n",
+                                         " = B = \n text\n"};
+  for (std::size_t from = 0; from <= want.size(); ++from) {
+    const auto all = wikitext_articles(open_documents({folder / "a.raw"}), {0, from});
+    Document d;
+    for (std::size_t i = from; i < want.size(); ++i) {
+      ASSERT_TRUE(all->next(d));
+      EXPECT_EQ(d.text, want[i]);
+      EXPECT_EQ(all->cursor().bytes, i + 1);
+    }
+    EXPECT_FALSE(all->next(d));
+  }
 }
 
 TEST(Html, LeavesTheTextOfAPage) {
