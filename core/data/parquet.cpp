@@ -32,7 +32,7 @@ bool is_parquet(const fs::path& path) {
 class ParquetTexts::Column {
  public:
   Column(const fs::path& path, const std::string& name, std::uint64_t first_row) : path_(path) {
-    explained("it", [&] { open(name); });
+    explained(false, [&] { open(name); });
     while (group_ < groups_.size() && first_row - row_ >= rows_of(group_))
       row_ += rows_of(group_++);
     begin_group();
@@ -42,7 +42,7 @@ class ParquetTexts::Column {
 
   bool next(std::string& text) {
     if (group_ == groups_.size()) return false;
-    explained(fmt::format("row {}", row_ + 1), [&] {
+    explained(true, [&] {
       while (left_in_page_ == 0) begin_page();
       if (levels_ && levels_->next() != static_cast<std::uint32_t>(leaf_.levels))
         fail(Exit::data, "{}: row {} has no text in its column '{}', it is null", path_.string(),
@@ -59,7 +59,7 @@ class ParquetTexts::Column {
  private:
   // What is thrown about damage gets the file's name, and the place.
   template <class Body>
-  void explained(const std::string& place, Body&& body) {
+  void explained(bool in_row, Body&& body) {
     std::string why;
     try {
       return body();
@@ -70,7 +70,8 @@ class ParquetTexts::Column {
     } catch (const thrift::Ends&) {
       why = "has metadata that ends too early";
     }
-    fail(Exit::data, "{} is damaged: {} {}", path_.string(), place, why);
+    fail(Exit::data, "{} is damaged: {} {}", path_.string(),
+         in_row ? fmt::format("row {}", row_ + 1) : "it", why);
   }
 
   std::string read(std::uint64_t at, std::uint64_t n) {
@@ -185,9 +186,11 @@ class ParquetTexts::Column {
           fmt::format("has a page of {} values, where {} are left", p.values, left_in_group_)};
     std::string_view values, levels;
     if (p.kind == Page::data_2) {
-      const std::int64_t before = p.level_bytes + p.list_level_bytes;
-      if (p.level_bytes < 0 || p.list_level_bytes < 0 || before > p.packed || before > p.size)
+      const std::int64_t most = std::min(p.packed, p.size);
+      if (p.level_bytes < 0 || p.list_level_bytes < 0 || p.level_bytes > most ||
+          p.list_level_bytes > most - p.level_bytes)
         throw Damaged{"has a page shorter than its levels"};
+      const std::int64_t before = p.level_bytes + p.list_level_bytes;
       const std::string_view all = stored;
       if (p.is_packed && p.size > before)
         unpacked(all.substr(static_cast<std::size_t>(before)), p.size - before, page_);

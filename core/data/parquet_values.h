@@ -40,7 +40,6 @@ class Deltas {
   std::size_t size() const;  // bytes of all of them
 
  private:
-  struct Block;
   void begin_block();
 
   std::string_view bytes_;
