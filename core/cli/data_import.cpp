@@ -22,10 +22,15 @@ void stop_importing(int signal) {
   import_stop = true;
 }
 
-// Files and folders of the user's.
-std::vector<data::Part> own_parts(const Arguments& a, const std::vector<std::string>& paths) {
+data::DocumentOptions document_options(const Arguments& a) {
   data::DocumentOptions options;
   options.field = a.text("field"), options.separator = a.text("separator");
+  return options;
+}
+
+// Files and folders of the user's.
+std::vector<data::Part> own_parts(const Arguments& a, const std::vector<std::string>& paths) {
+  const data::DocumentOptions options = document_options(a);
   data::Part part;
   part.prefix = "documents";
   part.source.name = a.text("name", join(paths, ", "));
@@ -57,6 +62,7 @@ std::vector<data::Part> parts_of(const Arguments& a, Steps& steps) {
   if (what.size() == 1 && data::is_published(what.front()) && !fs::exists(what.front())) {
     data::PublishedOptions o;
     o.base = a.text("base-url", o.base);
+    o.documents = document_options(a);
     o.most_shards = a.count("max-shards");
     o.list = a.text("list"), o.downloads = downloads, o.stop = &import_stop;
     o.say = [&](const std::string& now) { steps.at(now); };
@@ -110,6 +116,9 @@ int import_text_verb(const std::vector<std::string>& words) {
       "  files and folders          .txt, .jsonl, .gz and .zst of them; .parquet\n"
       "  debian PACKAGE...          the documentation in Debian packages, e.g. linux-doc perl-doc\n"
       "  tinystories, slimpajama, fineweb-edu, wikitext-103, pg-19: published data, fetched\n"
+      "  hub:OWNER/NAME[/BEGIN]     any data set of the Hugging Face hub, or its files whose "
+      "paths\n"
+      "                             begin so\n"
       "Interrupted, the same command goes on.");
   add_import_flags(a);
   if (!a.parse(words)) return 0;

@@ -1,32 +1,26 @@
 #include "data/published.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "base/text.h"
 #include "data/download.h"
+#include "data/hub.h"
 #include "data/packed.h"
 
 namespace pesuite::data {
 
 namespace {
 
-struct Remote {
-  std::string url, sha256;
-  std::uint64_t bytes = 0;
-};
-
 enum class Layout { documents, wikitext };
 
 struct Set {
-  const char *name, *repository, *licence;
+  std::string name, repository, licence;
   // what the paths of its files begin with; one file each where they have its ending
   std::vector<std::string> train, validation;
-  const char* separator;
-  Layout layout;
-  const char* wanted;       // ending of the files
-  const char* bucket = "";  // where its files lie if not on the hub, which has lists of their paths
+  std::string separator;
+  Layout layout = Layout::documents;
+  std::string wanted;    // ending of the files
+  std::string bucket{};  // where its files lie if not on the hub, which has lists of their paths
 };
 
 const std::vector<Set>& sets() {
@@ -83,37 +77,12 @@ const Set& set_of(const std::string& name) {
        did_you_mean(name, published_names()), join(published_names(), ", "));
 }
 
-std::string address_of(const Set& set, const PublishedOptions& o, const std::string& path) {
-  return fmt::format("{}/datasets/{}/resolve/main/{}", o.base, set.repository, path);
-}
-
-void add_listed(const Set& set, const PublishedOptions& o, const std::string& begin,
-                const Json& page, std::map<std::string, Remote>& found) {
-  for (const Json& f : page) {
-    const std::string path = f.value("path", "");
-    if (f.value("type", "") != "file" || !path.starts_with(begin) || !path.ends_with(set.wanted))
-      continue;
-    Remote r{address_of(set, o, path), "", f.value("size", std::uint64_t{0})};
-    if (f.contains("lfs") && f["lfs"].is_object()) r.sha256 = f["lfs"].value("oid", "");
-    found.emplace(path, std::move(r));
-  }
-}
-
-// The files of the hub whose paths begin so, in the order of their names, by the listing of their
-// folder, which comes in pages.
+// The files of the hub whose paths begin so, in the order of their names.
 std::vector<Remote> listed(const Set& set, const std::string& begin, const PublishedOptions& o) {
-  std::map<std::string, Remote> found;
-  std::string page = fmt::format("{}/api/datasets/{}/tree/main/{}", o.base, set.repository,
-                                 begin.substr(0, begin.rfind('/')));
-  for (std::set<std::string> seen; !page.empty() && seen.insert(page).second;) {
-    const Answer answer = fetched_text(page, *o.stop);
-    const Json j = Json::parse(answer.text, nullptr, false);
-    if (!j.is_array()) fail(Exit::data, "{} is no list of files", page);
-    add_listed(set, o, begin, j, found);
-    page = answer.next;
-  }
   std::vector<Remote> out;
-  for (auto& [path, remote] : found) out.push_back(std::move(remote));
+  const std::string folder = begin.substr(0, begin.rfind('/'));
+  for (auto& [path, remote] : hub_files(o.base, set.repository, folder, false, *o.stop))
+    if (path.starts_with(begin) && path.ends_with(set.wanted)) out.push_back(remote);
   return out;
 }
 
@@ -121,10 +90,11 @@ std::vector<Remote> listed(const Set& set, const std::string& begin, const Publi
 std::vector<Remote> of_bucket(const Set& set, const std::string& list, const PublishedOptions& o) {
   const std::string root = o.base == hub ? "https://storage.googleapis.com" : o.base;
   std::vector<Remote> out;
-  for (const std::string& line : split(fetched_text(address_of(set, o, list), *o.stop).text, '\n'))
+  const std::string address = hub_address(o.base, set.repository, list);
+  for (const std::string& line : split(fetched_text(address, *o.stop).text, '\n'))
     if (const std::string path = trim(line); path.ends_with(set.wanted))
       out.push_back({fmt::format("{}/{}/{}", root, set.bucket, path), "", 0});
-  if (out.empty()) fail(Exit::data, "{} names no files", address_of(set, o, list));
+  if (out.empty()) fail(Exit::data, "{} names no files", address);
   return out;
 }
 
@@ -133,16 +103,83 @@ std::vector<Remote> files_of(const Set& set, const std::vector<std::string>& pla
   std::vector<Remote> out;
   for (const std::string& place : places) {
     if (most > 0 && std::ssize(out) >= most) break;
-    if (*set.bucket != 0) {
+    if (!set.bucket.empty()) {
       for (Remote& r : of_bucket(set, place, o)) out.push_back(std::move(r));
     } else if (place.ends_with(set.wanted)) {
-      out.push_back({address_of(set, o, place), "", 0});
+      out.push_back({hub_address(o.base, set.repository, place), "", 0});
     } else {
       for (Remote& r : listed(set, place, o)) out.push_back(std::move(r));
     }
   }
   if (most > 0 && std::ssize(out) > most) out.resize(static_cast<std::size_t>(most));
   return out;
+}
+
+// --- any data set of the hub: "hub:OWNER/NAME", and what the paths of its files begin with
+
+constexpr std::string_view hub_prefix = "hub:";
+
+Set set_of_hub(const std::string& name) {
+  const std::vector<std::string> words = split(name.substr(hub_prefix.size()), '/');
+  if (words.size() < 2 || words[0].empty() || words[1].empty())
+    fail(Exit::usage,
+         "'{}' names no data set: hub:OWNER/NAME, or hub:OWNER/NAME/BEGIN for those of its files "
+         "whose paths begin with BEGIN",
+         name);
+  Set set;
+  set.name = name, set.repository = words[0] + "/" + words[1];
+  set.licence = "see the data set's page";
+  set.train = {join(std::vector<std::string>(words.begin() + 2, words.end()), "/")};
+  return set;
+}
+
+// What a path says of itself: "data/validation-00000.parquet" is held out.
+bool has_word(const std::string& path, const std::vector<std::string>& words) {
+  std::string word;
+  for (const char c : path + "/") {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (lower >= 'a' && lower <= 'z') {
+      word += lower;
+    } else {
+      if (std::find(words.begin(), words.end(), word) != words.end()) return true;
+      word.clear();
+    }
+  }
+  return false;
+}
+
+struct Files {
+  std::vector<Remote> train, validation;
+};
+
+// Of the first kind of file that there is, since data sets have the same texts in several. What
+// tests is left out, unless it was asked for by name.
+Files files_of_hub(const Set& set, const PublishedOptions& o) {
+  const std::string& begin = set.train.front();
+  const std::size_t slash = begin.rfind('/');
+  const auto all =
+      hub_files(o.base, set.repository, slash == std::string::npos ? "" : begin.substr(0, slash),
+                true, *o.stop);
+  for (const char* kind : {".parquet", ".jsonl", ".txt"}) {
+    Files files;
+    bool some = false;
+    for (const auto& [path, remote] : all) {
+      if (!path.starts_with(begin) || unpacked_name(path).extension() != kind) continue;
+      some = true;
+      const std::string rest = path.substr(begin.size());
+      if (has_word(rest, {"test"})) continue;
+      const bool held_out = has_word(rest, {"validation", "valid", "val", "dev"});
+      (held_out ? files.validation : files.train).push_back(remote);
+    }
+    if (!some) continue;
+    if (files.train.empty()) std::swap(files.train, files.validation);
+    if (files.train.empty()) break;
+    if (o.most_shards > 0 && std::ssize(files.train) > o.most_shards)
+      files.train.resize(static_cast<std::size_t>(o.most_shards));
+    return files;
+  }
+  fail(Exit::data, "{} has no file to train on{}: .parquet, .jsonl or .txt, and no test set",
+       set.repository, begin.empty() ? "" : " whose path begins with '" + begin + "'");
 }
 
 std::vector<Remote> files_of_list(const fs::path& list) {
@@ -227,7 +264,7 @@ Part part_of(const Set& set, const char* prefix, std::vector<Remote> files,
   part.prefix = prefix;
   part.source.name = set.name, part.source.licence = set.licence;
   part.source.origin = fmt::format("{}/datasets/{}", o.base, set.repository);
-  part.open = [files = std::move(files), o, &set](const Cursor& cursor) {
+  part.open = [files = std::move(files), o, set](const Cursor& cursor) {
     std::vector<fs::path> here;
     for (const Remote& r : files) {
       const fs::path to = o.downloads / fmt::format("{:05}-{}", here.size(), name_of(r.url));
@@ -240,8 +277,8 @@ Part part_of(const Set& set, const char* prefix, std::vector<Remote> files,
         fail(Exit::interrupted, "interrupted; the same command goes on");
       here.push_back(to);
     }
-    DocumentOptions options;
-    options.separator = set.separator;
+    DocumentOptions options = o.documents;
+    if (!set.separator.empty()) options.separator = set.separator;
     if (set.layout == Layout::documents) return open_documents(here, options, cursor);
     options.longest = 1 << 30;  // its lines are whole
     return wikitext_articles(open_documents(here, options), cursor);
@@ -252,7 +289,8 @@ Part part_of(const Set& set, const char* prefix, std::vector<Remote> files,
 }  // namespace
 
 bool is_published(const std::string& name) {
-  return std::any_of(sets().begin(), sets().end(), [&](const Set& s) { return name == s.name; });
+  return name.starts_with(hub_prefix) ||
+         std::any_of(sets().begin(), sets().end(), [&](const Set& s) { return name == s.name; });
 }
 std::vector<std::string> published_names() {
   std::vector<std::string> out;
@@ -261,17 +299,26 @@ std::vector<std::string> published_names() {
 }
 
 std::vector<Part> published_parts(const std::string& name, const PublishedOptions& o) {
-  const Set& set = set_of(name);
+  const bool of_hub = name.starts_with(hub_prefix);
+  const Set set = of_hub ? set_of_hub(name) : set_of(name);
   if (!o.list.empty()) {
     std::vector<Remote> files = files_of_list(o.list);
     if (o.most_shards > 0 && std::ssize(files) > o.most_shards)
       files.resize(static_cast<std::size_t>(o.most_shards));
     return {part_of(set, "documents", std::move(files), o)};
   }
-  std::vector<Part> parts = {
-      part_of(set, "documents", files_of(set, set.train, o, o.most_shards), o)};
-  if (!set.validation.empty())
-    parts.push_back(part_of(set, "validation", files_of(set, set.validation, o, 0), o));
+  Files files;
+  if (of_hub)
+    files = files_of_hub(set, o);
+  else
+    files = {files_of(set, set.train, o, o.most_shards), files_of(set, set.validation, o, 0)};
+  if (files.train.empty())
+    fail(Exit::data,
+         "{} lists none of the files that '{}' is published in; has their place changed?", o.base,
+         name);
+  std::vector<Part> parts = {part_of(set, "documents", std::move(files.train), o)};
+  if (!files.validation.empty())
+    parts.push_back(part_of(set, "validation", std::move(files.validation), o));
   return parts;
 }
 

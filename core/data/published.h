@@ -2,14 +2,14 @@
 #pragma once
 
 #include "data/dataset.h"
+#include "data/hub.h"
 
 namespace pesuite::data {
 
-inline constexpr const char* hub = "https://huggingface.co";
-
 struct PublishedOptions {
-  std::string base = hub;  // or a mirror of it
-  int most_shards = 0;     // of the training text; 0: all
+  std::string base = hub;     // or a mirror of it
+  DocumentOptions documents;  // where the layout does not say another separator
+  int most_shards = 0;        // of the training text; 0: all
   fs::path list;  // of addresses, one a line, with a SHA-256 behind it or not, instead of its own
   fs::path downloads;
   const std::atomic<bool>* stop = nullptr;
@@ -18,7 +18,9 @@ struct PublishedOptions {
 
 bool is_published(const std::string& name);
 std::vector<std::string> published_names();
-// Its parts; files are fetched when a part is opened. Error (data, usage) where it is not there.
+// Its parts, or those of "hub:OWNER/NAME/BEGIN", any data set of the hub: its files of Parquet,
+// else JSON lines, else text, whose paths begin so. Files are fetched when a part is opened. Error
+// (data, usage) where it is not there.
 std::vector<Part> published_parts(const std::string& name, const PublishedOptions&);
 
 // Articles of WikiText, which stands as lines or as files of them: a line " = Title = " begins one.

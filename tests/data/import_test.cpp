@@ -119,7 +119,8 @@ TEST_F(Published, IsListedPageByPage) {
   server.put("/second?cursor=x",
              {.content = R"([{"type": "file", "path": "train/chunk1/a.jsonl.zst"}])",
               .header = "Link: <" + server.url("/second?cursor=x") + ">; rel=\"next\""});
-  server.put(repository + "validation/chunk1", {.content = "[]"});
+  server.put(repository + "validation/chunk1",
+             {.content = R"([{"type": "file", "path": "validation/chunk1/v.jsonl.zst"}])"});
   o.most_shards = 3;
   ASSERT_EQ(published_parts("slimpajama", o).size(), 2u);
   EXPECT_THAT(failure([&] { imported(published_parts("slimpajama", o), folder / "t"); }),
@@ -129,6 +130,11 @@ TEST_F(Published, IsListedPageByPage) {
   EXPECT_THAT(failure([&] { imported(published_parts("slimpajama", o), folder / "t"); }),
               HasSubstr("train/chunk1/b.jsonl.zst"));
   EXPECT_THAT(failure([&] { published_parts("slimpyjama", o); }), HasSubstr("did you mean"));
+  server.put(repository + "train/chunk1", {.content = "[]"});
+  for (int i = 2; i <= 10; ++i)
+    server.put(repository + "train/chunk" + std::to_string(i), {.content = "[]"});
+  EXPECT_THAT(failure([&] { published_parts("slimpajama", o); }),
+              HasSubstr("has their place changed"));
 }
 
 TEST_F(Published, ComesAsTables) {
@@ -169,6 +175,48 @@ TEST_F(Published, OfBooksLiesInABucket) {
   imported(published_parts("pg-19", o), folder / "t");
   EXPECT_EQ(texts_of(folder / "t", "documents"), (Strings{"Ten.\n", "Two.\n"}));
   EXPECT_EQ(texts_of(folder / "t", "validation"), Strings{"Seven.\n"});
+}
+
+TEST_F(Published, OfTheHubIsItsFirstKindOfFile) {
+  const auto listing = [](const std::vector<std::string>& paths) {
+    Json all = Json::array();
+    for (const std::string& p : paths) all.push_back({{"type", "file"}, {"path", p}});
+    return all.dump();
+  };
+  server.put("/api/datasets/a/b/tree/main?recursive=true",
+             {.content = listing({"README.md", "data/train 0.parquet", "data/test-0.parquet",
+                                  "data/validation-0.parquet", "train.txt"})});
+  server.put("/api/datasets/a/b/tree/main/data?recursive=true",
+             {.content = listing({"data/train 0.parquet", "data/test-0.parquet"})});
+  server.put("/api/datasets/a/c/tree/main?recursive=true",
+             {.content = listing({"valid.jsonl", "README.md"})});
+  server.put("/api/datasets/a/d/tree/main?recursive=true", {.content = "[1, {\"path\": 2}]"});
+  const std::string at = "/datasets/a/b/resolve/main/data/";
+  server.put(at + "train%200.parquet", {.content = table("small.parquet")});
+  server.put(at + "validation-0.parquet", {.content = table("wikitext_1.parquet")});
+  server.put(at + "test-0.parquet", {.content = table("wikitext_0.parquet")});
+  server.put("/datasets/a/c/resolve/main/valid.jsonl", {.content = "{\"body\": \"one\"}\n"});
+
+  const Strings words = {"one", "two", "two", "three"};
+  imported(published_parts("hub:a/b", o), folder / "t");
+  EXPECT_EQ(texts_of(folder / "t", "documents"), words);
+  EXPECT_EQ(texts_of(folder / "t", "validation").size(), 3u);  // a row is blank
+  o.downloads = folder / "e";
+  imported(published_parts("hub:a/b/data/tr", o), folder / "u");
+  EXPECT_EQ(texts_of(folder / "u", "documents"), words);
+  o.downloads = folder / "f", o.documents.field = "body";
+  imported(published_parts("hub:a/c", o), folder / "v");  // all that there is
+  EXPECT_EQ(texts_of(folder / "v", "documents"), Strings{"one"});
+  o.downloads = folder / "g", o.documents.field = "text";
+  imported(published_parts("hub:a/b/data/test", o), folder / "w");
+  EXPECT_EQ(texts_of(folder / "w", "documents").size(), 3u);
+
+  const auto why = [&](const char* name) { return failure([&] { published_parts(name, o); }); };
+  EXPECT_THAT(why("hub:a"), HasSubstr("hub:OWNER/NAME"));
+  EXPECT_THAT(why("hub:a/b/data/none"),
+              HasSubstr("has no file to train on whose path begins with"));
+  EXPECT_THAT(why("hub:a/d"), HasSubstr("has no file to train on"));
+  EXPECT_THAT(why("hub:a/nothing"), HasSubstr("404"));
 }
 
 TEST_F(Published, ComesFromAListOfAddresses) {
