@@ -90,7 +90,8 @@ void verify_tokenizer(const Manifest& m, const fs::path& folder,
                       std::vector<std::string>& problems) {
   try {
     if (!m.task.empty()) {
-      if (!read_file(folder / "tokens.txt").starts_with(tokens_text(m, {})))
+      if (!read_file(folder / "tokens.txt")
+               .starts_with(tokens_text(m, std::span<const std::size_t>())))
         problems.push_back(
             fmt::format("{} does not belong to these shards", (folder / "tokens.txt").string()));
       return;
