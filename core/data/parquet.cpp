@@ -46,7 +46,7 @@ class ParquetTexts::Column {
       while (left_in_page_ == 0) begin_page();
       if (levels_ && levels_->next() != static_cast<std::uint32_t>(leaf_.levels))
         fail(Exit::data, "{}: row {} has no text in its column '{}', it is null", path_.string(),
-             row_ + 1, leaf_.name);
+             row_ + 1, name_);
       text = texts_->next();
     });
     --left_in_page_, --left_in_group_, ++row_;
@@ -103,11 +103,12 @@ class ParquetTexts::Column {
   // The column of that name, in all groups of rows.
   void find(const Footer& footer, const std::string& name) {
     const std::vector<Leaf>& leaves = footer.leaves;
-    const auto found =
-        std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.name == name; });
+    const auto found = std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) {
+      return footer.name_size(l) == name.size() && footer.name_of(l) == name;
+    });
     if (found == leaves.end() || !found->bytes || found->list)
-      refuse(leaves, name, found != leaves.end());
-    leaf_ = *found;
+      refuse(footer, name, found != leaves.end());
+    leaf_ = *found, name_ = name;
     const auto column = static_cast<std::size_t>(found - leaves.begin());
     for (const parquet::Group& g : footer.groups) {
       if (g.rows < 0 || g.chunks.size() != leaves.size())
@@ -127,10 +128,11 @@ class ParquetTexts::Column {
       groups_.push_back(c);
     }
   }
-  [[noreturn]] void refuse(const std::vector<Leaf>& leaves, const std::string& name, bool is) {
+  [[noreturn]] void refuse(const Footer& footer, const std::string& name, bool is) {
     std::vector<std::string> texts;
-    for (const Leaf& l : leaves)
-      if (l.bytes && !l.list && texts.size() < 20) texts.push_back("'" + l.name + "'");
+    for (const Leaf& l : footer.leaves)
+      if (l.bytes && !l.list && texts.size() < 20 && footer.name_size(l) < 200)
+        texts.push_back("'" + footer.name_of(l) + "'");
     fail(Exit::data, "{} has no {} '{}'; {}", path_.string(), is ? "texts in its column" : "column",
          name,
          texts.empty() ? "none of its columns has texts"
@@ -233,6 +235,7 @@ class ParquetTexts::Column {
   fs::path path_;
   std::ifstream in_;
   std::uint64_t size_ = 0;
+  std::string name_;
   Leaf leaf_;
   std::vector<Chunk> groups_;  // of rows, with the column in them
   std::size_t group_ = 0;

@@ -9,11 +9,6 @@ using thrift::Type;
 namespace {
 
 // Fields by the numbers that the format gives them.
-struct Node {  // of the schema
-  std::string name;
-  std::int64_t type = -1, repetition = 0, children = 0, converted = -1;
-};
-
 Node node_of(thrift::Reader& in, Type type) {
   Node n;
   in.fields(type, [&](int id, Type t) {
@@ -30,23 +25,23 @@ Node node_of(thrift::Reader& in, Type type) {
 }
 
 // The columns below node `at`, which is moved behind them.
-void add_leaves(const std::vector<Node>& nodes, std::size_t& at, const Leaf& above, int depth,
-                std::vector<Leaf>& leaves) {
-  if (at >= nodes.size() || depth > 64) throw Damaged{"has a schema that does not end"};
-  const Node& n = nodes[at++];
-  Leaf l = above;
+void add_leaves(Footer& f, std::size_t& at, std::size_t above, const Leaf& group, int depth) {
+  if (at >= f.nodes.size() || depth > 64) throw Damaged{"has a schema that does not end"};
+  Leaf l = group;
+  l.node = at++;
+  Node& n = f.nodes[l.node];
+  n.above = above;
   if (depth > 0) {
-    l.name += (l.name.empty() ? "" : ".") + n.name;
     l.list = l.list || n.repetition == 2;
     l.levels += n.repetition == 0 ? 0 : 1;
   }
   if (n.children <= 0) {
     constexpr int byte_array = 6, decimal = 5, bson = 20;
     l.bytes = n.type == byte_array && n.converted != decimal && n.converted != bson;
-    leaves.push_back(std::move(l));
+    f.leaves.push_back(l);
     return;
   }
-  for (std::int64_t i = 0; i < n.children; ++i) add_leaves(nodes, at, l, depth + 1, leaves);
+  for (std::int64_t i = 0; i < n.children; ++i) add_leaves(f, at, l.node, l, depth + 1);
 }
 
 Chunk chunk_of(thrift::Reader& in, Type type) {
@@ -93,7 +88,6 @@ void read_page(thrift::Reader& in, Type type, Page::Kind kind, Page& p) {
 
 Footer footer_of(std::string_view bytes) {
   Footer f;
-  std::vector<Node> nodes;
   thrift::Reader in(bytes);
   const auto read_group = [&](int id, Type t) {
     Group& g = f.groups.back();
@@ -105,7 +99,7 @@ Footer footer_of(std::string_view bytes) {
   };
   in.fields(Type::structure, [&](int id, Type t) {
     switch (id) {
-      case 2: in.items(t, [&](Type of) { nodes.push_back(node_of(in, of)); }); return true;
+      case 2: in.items(t, [&](Type of) { f.nodes.push_back(node_of(in, of)); }); return true;
       case 4:
         in.items(t, [&](Type of) {
           f.groups.emplace_back();
@@ -116,8 +110,21 @@ Footer footer_of(std::string_view bytes) {
     }
   });
   std::size_t node = 0;
-  add_leaves(nodes, node, {}, 0, f.leaves);
+  add_leaves(f, node, 0, {}, 0);
   return f;
+}
+
+std::string Footer::name_of(const Leaf& leaf) const {
+  std::string name = nodes[leaf.node].name;
+  for (std::size_t n = nodes[leaf.node].above; n > 0; n = nodes[n].above)
+    name = nodes[n].name + "." + name;
+  return name;
+}
+std::size_t Footer::name_size(const Leaf& leaf) const {
+  std::size_t size = nodes[leaf.node].name.size();
+  for (std::size_t n = nodes[leaf.node].above; n > 0; n = nodes[n].above)
+    size += nodes[n].name.size() + 1;
+  return size;
 }
 
 Page page_of(thrift::Reader& in) {

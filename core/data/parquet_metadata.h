@@ -12,8 +12,14 @@
 
 namespace pesuite::data::parquet {
 
-struct Leaf {          // a column
-  std::string name;    // behind those of the groups it stands in: "meta.title"
+struct Node {  // a column, or a group of them
+  std::string name;
+  std::size_t above = 0;  // the group it stands in; the first node is the root, above itself
+  std::int64_t type = -1, repetition = 0, children = 0, converted = -1;
+};
+
+struct Leaf {  // a column
+  std::size_t node = 0;
   bool bytes = false;  // of texts, as far as the format tells
   bool list = false;
   int levels = 0;  // how many of the groups it stands in, and itself, may be missing
@@ -30,8 +36,14 @@ struct Group {
 };
 
 struct Footer {
+  std::vector<Node> nodes;
   std::vector<Leaf> leaves;
   std::vector<Group> groups;
+
+  // Its name behind those of the groups it stands in: "meta.title". A small file can name much, so
+  // names are put together where they are wanted.
+  std::string name_of(const Leaf&) const;
+  std::size_t name_size(const Leaf&) const;
 };
 
 struct Page {
