@@ -65,6 +65,7 @@ std::vector<data::Part> parts_of(const Arguments& a, Steps& steps) {
     o.documents = document_options(a);
     o.most_shards = a.count("max-shards");
     o.list = a.text("list"), o.downloads = downloads, o.stop = &import_stop;
+    o.keep_downloads = a.has("downloads");
     o.say = [&](const std::string& now) { steps.at(now); };
     return data::published_parts(what.front(), o);
   }
@@ -84,7 +85,7 @@ void add_import_flags(Arguments& a) {
       "name", po::value<std::string>(), "name of the text (default: its path)")(
       "licence", po::value<std::string>()->default_value(""), "note of its licence")(
       "downloads", po::value<std::string>(),
-      "folder of what is fetched, kept (default: FOLDER/downloads, until all is imported)")(
+      "folder of what is fetched, kept (default: FOLDER/downloads, until it is read)")(
       "max-shards", po::value<int>(), "of published data: at most so many files to train on")(
       "list", po::value<std::string>(),
       "of published data: a file of addresses, one a line, a SHA-256 behind it or not")(

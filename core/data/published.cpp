@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "data/download.h"
+#include "data/fetched.h"
 #include "data/hub.h"
 #include "data/packed.h"
 
@@ -194,11 +195,6 @@ std::vector<Remote> files_of_list(const fs::path& list) {
   return out;
 }
 
-std::string name_of(const std::string& url) {
-  const std::string path = url.substr(0, url.find_first_of("?#"));
-  return file_name_of(path.substr(path.find_last_of('/') + 1));
-}
-
 bool is_blank(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
@@ -265,23 +261,12 @@ Part part_of(const Set& set, const char* prefix, std::vector<Remote> files,
   part.source.name = set.name, part.source.licence = set.licence;
   part.source.origin = fmt::format("{}/datasets/{}", o.base, set.repository);
   part.open = [files = std::move(files), o, set](const Cursor& cursor) {
-    std::vector<fs::path> here;
-    for (const Remote& r : files) {
-      const fs::path to = o.downloads / fmt::format("{:05}-{}", here.size(), name_of(r.url));
-      const auto progress = [&](std::uint64_t bytes) {
-        o.say(fmt::format("fetching {}, {} of {} files: {}", name_of(r.url), here.size() + 1,
-                          files.size(), format_bytes(static_cast<double>(bytes))));
-      };
-      Download d{r.url, to, r.sha256};
-      if (!download(d, *o.stop, progress))
-        fail(Exit::interrupted, "interrupted; the same command goes on");
-      here.push_back(to);
-    }
-    DocumentOptions options = o.documents;
-    if (!set.separator.empty()) options.separator = set.separator;
-    if (set.layout == Layout::documents) return open_documents(here, options, cursor);
-    options.longest = 1 << 30;  // its lines are whole
-    return wikitext_articles(open_documents(here, options), cursor);
+    Fetching f{files, o.downloads, o.keep_downloads, o.documents, o.stop, o.say};
+    if (!set.separator.empty()) f.documents.separator = set.separator;
+    if (set.layout == Layout::documents) return fetched_documents(std::move(f), cursor);
+    f.documents.longest = 1 << 30;  // lines are whole
+    f.keep = true;                  // articles are counted from the first
+    return wikitext_articles(fetched_documents(std::move(f)), cursor);
   };
   return part;
 }

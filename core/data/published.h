@@ -12,6 +12,7 @@ struct PublishedOptions {
   int most_shards = 0;        // of the training text; 0: all
   fs::path list;  // of addresses, one a line, with a SHA-256 behind it or not, instead of its own
   fs::path downloads;
+  bool keep_downloads = false;  // else a file goes when it has been read
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string&)> say;  // what is fetched now
 };
@@ -19,7 +20,7 @@ struct PublishedOptions {
 bool is_published(const std::string& name);
 std::vector<std::string> published_names();
 // Its parts, or those of "hub:OWNER/NAME/BEGIN", any data set of the hub: its files of Parquet,
-// else JSON lines, else text, whose paths begin so. Files are fetched when a part is opened. Error
+// else JSON lines, else text, whose paths begin so. Files are fetched when they are reached. Error
 // (data, usage) where it is not there.
 std::vector<Part> published_parts(const std::string& name, const PublishedOptions&);
 
