@@ -185,6 +185,8 @@ void use_length_settings(const Json& suite, LengthSettings& s) {
 }
 
 void use_scores(const Json& suite, RunData& run) {
+  for (TaskData& t : run.tasks)  // as imported results may have it
+    if (!t.has("acc") && t.has("em")) t.score = "em";
   std::size_t i = 0;
   for (const Json& e : list(suite, "task")) {
     const std::string name = element_name(e, i++);

@@ -134,6 +134,8 @@ void Page::answer() {
     text(
         "The model was trained elsewhere, once: seeds do not apply, and nothing is tested. More "
         "examples of the text make the numbers surer.");
+  else if (run_.backends.contains("other"))
+    text(imported_sentence(), Paragraph::Kind::note);
   else if (!run_.seeds.empty() && run_.seeds.size() < seeds_for_t)
     more_seeds();
   evidence("Verdicts");

@@ -96,6 +96,12 @@ std::string seeds_sentence(const RunData& run) {
       run.seeds.size());
 }
 
+std::string imported_sentence() {
+  return "Another program computed these numbers. Whether its encodings had the same data, steps "
+         "and "
+         "settings is not known here; what is tested is the numbers.";
+}
+
 Text task_sentence(const RunData& run, const TaskData& t) {
   Text out = rich("Task {}", code(t.expression.empty() ? t.task : t.expression));
   if (!t.version.empty()) out += fmt::format(" (version {})", t.version);

@@ -17,6 +17,7 @@ std::string cells_sentence(const RunData&);
 std::string context_sentence(const RunData&);
 // What one seed or several can say about differences.
 std::string seeds_sentence(const RunData&);
+std::string imported_sentence();  // of numbers of other programs
 // How a task was set up and trained.
 Text task_sentence(const RunData&, const TaskData&);
 // Encodings that did not learn the task where they were trained; "" where all did.

@@ -57,6 +57,35 @@ class Keeping : public Run {
   }
 };
 
+TEST_F(Keeping, ResultsOfOtherProgramsAreJudged) {
+  std::string csv = "PE,seed,L,T,loss\n";
+  for (int seed = 1; seed <= 5; ++seed)
+    for (const int length : {64, 256})
+      for (const char* encoding : {"rope", "alibi"})
+        csv += fmt::format("{},{},64,{},{}\n", encoding, seed, length,
+                           1.8 + 0.001 * (seed * (encoding[0] == 'r' ? 3 : 2) % 5) +
+                               (encoding[0] == 'r' && length > 64 ? 1 : 0));
+  write_file_atomic(folder_ / "mine.csv", csv);
+  const Ended missing = pesuite({"import", "mine.csv"});
+  EXPECT_EQ(missing.code, 5);
+  EXPECT_THAT(missing.err, HasSubstr("line 2 does not say its train_len"));
+  const std::vector<std::string> words = {
+      "import", "mine.csv", "--columns", "train_len=L,eval_len=T", "--constant", "task=books"};
+  const Ended e = pesuite(words);
+  ASSERT_EQ(e.code, 0) << e.err;
+  EXPECT_EQ(e.out, "results/runs/mine\n");
+  EXPECT_THAT(e.err, HasSubstr("20 numbers of 10 trainings and 2 encodings"));
+  const Ended again = pesuite(words);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.err, HasSubstr("--as"));
+  const Ended report = pesuite({"report", "mine", "--expect", "nll(alibi, 4x) < nll(rope, 4x)"});
+  ASSERT_EQ(report.code, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("only `alibi` kept its loss"));
+  EXPECT_THAT(report.out, HasSubstr("X1 reproduced at this size"));
+  EXPECT_THAT(report.out, HasSubstr("Another program computed these numbers"));
+  EXPECT_THAT(report.out, Not(HasSubstr("pesuite run SUITE")));
+}
+
 TEST_F(Keeping, AFinishedRunIsReproducedBitByBit) {
   const fs::path run = small_run();
   const Ended same = pesuite({"reproduce", run.string(), "--progress", "none"});

@@ -153,7 +153,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> layers = {
      {"base/", "tensor/", "plugin/", "encoding/", "model/", "check/", "backend/backend.h"}},
     {"core/history/", {"base/", "analysis/", "history/"}},
     {"core/exports/", {"base/", "analysis/", "history/database.h", "exports/"}},
-    {"core/bundle/", {"base/", "cell/", "bundle/"}},
+    {"core/bundle/", {"base/", "cell/", "model/metrics.h", "bundle/"}},
     {"core/hf/", {"base/", "plugin/", "encoding/", "model/", "hf/", "backend/backend.h"}},
     {"core/text/", {"base/", "text/"}},
     {"core/data/", {"base/", "text/", "data/"}},

@@ -76,6 +76,19 @@ TEST(RecordSchema, AcceptsEveryKindOfRecord) {
     EXPECT_EQ(schema.problems(record), "") << record;
 }
 
+TEST(RecordSchema, AcceptsWhatIsImported) {
+  const Scratch folder;
+  std::ofstream(folder / "x.csv") << "encoding,seed,train_len,eval_len,loss,ppl,train_loss\n"
+                                     "rope,1,64,128,inf,,\nrope,2,64,64,2,7.4,\nrope,3,64,64,,,3\n";
+  const Ended e =
+      Command(folder, {"import", "x.csv", "--columns", "nll=loss, train_loss=train_loss"}).wait();
+  ASSERT_EQ(e.code, 0) << e.err;
+  const Schema schema("record.schema.json");
+  const std::vector<Plain> records = load_records(folder / "results/runs/x/records.jsonl");
+  EXPECT_EQ(records.size(), 3u);
+  for (const Plain& record : records) EXPECT_EQ(schema.problems(record), "") << record;
+}
+
 TEST(RecordSchema, RefusesBrokenRecords) {
   const Schema schema("record.schema.json");
   const Plain good = load_records(PESUITE_TEST_DIR "/report/records.jsonl").front();
@@ -186,9 +199,9 @@ TEST(Schemas, AgreeWithTheFilesOfARun) {
       .wait();
   const fs::path other = fs::directory_iterator(folder / "other/runs")->path();
   const Schema comparison("comparison.schema.json");
-  for (const std::vector<std::string>& more :
-       {std::vector<std::string>{results.string()}, {other.string()},
-        {other.string(), "--by", "encoding"}}) {
+  for (const std::vector<std::string>& more : {std::vector<std::string>{results.string()},
+                                               {other.string()},
+                                               {other.string(), "--by", "encoding"}}) {
     std::vector<std::string> words = {"compare", "b", "--json"};
     words.insert(words.begin() + 2, more.begin(), more.end());
     const Ended compared = Command(folder, words).wait();
