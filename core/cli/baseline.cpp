@@ -10,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/find_run.h"
 #include "cli/gate.h"
+#include "cli/list_results.h"
 #include "cli/sides.h"
 #include "cli/verbs.h"
 #include "report/comparison.h"
@@ -40,14 +41,6 @@ Measurement measured_for_baseline(const std::string& name, const Arguments& a) {
 
 void note(Baseline& b, const char* what, const std::string& why) {
   b.history.push_back({utc_timestamp(), who_is_it(), what, why});
-}
-
-std::string summary_of(const Baseline& b) {
-  const Measurement& m = b.measured;
-  return fmt::format(
-      "{} series of suite '{}', {}, {}", m.series.size(), m.suite, counted(m.seeds.size(), "seed"),
-      m.calibration.empty() ? "not calibrated"
-                            : fmt::format("calibrated ({} series)", m.calibration.size()));
 }
 
 void add_prefix(Baseline& b, const Arguments& a) {
@@ -91,27 +84,8 @@ int save_verb(const std::vector<std::string>& words) {
 int list_baselines_verb(const std::vector<std::string>& words) {
   Arguments a("baseline list [flags]", "The baselines of a folder, one a line.");
   add_side_flags(a);
-  if (!a.parse(words)) return 0;
-  std::vector<fs::path> files;
-  std::error_code none;
-  for (const auto& item : fs::directory_iterator(baselines_folder(a), none))
-    if (item.path().extension() == ".json") files.push_back(item.path());
-  std::sort(files.begin(), files.end());
-  if (files.empty()) {
-    fmt::print(stderr, "no baseline in {}; 'pesuite baseline save NAME RUN' makes one\n",
-               baselines_folder(a).string());
-    return 0;
-  }
-  std::vector<std::vector<std::string>> rows = {{"name", "last change", "what it holds"}};
-  for (const fs::path& f : files) try {
-      const Baseline b = read_baseline(f);
-      const BaselineNote last = b.history.empty() ? BaselineNote() : b.history.back();
-      rows.push_back({b.name, last.time.substr(0, 10) + " " + last.what, summary_of(b)});
-    } catch (const Error& e) {
-      rows.push_back({f.stem().string(), "", e.what()});
-    }
-  fmt::print("{}", plain_table(rows));
-  return 0;
+  a.flags()("json", po::bool_switch(), "as JSON");
+  return a.parse(words) ? list_baselines(a) : 0;
 }
 
 void print_baseline(const Baseline& b) {

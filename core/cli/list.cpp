@@ -8,6 +8,8 @@
 #include "cell/cell.h"
 #include "cli/arguments.h"
 #include "cli/catalog.h"
+#include "cli/list_results.h"
+#include "cli/sides.h"
 #include "encoding/composition.h"
 #include "model/preset.h"
 #include "model/task.h"
@@ -146,14 +148,15 @@ int list_suites(bool json) {
 
 const std::vector<std::string> kinds = {"encoding", "task", "model", "suite"};
 
-std::string kind_of(const Arguments& a) {
-  a.require("kind", "what to list (encoding, task, model or suite)");
+std::string kind_of(const Arguments& a, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> known = kinds;
+  known.insert(known.end(), more.begin(), more.end());
+  a.require("kind", "what to list (" + join(known, ", ") + ")");
   std::string kind = a.text("kind");
   if (kind.ends_with("s")) kind.pop_back();  // "encodings"
-  for (const std::string& k : kinds)
-    if (kind == k) return kind;
-  fail(Exit::usage, "there is no kind '{}'; known are {}{}", kind, join(kinds, ", "),
-       did_you_mean(kind, kinds));
+  if (std::find(known.begin(), known.end(), kind) != known.end()) return kind;
+  fail(Exit::usage, "there is no kind '{}'; known are {}{}", a.text("kind"), join(known, ", "),
+       did_you_mean(kind, known));
 }
 
 std::vector<std::string> names_of_kind(const std::string& kind, const Catalog& catalog) {
@@ -297,13 +300,16 @@ int info_suite(const std::string& name, bool json) {
 }  // namespace
 
 int list_verb(const std::vector<std::string>& words) {
-  Arguments a("list encoding|task|model|suite [--json]",
+  Arguments a("list encoding|task|model|suite|run|baseline [--json]",
               "Lists what there is. Encodings and tasks are those that the manifests beside plugin "
               "libraries name;\nno library is loaded.");
   a.flags()("json", po::bool_switch(), "as JSON");
+  add_side_flags(a);
   a.positional("kind");
   if (!a.parse(words)) return 0;
-  const std::string kind = kind_of(a);
+  const std::string kind = kind_of(a, {"run", "baseline"});
+  if (kind == "run") return list_runs(a);
+  if (kind == "baseline") return list_baselines(a);
   if (kind == "model") return list_models(a.flag("json"));
   if (kind == "suite") return list_suites(a.flag("json"));
   const Catalog catalog = list_catalog(plugin_search_path(a.plugin_path()));

@@ -106,6 +106,61 @@ Config Config::extract(const std::string& key) {
   return c;
 }
 
+Json Config::take(const std::string& path) {
+  Json* table = &root_;
+  std::vector<std::string> keys = split(path, '.');
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!table->is_object() || !table->contains(keys[i])) return {};
+    if (i + 1 == keys.size()) {
+      Json out = std::move((*table)[keys[i]]);
+      table->erase(keys[i]);
+      return out;
+    }
+    table = &(*table)[keys[i]];
+  }
+  return {};
+}
+
+void Config::spread(
+    const std::string& key,
+    const std::function<Variants(const std::string& name, const Json& element)>& variants) {
+  const auto at = root_.find(key);
+  if (at == root_.end() || !(at->is_object() || is_array_of_tables(*at))) return;
+  const bool named = at->is_object();
+  const Json before = *at;
+  std::vector<std::string> names = named ? std::vector<std::string>() : element_names(before);
+  if (named)
+    for (const auto& [name, value] : before.items()) names.push_back(name);
+  Json after = named ? Json::object() : Json::array();
+  std::vector<std::size_t> from;  // which element each is made of
+  std::size_t i = 0;
+  for (const auto& [unused, element] : before.items()) {
+    for (auto& [name, one] : variants(names[i], element)) {
+      if (named)
+        after[name] = std::move(one);
+      else
+        after.push_back(std::move(one));
+      from.push_back(i);
+    }
+    ++i;
+  }
+  if (after == before) return;
+  std::vector<std::string> now = named ? std::vector<std::string>() : element_names(after);
+  if (named)
+    for (const auto& [name, value] : after.items()) now.push_back(name);
+  std::map<std::string, std::string> origins;
+  for (const auto& [path, origin] : origins_)
+    if (!path.starts_with(key + ".")) origins[path] = origin;
+  for (std::size_t j = 0; j < now.size() && now.size() == from.size(); ++j) {
+    const std::string old = joined_path(key, names[from[j]]);
+    for (const auto& [path, origin] : origins_)
+      if (path == old || path.starts_with(old + "."))
+        origins[joined_path(key, now[j]) + path.substr(old.size())] = origin;
+  }
+  origins_ = std::move(origins);
+  *at = std::move(after);
+}
+
 void Config::set(const std::string& assignment, Problems& problems) {
   const std::size_t equals = assignment.find('=');
   const std::string path = trim(assignment.substr(0, equals));

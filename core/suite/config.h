@@ -49,6 +49,13 @@ class Config {
   void merge(const Config& over, Problems&);
   // The subtree at a key of the root, as a config of its own; empty when there is none.
   Config extract(const std::string& key);
+  // The value at a path of tables, which goes; null where there is none. Its origins stay.
+  Json take(const std::string& path);
+  // Puts for each element of the array of tables at a key of the root, or for each table in the
+  // table there, others in its place, each with its name. They come from where it came.
+  using Variants = std::vector<std::pair<std::string, Json>>;
+  void spread(const std::string& key,
+              const std::function<Variants(const std::string& name, const Json& element)>&);
   // "a.b=v" from the command line. v is a TOML value, else plain text.
   void set(const std::string& assignment, Problems&);
   // The same for a flag that stands for a key.

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "plugin/library.h"
 #include "suite/read.h"
+#include "suite/sweep.h"
 
 namespace pesuite {
 
@@ -435,6 +436,7 @@ Suite load_suite(const fs::path& file, const SuiteChoices& choices, Problems& pr
   }
   Suite suite;
   use_choices(config, suite, choices, problems);
+  expand_sweep(config, problems);
   read_suite(config, file, suite, problems);
   if (chosen) suite.profile = wanted;
   suite.profiles = std::move(names);

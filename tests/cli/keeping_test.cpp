@@ -14,6 +14,7 @@
 namespace pesuite::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -84,6 +85,25 @@ TEST_F(Keeping, ResultsOfOtherProgramsAreJudged) {
   EXPECT_THAT(report.out, HasSubstr("X1 reproduced at this size"));
   EXPECT_THAT(report.out, HasSubstr("Another program computed these numbers"));
   EXPECT_THAT(report.out, Not(HasSubstr("pesuite run SUITE")));
+}
+
+TEST_F(Keeping, RunsAreListed) {
+  EXPECT_THAT(pesuite({"list", "run"}).err, HasSubstr("no run in results/runs"));
+  const std::string own = small_run().filename().string();
+  write_file_atomic(folder_ / "mine.csv",
+                    "encoding,seed,train_len,loss\nrope,1,64,2\nrope,2,64,2\n");
+  ASSERT_EQ(pesuite({"import", "mine.csv"}).code, 0);
+  const Json all = Json::parse(pesuite({"list", "run", "--json"}).out);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0]["name"], own);
+  EXPECT_EQ(all[0]["done"], 2);
+  EXPECT_EQ(all[0]["imported"], false);
+  EXPECT_EQ(all[1]["imported"], true);
+  EXPECT_EQ(all[1]["seeds"], 2);
+  write_file_atomic(folder_ / "results/runs" / own / "plan.json", "{");
+  const Ended listed = pesuite({"list", "runs"});
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("imported"), HasSubstr("plan.json")));
 }
 
 TEST_F(Keeping, AFinishedRunIsReproducedBitByBit) {
