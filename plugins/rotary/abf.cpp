@@ -7,7 +7,7 @@ namespace {
 struct Abf : rotary::Rotary<Abf> {
   static constexpr pes_option options[] = {rotary::option::base_of("500000"),
                                            rotary::option::layout, rotary::option::features,
-                                           rotary::option::log_n};
+                                           rotary::option::resonance, rotary::option::log_n};
   static constexpr pes_card card = pes::card<Abf>(
       {.name = "abf",
        .summary = "RoPE with a larger base, which slows the slow pairs",
@@ -26,8 +26,10 @@ struct Abf : rotary::Rotary<Abf> {
        .tune = "base=0|base=10000"});
 
   double base;
-  Abf(const pes_model& m, const pes::Values& v) : Rotary(m, v), base(pes::base_of(m, v)) {}
-  rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R)}; }
+  bool resonance;
+  Abf(const pes_model& m, const pes::Values& v)
+      : Rotary(m, v), base(pes::base_of(m, v)), resonance(v.flag("resonance")) {}
+  rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R), 1, resonance}; }
 };
 
 }  // namespace

@@ -5,10 +5,10 @@
 namespace {
 
 struct Linear : rotary::Rotary<Linear> {
-  static constexpr pes_option options[] = {rotary::option::base,     rotary::option::layout,
-                                           rotary::option::features, rotary::option::factor,
-                                           rotary::option::scale,    rotary::option::original,
-                                           rotary::option::dynamic,  rotary::option::log_n};
+  static constexpr pes_option options[] = {
+      rotary::option::base,    rotary::option::layout,    rotary::option::features,
+      rotary::option::factor,  rotary::option::scale,     rotary::option::original,
+      rotary::option::dynamic, rotary::option::resonance, rotary::option::log_n};
   static constexpr pes_card card = pes::card<Linear>(
       {.name = "linear",
        .summary = "position interpolation: RoPE with positions divided by a factor",
@@ -29,17 +29,18 @@ struct Linear : rotary::Rotary<Linear> {
 
   rotary::Extension extension;
   double base;
-  bool dynamic;
+  bool dynamic, resonance;
 
   Linear(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, rotary::Extension(m, v)),
         extension(m, v),
         base(pes::base_of(m, v)),
-        dynamic(v.flag("dynamic")) {}
+        dynamic(v.flag("dynamic")),
+        resonance(v.flag("resonance")) {}
   rotary::Angles angles(std::int64_t length) const {
     std::vector<double> f = rotary::powers(base, R);
     for (double& x : f) x /= dynamic ? extension.at(length) : extension.factor;
-    return {std::move(f)};
+    return {std::move(f), 1, resonance};
   }
 };
 

@@ -15,6 +15,7 @@ struct Llama3 : rotary::Rotary<Llama3> {
       pes::real("low_freq_factor", "1", 1e-6, 1e6,
                 "pairs that turn less often in original positions are divided by the factor"),
       pes::real("high_freq_factor", "4", 1e-6, 1e6, "pairs that turn more often are kept"),
+      rotary::option::resonance,
       rotary::option::log_n};
   static constexpr pes_card card = pes::card<Llama3>(
       {.name = "llama3",
@@ -34,13 +35,15 @@ struct Llama3 : rotary::Rotary<Llama3> {
 
   rotary::Extension extension;
   double base, low, high;
+  bool resonance;
 
   Llama3(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, rotary::Extension(m, v)),
         extension(m, v),
         base(pes::base_of(m, v)),
         low(v.real("low_freq_factor")),
-        high(v.real("high_freq_factor")) {
+        high(v.real("high_freq_factor")),
+        resonance(v.flag("resonance")) {
     if (low >= high)
       throw pes::Refusal(std::string("needs low_freq_factor below high_freq_factor, not ") +
                          v.text("low_freq_factor") + " and " + v.text("high_freq_factor"));
@@ -52,7 +55,7 @@ struct Llama3 : rotary::Rotary<Llama3> {
       const double keep = std::clamp((turns - low) / (high - low), 0.0, 1.0);
       x = rotary::mix(x / extension.factor, x, keep);
     }
-    return {std::move(f)};
+    return {std::move(f), 1, resonance};
   }
 };
 

@@ -12,6 +12,7 @@ struct MultiscaleRope : rotary::Rotary<MultiscaleRope> {
       pes::real("factor", "1", 0, 1e6, "divides the frequencies where above 1"),
       rotary::option::layout,
       rotary::option::features,
+      rotary::option::resonance,
       rotary::option::log_n};
   static constexpr pes_card card = pes::card<MultiscaleRope>(
       {.name = "multiscale_rope",
@@ -28,6 +29,7 @@ struct MultiscaleRope : rotary::Rotary<MultiscaleRope> {
 
   std::int64_t heads, key_heads;
   double first, last, factor;
+  bool resonance;
   pes::Tensor q_cos, q_sin;
 
   MultiscaleRope(const pes_model& m, const pes::Values& v)
@@ -36,10 +38,11 @@ struct MultiscaleRope : rotary::Rotary<MultiscaleRope> {
         key_heads(m.kv_heads),
         first(std::log(v.real("base_min"))),
         last(std::log(v.real("base_max"))),
-        factor(std::max(1.0, v.real("factor"))) {}
+        factor(std::max(1.0, v.real("factor"))),
+        resonance(v.flag("resonance")) {}
 
   rotary::Angles angles(std::int64_t) const {
-    rotary::Angles a;
+    rotary::Angles a{{}, 1, resonance};
     for (std::int64_t g = 0; g < key_heads; ++g) {
       const double share =
           key_heads > 1 ? static_cast<double>(g) / static_cast<double>(key_heads - 1) : 0.5;

@@ -6,9 +6,11 @@ namespace {
 
 struct PRope : rotary::Rotary<PRope> {
   static constexpr pes_option options[] = {
-      rotary::option::base, rotary::option::layout,
+      rotary::option::base,
+      rotary::option::layout,
       pes::real("p", "0.75", 0, 1, "share of pairs that turn, the fastest; rounded down"),
       pes::real("factor", "1", 1e-6, 1e6, "divides the frequencies (linear interpolation)"),
+      rotary::option::resonance,
       rotary::option::log_n};
   static constexpr pes_card card = pes::card<PRope>(
       {.name = "p_rope",
@@ -27,17 +29,19 @@ struct PRope : rotary::Rotary<PRope> {
        .tune = "p=0.5|base=0"});
 
   double base, p, factor;
+  bool resonance;
   PRope(const pes_model& m, const pes::Values& v)
       : Rotary(m, v, m.head_dim, m.train_length),
         base(pes::base_of(m, v)),
         p(v.real("p")),
-        factor(v.real("factor")) {}
+        factor(v.real("factor")),
+        resonance(v.flag("resonance")) {}
   rotary::Angles angles(std::int64_t) const {
     std::vector<double> f = rotary::powers(base, R);
     const double turning = std::floor(p * static_cast<double>(R) / 2);
     for (std::size_t r = 0; r < f.size(); ++r)
       f[r] = static_cast<double>(r) < turning ? f[r] / factor : 0;
-    return {std::move(f)};
+    return {std::move(f), 1, resonance};
   }
 };
 

@@ -1,6 +1,6 @@
 // Resonance RoPE, Wang et al. 2024, section 4: each wavelength is rounded to a whole number of
 // positions, so that a pair beyond its first turn only repeats angles that it has shown before.
-// rope(resonance=true) is the same; ntk, yarn and longrope have that option too.
+// rope(resonance=true) is the same; what scales RoPE has that option too.
 #include "rotary.h"
 
 namespace {

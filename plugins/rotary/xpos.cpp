@@ -15,6 +15,7 @@ struct Xpos : rotary::Rotary<Xpos> {
       pes::real("gamma", "0.4", 1e-3, 1e3, "larger: pairs decay more alike"),
       pes::choice("centre", "torchscale", "torchscale|lucidrains",
                   "c of T tokens: ceil(T/2), or floor(T/2)"),
+      rotary::option::resonance,
       rotary::option::log_n};
   static constexpr pes_card card = pes::card<Xpos>(
       {.name = "xpos",
@@ -35,7 +36,7 @@ struct Xpos : rotary::Rotary<Xpos> {
        .tune = "base=0|scale_base=64"});
 
   double base, scale_base, gamma;
-  bool round_up;
+  bool round_up, resonance;
   std::int64_t length = 0;  // of the rows of grow and shrink
   pes::Table grow, shrink;
   pes::Tensor q_cos, q_sin, k_cos, k_sin;
@@ -45,9 +46,10 @@ struct Xpos : rotary::Rotary<Xpos> {
         base(pes::base_of(m, v)),
         scale_base(v.real("scale_base")),
         gamma(v.real("gamma")),
-        round_up(v.is("centre", "torchscale")) {}
+        round_up(v.is("centre", "torchscale")),
+        resonance(v.flag("resonance")) {}
 
-  rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R)}; }
+  rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, R), 1, resonance}; }
   double decay(std::int64_t place, std::int64_t r, double sign) const {
     const auto width = static_cast<double>(R);
     const double zeta = (2 * static_cast<double>(r) + gamma * width) / ((1 + gamma) * width);

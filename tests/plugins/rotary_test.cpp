@@ -93,6 +93,11 @@ TEST(Rotary, NamesOfOneEncoding) {
   for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
            {"abf", "rope(base=500000)"},
            {"resonance", "rope(resonance=true)"},
+           {"abf(base=10000, resonance=true)", "resonance"},
+           {"linear(factor=1, resonance=true)", "resonance"},
+           {"llama3(factor=1, resonance=true)", "resonance"},
+           {"p_rope(p=1, resonance=true)", "resonance"},
+           {"multiscale_rope(base_min=10000, base_max=10000, resonance=true)", "resonance"},
            {"rope(features=0.5)", "rope(features=4)"},
            {"rope(features=1)", "rope"},
            {"p_rope(p=1)", "rope"},
