@@ -229,7 +229,7 @@ class ExpressionParser {
     } else if (name == "qk_norm") {
       skip();
       const bool said = at_ < text_.size() && is_word(text_[at_]);
-      set(s.qk_norm, said ? one_of({"before", "after", "off"}, name) : "before", start, name);
+      set(s.qk_norm, said ? one_of({"before", "after", "off", "q", "k"}, name) : "before", start, name);
     } else {
       const std::string near = did_you_mean(name, settings);
       refuse_at(start, fmt::format("unknown setting '{}'", name),

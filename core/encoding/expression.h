@@ -6,7 +6,7 @@
 //   factor   = term | "layers" "[" sum { "," sum } "]" | "(" swap ")"
 //   term     = name [ "(" [ option "=" value { "," option "=" value } ] ")" ]
 //   setting  = "optimizer" ("keep" | "reset") | "lr" number | "warmup" extent | "schedule" kind |
-//              "length" count | "qk_norm" [ "before" | "after" | "off" ]
+//              "length" count | "qk_norm" [ "before" | "after" | "off" | "q" | "k" ]
 #pragma once
 
 #include <functional>

@@ -33,7 +33,7 @@ inline std::vector<std::string> value_names(Activation) {
   return {"gelu", "swiglu", "gelu_tanh", "relu"};
 }
 inline std::vector<std::string> value_names(QkNorm) {
-  return {"off", "before", "after"};
+  return {"off", "before", "after", "q", "k"};
 }
 inline std::vector<std::string> value_names(Init) {
   return {"normal", "fan_in"};
@@ -59,7 +59,7 @@ void walk_model(Model& c, Walk&& w) {
   w(Field{"norm"}, c.norm);
   w(Field{"norm_eps", 0, 1}, c.norm_eps);
   w(Field{"activation"}, c.activation);
-  w(Field{.name = "qk_norm", .help = "Before or after the encoding acts."}, c.qk_norm);
+  w(Field{.name = "qk_norm", .help = "Of both, before or after the encoding acts; of q or k alone, before it."}, c.qk_norm);
   w(Field{"tie_embedding"}, c.tied);
   w(Field{"parallel_residual"}, c.parallel);
   w(Field{"attention_bias"}, c.attention_bias);

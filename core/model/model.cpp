@@ -38,7 +38,7 @@ std::int64_t parameter_count(const ModelConfig& c) {
   const std::int64_t in = c.activation == Activation::swiglu ? 2 * F : F;
   const std::int64_t norm = c.norm == Norm::layer && !c.biasless_norm ? 2 * W : W;
   std::int64_t layer = (c.shared_norm ? 1 : 2) * norm + W * qkv + c.mixed() * W + W * in + F * W;
-  if (c.qk_norm != QkNorm::off) layer += 2 * c.head_dim();
+  layer += (norms_q(c.qk_norm) + norms_k(c.qk_norm)) * c.head_dim();
   if (c.attention_bias || c.qkv_bias) layer += qkv;
   if (c.attention_bias) layer += W;
   if (c.mlp_bias) layer += in + W;
@@ -104,8 +104,8 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
     l.attention_norm_bias = add_if(layer_norm, at + "attention_norm.bias", {W});
     l.qkv = add(at + "attention.qkv.weight", {qkv, W}, true);
     l.qkv_bias = add_if(c.attention_bias || c.qkv_bias, at + "attention.qkv.bias", {qkv});
-    l.q_norm = add_if(c.qk_norm != QkNorm::off, at + "attention.q_norm.weight", {D});
-    l.k_norm = add_if(c.qk_norm != QkNorm::off, at + "attention.k_norm.weight", {D});
+    l.q_norm = add_if(norms_q(c.qk_norm), at + "attention.q_norm.weight", {D});
+    l.k_norm = add_if(norms_k(c.qk_norm), at + "attention.k_norm.weight", {D});
     l.out = add(at + "attention.out.weight", {W, c.mixed()}, true);
     l.out_bias = add_if(c.attention_bias, at + "attention.out.bias", {W});
     l.mlp_norm = add_if(!c.shared_norm, at + "mlp_norm.weight", {W});
@@ -271,10 +271,13 @@ Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s
   a.dropout = dropout(l.drop_attention, s);
   a.starts = starts_;
   const auto norm_q_and_k = [&] {
-    a.q = ops::norm(tape_, tape_.now(a.q), leaf(l.q_norm), {}, Norm::rms, config_.norm_eps);
-    a.k = ops::norm(tape_, tape_.now(a.k), leaf(l.k_norm), {}, Norm::rms, config_.norm_eps);
+    const auto norm = [&](Tensor& x, int gain) {
+      x = ops::norm(tape_, tape_.now(x), leaf(gain), {}, Norm::rms, config_.norm_eps);
+    };
+    if (norms_q(config_.qk_norm)) norm(a.q, l.q_norm);
+    if (norms_k(config_.qk_norm)) norm(a.k, l.k_norm);
   };
-  if (config_.qk_norm == QkNorm::before) norm_q_and_k();
+  if (config_.qk_norm != QkNorm::after) norm_q_and_k();
   Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, t.now(h)); });
   Cache::Seen seen;
   if (cache != nullptr) seen = cache->show(tape_, index, a, input);

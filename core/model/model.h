@@ -20,7 +20,14 @@
 namespace pesuite {
 
 enum class Activation { gelu, swiglu, gelu_tanh, relu };
-enum class QkNorm { off, before, after };  // before or after the encoding acts on q and k
+// Before or after the encoding acts on q and k; q, k: before, of that alone.
+enum class QkNorm { off, before, after, q, k };
+constexpr bool norms_q(QkNorm n) {
+  return n != QkNorm::off && n != QkNorm::k;
+}
+constexpr bool norms_k(QkNorm n) {
+  return n != QkNorm::off && n != QkNorm::q;
+}
 enum class Init {
   normal,  // N(0, 0.02^2), projections into the residual stream divided by sqrt(2 layers) (GPT-2)
   fan_in   // matrices and biases U(+-1/sqrt(inputs)), embeddings N(0, 1) (PyTorch's layers)

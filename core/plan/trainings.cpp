@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/fields.h"
 #include "model/safetensors.h"
 
 namespace pesuite {
@@ -14,7 +15,9 @@ namespace pesuite {
 // ----------------------------------------------------------------------------------- switches
 
 QkNorm qk_norm_named(const std::string& name) {
-  return name == "before" ? QkNorm::before : name == "after" ? QkNorm::after : QkNorm::off;
+  const std::vector<std::string> names = value_names(QkNorm::off);
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? QkNorm::off : static_cast<QkNorm>(found - names.begin());
 }
 
 std::vector<SwitchConfig> resolve_switches(const EncodingExpression& x,

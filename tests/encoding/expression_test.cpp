@@ -50,6 +50,7 @@ TEST(Algebra, CanonicalTextIsAFixedPoint) {
            {"a -> b @ 10,qk_norm,length 1k , warmup 3%, lr 1e-4, optimizer reset, schedule wsd",
             "a -> b @ 10, optimizer reset, lr 0.0001, warmup 3%, schedule wsd, length 1000, "
             "qk_norm before"},
+           {"a -> b @ 10, qk_norm q", "a -> b @ 10, qk_norm q"},
            {"a -> b @ 10, qk_norm off -> c @ 20, lr 1e+2",
             "a -> b @ 10, qk_norm off -> c @ 20, lr 100"},
            {"a(p='x, (y) ->') + b(q=\"it's\", r=[1, 2])", "a(p='x, (y) ->') + b(q=it's, r=[1, 2])"},

@@ -147,7 +147,7 @@ TEST(Cache, OfModelsOfOtherForms) {
     CachedModel m(encoding, "cpu", Precision::fp32, grouped);
     expect_equal(m, 1e-5);
     expect_equal_side_by_side(m, 1e-5);
-    for (const QkNorm norm : {QkNorm::before, QkNorm::after}) {
+    for (const QkNorm norm : {QkNorm::before, QkNorm::after, QkNorm::q, QkNorm::k}) {
       ModelConfig normed = CachedModel::small();
       normed.qk_norm = norm, normed.tied = false, normed.embedding_norm = true;
       CachedModel n(encoding, "cpu", Precision::fp32, normed);

@@ -54,6 +54,25 @@ TEST(Presets, CountsAreThoseOfTheModel) {
   }
 }
 
+TEST(Presets, CountsAreThoseOfTheModelWithNormsOfQueriesAndKeys) {
+  const std::pair<QkNorm, int> norms[] = {
+      {QkNorm::off, 0}, {QkNorm::before, 2}, {QkNorm::after, 2}, {QkNorm::q, 1}, {QkNorm::k, 1}};
+  const std::int64_t plain = parameter_count(preset("micro").config);
+  for (const auto& [norm, gains] : norms) {
+    ModelConfig c = preset("micro").config;
+    c.qk_norm = norm;
+    const auto backend = open_backend("cpu", {});
+    Model m(*backend, c, Encoding(built_catalog(), {"none", {}}, shape_of(c, 8, 8)), 1);
+    EXPECT_EQ(m.count(), parameter_count(c));
+    EXPECT_EQ(m.count(), plain + gains * c.layers * c.head_dim());
+    int q = 0, k = 0;
+    for (const Parameter& p : m.parameters())
+      q += p.name.ends_with("q_norm.weight"), k += p.name.ends_with("k_norm.weight");
+    EXPECT_EQ(q, norms_q(norm) ? c.layers : 0);
+    EXPECT_EQ(k, norms_k(norm) ? c.layers : 0);
+  }
+}
+
 // ---------------------------------------------------------------------- options, expressions
 
 TEST(Expressions, ReadNamesAndOptions) {
