@@ -20,6 +20,7 @@ static std::vector<Figure> draw_effective(const RunData& run, const TaskData& t)
   f.rows = {{"encoding", "kind", "seed", "x", "low", "high"}};
   f.series = series_of(run, t, nullptr);
   const double low = t.lengths.front() * 0.5;  // stands for none
+  bool some_unlearned = false;                 // of a corpus; of problems it shows
   for (std::size_t i = 0; i < t.encodings.size(); ++i) {
     const std::size_t e = t.encodings[i];
     std::vector<double> all;
@@ -35,7 +36,10 @@ static std::vector<Figure> draw_effective(const RunData& run, const TaskData& t)
     if (all.empty()) continue;
     std::sort(all.begin(), all.end());  // the middle seed: lengths have no mean
     f.rows.push_back({run.encodings[e], "bar", "", csv_number(all[(all.size() - 1) / 2]), "", ""});
-    f.y.ticks.emplace_back(static_cast<double>(t.encodings.size() - i), f.series[i].label);
+    const bool unlearned = t.corpus && learned(t, e) == Learned::no;
+    some_unlearned = some_unlearned || unlearned;
+    f.y.ticks.emplace_back(static_cast<double>(t.encodings.size() - i),
+                           f.series[i].label + (unlearned ? " †" : ""));
   }
   if (f.rows.size() < 2) return {};
   std::size_t widest = 4;
@@ -45,9 +49,10 @@ static std::vector<Figure> draw_effective(const RunData& run, const TaskData& t)
   f.title = figure_title(run, t, "effective length");
   f.caption = fmt::format(
       "The longest length up to which {}; bars: the middle seed, dots: the seeds; no bar: not even "
-      "at the training length. Line: training length.",
+      "at the training length. Line: training length.{}",
       t.corpus ? std::string("the loss stays within 0.02 nats of that at the training length")
-               : score_name(t) + " stays at 95 % or more");
+               : score_name(t) + " stays at 95 % or more",
+      some_unlearned ? " †: not learned there; what it keeps says little." : "");
   f.x = {"tokens (multiples of the training length)", low, t.lengths.back() * 1.1, true, {}};
   const std::size_t stride = (t.lengths.size() + 7) / 8;
   for (std::size_t i = 0; i < t.lengths.size(); i += stride)
