@@ -1,4 +1,4 @@
-# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
+# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length. †: not learned there; what it keeps says little.
 # Redraw in this folder with: gnuplot effective_lags.gp   (data: effective_lags.tsv)
 # Other formats: gnuplot -e 'format="pdf"' effective_lags.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -15,7 +15,7 @@ y_label = ""
 y_low = NaN
 y_high = NaN
 y_log = 0
-y_ticks = "(\"rope\" 3, \"drope\" 2, \"none\" 1)"
+y_ticks = "(\"rope\" 3, \"drope †\" 2, \"none †\" 1)"
 y_lines = 1
 n = 3
 legend_width = 179
@@ -27,7 +27,7 @@ set style line 2 lc rgb "#A0522D" pt 14 dt (12,4) lw 2 ps 0.8
 set style line 102 lc rgb "#D9BAAB" pt 14 dt (12,4) lw 1 ps 0.5
 set style line 3 lc rgb "#7F7F7F" pt 12 dt (12,4) lw 2 ps 0.8
 set style line 103 lc rgb "#CCCCCC" pt 12 dt (12,4) lw 1 ps 0.5
-left = 70
+left = 86
 legend_height = 0
 legend_width = 30
 mark = 64

@@ -1,4 +1,4 @@
-# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
+# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length. †: not learned there; what it keeps says little.
 # Redraw in this folder with: gnuplot effective_lags.gp   (data: effective_lags.tsv)
 # Other formats: gnuplot -e 'format="pdf"' effective_lags.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -15,7 +15,7 @@ y_label = ""
 y_low = NaN
 y_high = NaN
 y_log = 0
-y_ticks = "(\"rope\" 6, \"linear2\" 5, \"linear4\" 4, \"ntk2\" 3, \"ntk4\" 2, \"yarn4\" 1)"
+y_ticks = "(\"rope\" 6, \"linear2 †\" 5, \"linear4 †\" 4, \"ntk2\" 3, \"ntk4\" 2, \"yarn4\" 1)"
 y_lines = 1
 n = 6
 legend_width = 179
@@ -33,7 +33,7 @@ set style line 5 lc rgb "#332288" pt 4 dt (12,3,3,3) lw 2 ps 0.8
 set style line 105 lc rgb "#AEA7D0" pt 4 dt (12,3,3,3) lw 1 ps 0.5
 set style line 6 lc rgb "#56B4E9" pt 15 dt 1 lw 2 ps 0.8
 set style line 106 lc rgb "#BCE1F7" pt 15 dt 1 lw 1 ps 0.5
-left = 86
+left = 102
 legend_height = 0
 legend_width = 30
 mark = 64

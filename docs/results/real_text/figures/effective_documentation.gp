@@ -1,4 +1,4 @@
-# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
+# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length. †: not learned there; what it keeps says little.
 # Redraw in this folder with: gnuplot effective_documentation.gp   (data: effective_documentation.tsv)
 # Other formats: gnuplot -e 'format="pdf"' effective_documentation.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -15,7 +15,7 @@ y_label = ""
 y_low = NaN
 y_high = NaN
 y_log = 0
-y_ticks = "(\"none\" 11, \"sinusoidal\" 10, \"learned\" 9, \"rope\" 8, \"rope => yarn\" 7, \"rope => yarn(dynamic=true)\" 6, \"alibi\" 5, \"t5\" 4, \"fire\" 3, \"kerple\" 2, \"pope\" 1)"
+y_ticks = "(\"none †\" 11, \"sinusoidal †\" 10, \"learned †\" 9, \"rope\" 8, \"rope => yarn †\" 7, \"rope => yarn(dynamic=true)\" 6, \"alibi\" 5, \"t5 †\" 4, \"fire\" 3, \"kerple\" 2, \"pope\" 1)"
 y_lines = 1
 n = 11
 legend_width = 270

@@ -1,4 +1,4 @@
-# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length.
+# The longest length up to which the loss stays within 0.02 nats of that at the training length; bars: the middle seed, dots: the seeds; no bar: not even at the training length. Line: training length. †: not learned there; what it keeps says little.
 # Redraw in this folder with: gnuplot effective_lags.gp   (data: effective_lags.tsv)
 # Other formats: gnuplot -e 'format="pdf"' effective_lags.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -15,7 +15,7 @@ y_label = ""
 y_low = NaN
 y_high = NaN
 y_log = 0
-y_ticks = "(\"alibi\" 27, \"kerple\" 26, \"sandwich\" 25, \"fire\" 24, \"dynamic_bias\" 23, \"transformer_xl\" 22, \"dape\" 21, \"cope\" 20, \"path_attention\" 19, \"rope\" 18, \"abf\" 17, \"p_rope\" 16, \"multiscale_rope\" 15, \"xpos\" 14, \"clex\" 13, \"pope\" 12, \"sinonly\" 11, \"binary\" 10, \"binary_norm\" 9, \"decimal\" 8, \"decimal_norm\" 7, \"linear8\" 6, \"ntk8\" 5, \"yarn8\" 4, \"llama3_8\" 3, \"self_extend\" 2, \"rerope\" 1)"
+y_ticks = "(\"alibi †\" 27, \"kerple\" 26, \"sandwich\" 25, \"fire †\" 24, \"dynamic_bias †\" 23, \"transformer_xl\" 22, \"dape\" 21, \"cope\" 20, \"path_attention\" 19, \"rope\" 18, \"abf\" 17, \"p_rope\" 16, \"multiscale_rope\" 15, \"xpos\" 14, \"clex †\" 13, \"pope\" 12, \"sinonly\" 11, \"binary\" 10, \"binary_norm\" 9, \"decimal †\" 8, \"decimal_norm †\" 7, \"linear8 †\" 6, \"ntk8\" 5, \"yarn8\" 4, \"llama3_8 †\" 3, \"self_extend\" 2, \"rerope\" 1)"
 y_lines = 1
 n = 27
 legend_width = 179
