@@ -41,6 +41,9 @@ int import_results(const Arguments& a, const fs::path& file) {
   const fs::path run = fs::path(a.folder("out")) / "runs" / o.suite;
   if (fs::exists(run))
     fail(Exit::usage, "{} is there already; name another run by --as", run.string());
+  const std::string digest = sha256_file(file);
+  if (a.has("sha256") && a.text("sha256") != digest)
+    fail(Exit::data, "the SHA-256 of {} is {}, not {}", file.string(), digest, a.text("sha256"));
   const ForeignResults results = foreign_results(file, o);
   std::string lines;
   std::set<std::string> encodings, trainings;
@@ -50,11 +53,11 @@ int import_results(const Arguments& a, const fs::path& file) {
     trainings.insert(j["cell"].get<std::string>());
   }
   fs::create_directories(run);
-  write_file_atomic(run / "source.json", Json{{"file", file.filename().string()},
-                                              {"sha256", sha256_file(file)},
-                                              {"notes", results.notes}}
-                                                 .dump(2) +
-                                             "\n");
+  write_file_atomic(
+      run / "source.json",
+      Json{{"file", file.filename().string()}, {"sha256", digest}, {"notes", results.notes}}.dump(
+          2) +
+          "\n");
   write_file_atomic(run / "records.jsonl", lines);
   seal_run(run);
   for (const std::string& note : results.notes) fmt::print(stderr, "{}\n", note);
@@ -94,7 +97,7 @@ int import_verb(const std::vector<std::string>& words) {
       "columns are found by their usual names, as encoding, seed, train_len, eval_len, loss.");
   a.flags()("out", po::value<std::string>()->default_value("results"), "folder of the results")(
       "as", po::value<std::string>(), "name of the run's folder instead of the file's own")(
-      "sha256", po::value<std::string>(), "digest that the bundle must have, as bundle printed it")(
+      "sha256", po::value<std::string>(), "digest that the file must have, as bundle printed it")(
       "max-size", po::value<std::string>()->default_value("16G"),
       "most bytes that a bundle may unpack to, e.g. 500M")(
       "columns", po::value<std::vector<std::string>>()->composing(),

@@ -62,7 +62,7 @@ class Fetched : public Documents {
   std::vector<fs::path> here_;
   std::size_t file_;
   std::uint64_t start_, bytes_ = 0, before_ = 0, skipped_ = 0;
-  std::unique_ptr<Documents> inside_;  // of files_[file_]
+  std::unique_ptr<Documents> inside_;  // of here_[file_]
 };
 
 }  // namespace

@@ -67,6 +67,9 @@ TEST_F(Keeping, ResultsOfOtherProgramsAreJudged) {
                            1.8 + 0.001 * (seed * (encoding[0] == 'r' ? 3 : 2) % 5) +
                                (encoding[0] == 'r' && length > 64 ? 1 : 0));
   write_file_atomic(folder_ / "mine.csv", csv);
+  const Ended other = pesuite({"import", "mine.csv", "--sha256", std::string(64, '0')});
+  EXPECT_EQ(other.code, 5);
+  EXPECT_THAT(other.err, HasSubstr("the SHA-256 of mine.csv is"));
   const Ended missing = pesuite({"import", "mine.csv"});
   EXPECT_EQ(missing.code, 5);
   EXPECT_THAT(missing.err, HasSubstr("line 2 does not say its train_len"));
