@@ -12,4 +12,4 @@ static constexpr const pes_encoding* encodings[] = {
     &fope,  &grape_m,    &repo,     &selective_rope, &pose,
     nullptr};
 
-PES_LIBRARY("rotary", "1.3.0", "MIT", encodings, nullptr);
+PES_LIBRARY("rotary", "1.4.0", "MIT", encodings, nullptr);
