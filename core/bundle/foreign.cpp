@@ -48,8 +48,6 @@ const std::vector<Known>& numbers() {
       {"bpb", {"bpb", "bits_per_byte"}},
       {"acc", {"acc", "accuracy", "test_acc", "test_accuracy"}},
       {"em", {"em", "exact_match", "seq_acc"}},
-      {"regret", {"regret"}},
-      {"mrr", {"mrr"}},
       {"train_loss", {"train_loss"}},
       {"val_loss", {"val_loss", "valid_loss", "validation_loss"}}};
   return all;
@@ -111,6 +109,13 @@ class Import {
     for (const auto& [what, column] : options_.columns) name(what, column);
     for (const auto& [column, value] : options_.where) check_column(column);
     find();
+    if (!is_long() && std::all_of(columns_.numbers.begin(), columns_.numbers.end(),
+                                  [](const Source& s) { return s.what == "bpb"; }))
+      fail(Exit::data,
+           "{} has bits per byte alone, and reports are of losses, perplexities, accuracies or "
+           "exact "
+           "matches; --columns names one, as in --columns 'nll=my_loss'",
+           path_.string());
     if (is_language()) otherwise_ = "reported";
   }
 
@@ -187,6 +192,13 @@ class Import {
     if (is_long() || !columns_.numbers.empty()) return;
     for (const Known& k : numbers())
       if (const std::string* const c = of(k)) add(k.what, *c, std::nullopt);
+    // Beside a loss a perplexity says the same again; beside curves it is that of their validation.
+    const auto is_loss = [](const Source& s) {
+      return s.what == "nll" || s.what == "train_loss" || s.what == "val_loss";
+    };
+    if (std::any_of(columns_.numbers.begin(), columns_.numbers.end(), is_loss))
+      std::erase_if(columns_.numbers,
+                    [&](const Source& s) { return s.what == "ppl" && used_.erase(s.column) > 0; });
     if (columns_.numbers.empty())
       fail(Exit::data,
            "{} has no column of numbers that is known by its name; --columns names one, as in "
@@ -199,9 +211,7 @@ class Import {
 
   // Losses alone: a language, of which every number has a protocol. Problems have none.
   bool is_language() const {
-    const auto is_score = [](const std::string& what) {
-      return what == "acc" || what == "em" || what == "mrr";
-    };
+    const auto is_score = [](const std::string& what) { return what == "acc" || what == "em"; };
     if (!is_long())
       return std::none_of(columns_.numbers.begin(), columns_.numbers.end(),
                           [&](const Source& s) { return is_score(s.what); });
@@ -266,8 +276,12 @@ class Import {
                std::optional<std::int64_t> eval_len) {
     if (number.empty()) return;
     double value = 0;
-    if (!parse_number(number, value))
+    const bool share = what == "acc" || what == "em";
+    if (!parse_number(number, value) || value == -HUGE_VAL)
       fail(Exit::data, "{}: line {} has '{}' for {}, which is no number", path_.string(), row.line,
+           number, what);
+    if (share && (value < 0 || std::isinf(value)))
+      fail(Exit::data, "{}: line {} has '{}' for {}, which is a share", path_.string(), row.line,
            number, what);
     const bool curve = what == "train_loss" || what == "val_loss";
     const std::string name = curve || what == "ppl" ? "nll" : what;
@@ -296,8 +310,9 @@ class Import {
     } else {
       j["value"] = nullptr, j["status"] = std::isnan(value) ? "nan" : "inf";
     }
-    const std::string place = fmt::format("{}\n{}\n{}\n{}\n{}", j["cell"].get<std::string>(), what,
-                                          setting, j["step"].get<std::int64_t>() * curve, curve);
+    const std::string place =
+        fmt::format("{}\n{}\n{}\n{}\n{}", j["cell"].get<std::string>(), name, setting,
+                    curve ? j["step"].get<std::int64_t>() : -1, j["split"].get<std::string>());
     if (const auto [it, is_new] = seen_.emplace(place, row.line); !is_new)
       fail(Exit::data,
            "{}: lines {} and {} both have {} at {} of {} with seed {}; --columns says which column "

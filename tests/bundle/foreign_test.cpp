@@ -95,7 +95,8 @@ TEST_F(Foreign, AStarStandsForTheLengthAndRowsCanBeChosen) {
 
 TEST_F(Foreign, PerplexityBecomesLossAndCurvesHaveTheirSteps) {
   const ForeignResults r = read(file("x.json",
-                                     R"([{"step": 10, "train_loss": 3.5, "val_loss": 3.25},
+                                     R"([{"step": 10, "train_loss": 3.5, "val_loss": 3.25,
+                                          "perplexity": 25.8, "tokens": 80, "timestamp": "x"},
                                          {"step": 20, "train_loss": 3.0, "val_loss": null}])"),
                                 {}, {{"encoding", "rope"}, {"seed", "1"}, {"train_len", "64"}});
   ASSERT_EQ(r.records.size(), 3u);
@@ -103,6 +104,10 @@ TEST_F(Foreign, PerplexityBecomesLossAndCurvesHaveTheirSteps) {
   EXPECT_EQ(r.records[1]["split"], "val");
   EXPECT_EQ(r.records[1]["part"], "train");
   EXPECT_FALSE(r.records[1]["coords"].contains("eval_len"));
+  EXPECT_EQ(r.records[0]["tokens"], 80);
+  EXPECT_THAT(r.notes.back(), HasSubstr("not read: perplexity, timestamp"));
+  EXPECT_EQ(lines(read(file("both.csv", "encoding,seed,train_len,loss,ppl\nrope,1,64,2,7.4\n"))),
+            std::vector<std::string>{"rope 1 nll at 64: 2"});
   const ForeignResults p =
       read(file("p.csv", "encoding;seed;train_len;ppl\nrope;1;64;7.5\n"));  // by semicolons
   EXPECT_NEAR(p.records[0]["value"].get<double>(), std::log(7.5), 1e-12);
@@ -129,6 +134,13 @@ TEST_F(Foreign, SaysWhatIsMissingOrWrongAndWhere) {
   EXPECT_THAT(why("encoding,seed,train_len,metric,value\nrope,1,64,joy,2\n"),
               HasSubstr("the metric 'joy', which is not known"));
   EXPECT_THAT(why("encoding,seed,train_len,acc\nrope,1,64,200\n"), HasSubstr("nor a percentage"));
+  EXPECT_THAT(why("encoding,seed,train_len,acc\nrope,1,64,-1\n"), HasSubstr("which is a share"));
+  EXPECT_THAT(why("encoding,seed,train_len,acc\nrope,1,64,inf\n"), HasSubstr("which is a share"));
+  EXPECT_THAT(why("encoding,seed,train_len,nll\nrope,1,64,-inf\n"), HasSubstr("is no number"));
+  EXPECT_THAT(
+      why("encoding,seed,train_len,nll,ppl\nrope,1,64,2,7\n", {{"nll", "nll"}, {"ppl", "ppl"}}),
+      HasSubstr("lines 2 and 2 both have ppl"));
+  EXPECT_THAT(why("encoding,seed,train_len,bpb\nrope,1,64,1\n"), HasSubstr("bits per byte alone"));
   EXPECT_THAT(why("encoding,seed,train_len,ppl\nrope,1,64,0\n"), HasSubstr("the perplexity 0"));
   EXPECT_THAT(why(head, {{"nll", "los"}}), HasSubstr("has no column 'los'"));
   EXPECT_THAT(why(head, {{"nll", "loss_*"}}), HasSubstr("no column like 'loss_*'"));
