@@ -10,6 +10,7 @@
 #include "cli/checkpoint.h"
 #include "cli/suite_flags.h"
 #include "plan/formats.h"
+#include "plan/why.h"
 #include "run/tune.h"
 
 namespace pesuite::cli {
@@ -129,21 +130,28 @@ RunOptions options_of_plan(const Arguments& a) {
 
 constexpr int most_parts = 1000;
 
-}  // namespace
-
-int plan_verb(const std::vector<std::string>& words) {
-  Arguments a("plan SUITE [flags]",
-              "Shows the cells of a suite with parameters, FLOPs, estimated time and memory, and "
-              "what is done. Runs nothing.");
+void add_flags_of_plan(Arguments& a) {
   add_choices(a);
   a.flags()("json", po::bool_switch(), "the plan as JSON")(
       "rate", po::value<std::string>(),
       "FLOP/s of a cell on another machine, e.g. 4e14 for an H100 at 40 % (default: measured "
       "here)")("format", po::value<std::string>(),
                (join(plan_formats(), ", ") + ": for other engines, in parts").c_str())(
+      "why", po::value<std::string>(),
+      "cells, e.g. rope/facts/s42, an id or a filter: what of them is done, and what in the "
+      "store is most like those that are not")(
       "parts", po::value<int>(), "of --format (default: a part a training, at most 1000)");
   a.choices("format", plan_formats());
   a.positional("suite");
+}
+
+}  // namespace
+
+int plan_verb(const std::vector<std::string>& words) {
+  Arguments a("plan SUITE [flags]",
+              "Shows the cells of a suite with parameters, FLOPs, estimated time and memory, and "
+              "what is done. Runs nothing.");
+  add_flags_of_plan(a);
   if (!a.parse(words)) return 0;
   a.require("suite", "the suite");
   Problems problems;
@@ -158,6 +166,14 @@ int plan_verb(const std::vector<std::string>& words) {
     const Plan plan = plan_to_deal(suite, options, problems, a.text("rate"));
     const int parts = a.has("parts") ? a.count("parts", 1) : parts_of(plan, most_parts);
     fmt::print("{}", plan_as(format, command_of(a, suite, options), parts));
+    return 0;
+  }
+  if (a.has("why")) {
+    const Plan plan = plan_to_deal(suite, options, problems, a.text("rate"));
+    const auto cells = cells_named(plan, a.text("why"));
+    const Store store(options.out / "store");
+    fmt::print("{}", a.flag("json") ? why_json(cells, plan, store).dump(1) + "\n"
+                                    : why_text(cells, plan, store));
     return 0;
   }
   print_plan(suite, options, problems, a.flag("json"), a.text("rate"));

@@ -116,5 +116,64 @@ TEST_F(CellIdentity, ALongerEvaluationTrainsNothingAgain) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
+class PlanWhy : public Run {
+ protected:
+  std::string why(const fs::path& suite, const std::string& cell) {
+    const Ended e = pesuite({"plan", suite, "--why", cell});
+    EXPECT_EQ(e.code, 0) << e.err;
+    return e.out;
+  }
+};
+
+TEST_F(PlanWhy, SaysWhatIsDoneAndWhatIsLikeIt) {
+  const fs::path s = suite({"rope", "rope => none"}, 10);
+  EXPECT_NE(why(s, "rope").find("Nothing in results/store is like it."), std::string::npos);
+  EXPECT_NE(why(s, "rope => none")
+                .find("Its training is that of rope·toylag·micro·s1, which is "
+                      "not done."),
+            std::string::npos)
+      << why(s, "rope => none");
+  ASSERT_EQ(pesuite({"run", s}).code, 0);
+  std::string text = why(s, "rope/s1");
+  EXPECT_TRUE(text.starts_with("rope·toylag·micro·s1: done\n")) << text;
+  EXPECT_NE(text.find("It is trained, to step 10."), std::string::npos) << text;
+  EXPECT_EQ(text.find("To evaluate"), std::string::npos) << text;
+
+  text = why(suite({"rope"}, 10, "[[eval]]\nlengths = [64]\nexamples = 4\n"), "rope");
+  EXPECT_NE(text.find("It is trained, to step 10.\n  To evaluate: 16 tokens, 32 tokens, 64 "
+                      "tokens.\n"),
+            std::string::npos)
+      << "the longest evaluation cuts the documents of all: " << text;
+  EXPECT_EQ(text.find("like it"), std::string::npos) << "it need not train: " << text;
+
+  text = why(suite({"rope"}, 20), "encoding=rope");
+  EXPECT_NE(text.find("It trains 20 steps: the store has no such training."), std::string::npos);
+  EXPECT_NE(text.find("\n    train.steps: 10 there, 20 here\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("seed"), std::string::npos) << text;
+}
+
+TEST_F(PlanWhy, SaysThatALibraryWasBuiltAnew) {
+  const fs::path s = suite({"rope"}, 10), own = folder_ / "own";
+  ASSERT_EQ(pesuite({"run", s}).code, 0);
+  fs::create_directories(own);
+  for (const auto& f : fs::directory_iterator(fs::path(PESUITE_TEST_PLUGINS)))
+    if (f.path().filename().string().starts_with("rotary.")) fs::copy(f.path(), own);
+  std::ofstream(own / "rotary.plugin.so", std::ios::app) << "one more byte";
+  const Ended e = pesuite({"plan", s, "--why", "rope", "--plugin-path", own, "--json"});
+  ASSERT_EQ(e.code, 0) << e.err;
+  const Json like = Json::parse(e.out).at(0).at("most_like");
+  ASSERT_EQ(like["differences"].size(), 1U) << like.dump(1);
+  const auto difference = like["differences"][0].get<std::string>();
+  EXPECT_TRUE(difference.starts_with("encoding_identity.rope.build: ")) << difference;
+  EXPECT_TRUE(difference.ends_with("(the library rotary was built anew)")) << difference;
+}
+
+TEST_F(PlanWhy, RefusesACellThatIsNotThere) {
+  const Ended e = pesuite({"plan", suite({"rope"}, 10), "--why", "alibi"});
+  EXPECT_EQ(e.code, 2);
+  EXPECT_NE(e.err.find("has no cell 'alibi'"), std::string::npos) << e.err;
+  EXPECT_NE(e.err.find("such as rope·toylag·micro·s1"), std::string::npos) << e.err;
+}
+
 }  // namespace
 }  // namespace pesuite::testing
