@@ -19,6 +19,11 @@ int usual_pass_tokens(std::string_view backend) {
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options) {
   if (name == "cpu") return make_cpu_backend(options);
   if (name == "cuda") return make_cuda_backend(options);
+  if (name == "reference" && options.precision != Precision::fp32)
+    fail(Exit::device,
+         "the reference backend computes in double and knows no {}; leave precision out, or use "
+         "--device cpu",
+         precision_name(options.precision));
   if (name == "reference") return make_reference_backend();
   if (name == "auto") return open_backend(choose_backend(name, options.precision).backend, options);
   if (name.starts_with("cuda"))

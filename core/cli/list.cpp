@@ -8,6 +8,7 @@
 #include "cell/cell.h"
 #include "cli/arguments.h"
 #include "cli/catalog.h"
+#include "cli/list_parts.h"
 #include "cli/list_results.h"
 #include "cli/sides.h"
 #include "encoding/composition.h"
@@ -300,14 +301,16 @@ int info_suite(const std::string& name, bool json) {
 }  // namespace
 
 int list_verb(const std::vector<std::string>& words) {
-  Arguments a("list encoding|task|model|suite|run|baseline [--json]",
+  Arguments a("list encoding|task|model|data|suite|backend|run|baseline [--json]",
               "Lists what there is. Encodings and tasks are those that the manifests beside plugin "
               "libraries name;\nno library is loaded.");
   a.flags()("json", po::bool_switch(), "as JSON");
   add_side_flags(a);
   a.positional("kind");
   if (!a.parse(words)) return 0;
-  const std::string kind = kind_of(a, {"run", "baseline"});
+  const std::string kind = kind_of(a, {"data", "backend", "run", "baseline"});
+  if (kind == "data") return list_data(a);
+  if (kind == "backend") return list_backends(a);
   if (kind == "run") return list_runs(a);
   if (kind == "baseline") return list_baselines(a);
   if (kind == "model") return list_models(a.flag("json"));

@@ -277,6 +277,12 @@ bool is_published(const std::string& name) {
   return name.starts_with(hub_prefix) ||
          std::any_of(sets().begin(), sets().end(), [&](const Set& s) { return name == s.name; });
 }
+std::vector<PublishedSet> published_sets() {
+  std::vector<PublishedSet> out;
+  for (const Set& s : sets())
+    out.push_back({s.name, fmt::format("{}/datasets/{}", hub, s.repository), s.licence, s.wanted});
+  return out;
+}
 std::vector<std::string> published_names() {
   std::vector<std::string> out;
   for (const Set& s : sets()) out.emplace_back(s.name);

@@ -17,6 +17,10 @@ struct PublishedOptions {
   std::function<void(const std::string&)> say;  // what is fetched now
 };
 
+struct PublishedSet {
+  std::string name, origin, licence, files;  // address of its page; ".parquet"
+};
+std::vector<PublishedSet> published_sets();
 bool is_published(const std::string& name);
 std::vector<std::string> published_names();
 // Its parts, or those of "hub:OWNER/NAME/BEGIN", any data set of the hub: its files of Parquet,

@@ -304,6 +304,21 @@ std::vector<Symptom> examine(const Catalog& catalog, const std::vector<fs::path>
   return all;
 }
 
+std::vector<BackendFound> examine_backends() {
+  std::vector<BackendFound> out = {{"reference", {"double"}, opened("reference", Precision::fp32)}};
+  for (const char* name : {"cpu", "cuda"}) {
+    BackendFound b{name, {}, ""};
+    for (const Precision p : {Precision::fp32, Precision::bf16, Precision::fp16}) {
+      const Isolated asked = run_isolated([&] { return opened(name, p); }, answer_seconds);
+      const bool works = asked.end == Isolated::End::returned;
+      if (works ? b.precisions.empty() : b.text.empty()) b.text = asked.text;
+      if (works) b.precisions.emplace_back(precision_name(p));
+    }
+    out.push_back(std::move(b));
+  }
+  return out;
+}
+
 Json to_json(const std::vector<Symptom>& all) {
   constexpr const char* names[] = {"ok", "note", "problem"};
   Json out = Json::array();

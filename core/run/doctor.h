@@ -24,6 +24,14 @@ struct Symptom {
 std::vector<Symptom> examine(const Catalog&, const std::vector<fs::path>& search_path,
                              const fs::path& out);
 
+// What can compute here: "reference", "cpu" and "cuda".
+struct BackendFound {
+  std::string name;
+  std::vector<std::string> precisions;  // "fp32"; none: it does not compute here
+  std::string text;                     // what it is, or why it does not
+};
+std::vector<BackendFound> examine_backends();  // before threads exist, like examine()
+
 // How many processors a cgroup's quota leaves, 0 where there is none. `cpu_max` is the file's text.
 double quota_of(const std::string& cpu_max);
 // What of the environment's settings of OpenMP and oneDNN slows runs down or changes their numbers.

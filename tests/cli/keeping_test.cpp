@@ -109,6 +109,20 @@ TEST_F(Keeping, RunsAreListed) {
   EXPECT_THAT(listed.out, AllOf(HasSubstr("imported"), HasSubstr("plan.json")));
 }
 
+TEST_F(Keeping, BackendsAndDataAreListed) {
+  const Json backends = Json::parse(pesuite({"list", "backend", "--json"}).out);
+  ASSERT_EQ(backends.size(), 3u);
+  EXPECT_EQ(backends[0]["precisions"], Json({"double"}));
+  EXPECT_EQ(backends[1]["name"], "cpu");
+  EXPECT_EQ(backends[1]["precisions"][0], "fp32");
+  const Json data = Json::parse(pesuite({"list", "data", "--json"}).out);
+  std::vector<std::string> names;
+  for (const Json& d : data) names.push_back(d["name"]);
+  EXPECT_THAT(names, ::testing::Contains("wikitext-103"));
+  EXPECT_THAT(pesuite({"list", "data"}).out, HasSubstr("huggingface.co/datasets/deepmind/pg19"));
+  EXPECT_THAT(pesuite({"list", "device"}).err, HasSubstr("backend, run, baseline"));
+}
+
 TEST_F(Keeping, AFinishedRunIsReproducedBitByBit) {
   const fs::path run = small_run();
   const Ended same = pesuite({"reproduce", run.string(), "--progress", "none"});

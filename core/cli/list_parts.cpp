@@ -1,0 +1,43 @@
+#include "cli/list_parts.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "data/published.h"
+#include "run/doctor.h"
+
+namespace pesuite::cli {
+
+int list_backends(const Arguments& a) {
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"backend", "precisions here", "about"}};
+  for (const BackendFound& b : examine_backends()) {
+    all.push_back({{"name", b.name}, {"precisions", b.precisions}, {"about", b.text}});
+    rows.push_back({b.name, b.precisions.empty() ? "none" : join(b.precisions, ", "), b.text});
+  }
+  if (a.flag("json")) return fmt::print("{}\n", all.dump(1)), 0;
+  fmt::print(
+      "{}\n'pesuite run SUITE --device NAME' chooses one, --set defaults.precision=bf16 its "
+      "precision.\n",
+      plain_table(rows));
+  return 0;
+}
+
+int list_data(const Arguments& a) {
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"data", "licence", "files", "from"}};
+  for (const data::PublishedSet& s : data::published_sets()) {
+    all.push_back(
+        {{"name", s.name}, {"licence", s.licence}, {"files", s.files}, {"from", s.origin}});
+    rows.push_back({s.name, s.licence, s.files, s.origin});
+  }
+  if (a.flag("json")) return fmt::print("{}\n", all.dump(1)), 0;
+  fmt::print(
+      "{}\n'pesuite data import NAME --output FOLDER' fetches one. It also takes files, "
+      "Debian packages and\nhub:OWNER/NAME, any data set of the Hugging Face hub.\n",
+      plain_table(rows));
+  return 0;
+}
+
+}  // namespace pesuite::cli
