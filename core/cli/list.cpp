@@ -10,6 +10,7 @@
 #include "cli/catalog.h"
 #include "cli/list_parts.h"
 #include "cli/list_results.h"
+#include "cli/measured.h"
 #include "cli/sides.h"
 #include "encoding/composition.h"
 #include "model/preset.h"
@@ -196,6 +197,17 @@ std::pair<std::string, std::string> asked_for(const Arguments& a, const Catalog&
   return {found[0], name};
 }
 
+int info_measured(const std::string& name, bool json) {
+  const Measured all = shipped_measured();
+  if (!json) return fmt::print("{}", measured_rows_text(name, all)), 0;
+  Measured own{all.of(name), {}};
+  for (const ClaimMeasured& c : all.claims)
+    if (std::find(c.encodings.begin(), c.encodings.end(), name) != c.encodings.end())
+      own.claims.push_back(c);
+  fmt::print("{}", measured_text(own));
+  return 0;
+}
+
 int info_encoding(const std::string& name, const Catalog& catalog, bool json, bool markdown) {
   const Json card = catalog.encoding_card(name);
   const auto row = [&](const char* title, const char* key) -> std::vector<std::string> {
@@ -218,6 +230,8 @@ int info_encoding(const std::string& name, const Catalog& catalog, bool json, bo
                       {"measured", or_dash(verdicts_text(measured))},
                       {"they disagree", or_dash(disagreement(claim, measured))},
                       {"hypotheses", or_dash(all.claims_on(name))}});
+    if (!measured.empty())
+      fmt::print("\n'pesuite info {} --measured' lists what was measured and tested.\n", name);
   }
   return 0;
 }
@@ -328,7 +342,8 @@ int info_verb(const std::vector<std::string>& words) {
   a.flags()("json", po::bool_switch(), "as JSON")("example", po::bool_switch(),
                                                   "tasks: show an example")(
       "length", po::value<int>()->default_value(32), "tokens of the example");
-  a.flags()("markdown", po::bool_switch(), "encodings: as it stands in the page");
+  a.flags()("markdown", po::bool_switch(), "encodings: as it stands in the page")(
+      "measured", po::bool_switch(), "encodings: each task of the kept runs, and each claim");
   a.positional("kind");
   a.positional("name");
   if (!a.parse(words)) return 0;
@@ -340,6 +355,7 @@ int info_verb(const std::vector<std::string>& words) {
   const std::string name = meant(kind, text, names_of_kind(kind, catalog), json);
   if (kind == "model") return info_model(name, json);
   if (kind == "suite") return info_suite(name, json);
+  if (kind == "encoding" && a.flag("measured")) return info_measured(name, json);
   if (kind == "encoding") return info_encoding(name, catalog, json, a.flag("markdown"));
   return info_task(name, catalog, json, a.flag("example"), a.count("length", 1));
 }

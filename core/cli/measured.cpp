@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <regex>
 
 #include "analysis/answer.h"
@@ -259,6 +260,51 @@ std::string with_verdicts(const std::string& page, std::vector<KeptRun>& runs) {
 
 // ---------------------------------------------------------------------------------------- pages
 
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string page_of(const std::string& suite) {
+  return fmt::format("[{0}](../results/{0}/report.md)", suite);
+}
+
+Rows length_rows(const std::vector<LengthMeasured>& rows,
+                 const std::function<std::string(const LengthMeasured&)>& task,
+                 const std::function<std::string(const std::string&)>& suite) {
+  Rows out = {{"task", "suite", "trained at", "seeds", "verdict", "there", "change beyond"}};
+  for (const LengthMeasured& r : rows)
+    out.push_back({task(r), suite(r.suite), std::to_string(r.train_length), std::to_string(r.seeds),
+                   r.verdict, r.start, r.changes});
+  return out;
+}
+Rows claim_rows(const std::string& encoding, const Measured& m,
+                const std::function<std::string(const ClaimMeasured&)>& claim) {
+  Rows out = {{"claim", "verdict here", numbers_heading}};
+  for (const ClaimMeasured& c : m.claims)
+    if (std::find(c.encodings.begin(), c.encodings.end(), encoding) != c.encodings.end())
+      out.push_back({claim(c), c.verdict, c.numbers});
+  return out;
+}
+
+}  // namespace
+
+std::string measured_rows_text(const std::string& name, const Measured& m) {
+  const Rows lengths = length_rows(
+      m.of(name),
+      [](const LengthMeasured& r) {
+        return r.task + (r.expression == r.encoding ? "" : " as " + r.expression);
+      },
+      [](const std::string& suite) { return suite; });
+  const Rows claims = claim_rows(name, m, [](const ClaimMeasured& c) {
+    return fmt::format("{} of {}: {}", c.id, c.suite, c.says);
+  });
+  if (lengths.size() == 1 && claims.size() == 1) return "no kept run has it\n";
+  std::vector<std::string> out;
+  for (const Rows& rows : {lengths, claims})
+    if (rows.size() > 1) out.push_back(plain_table(rows));
+  return join(out, "\n");
+}
+
 std::string measured_markdown(const Json& card, const Measured& m) {
   const LengthClaim stated = length_claim(card);
   const std::string name = card_text(card, "name"), claim = claim_text(stated);
@@ -270,19 +316,16 @@ std::string measured_markdown(const Json& card, const Measured& m) {
   const std::string contrary = disagreement(stated, rows);
   if (!contrary.empty())
     out += fmt::format(" **They disagree** with what was measured: {}.", contrary);
-  std::vector<std::vector<std::string>> lengths = {
-      {"task", "suite", "trained at", "seeds", "verdict", "there", "change beyond"}};
-  for (const LengthMeasured& r : rows)
-    lengths.push_back(
-        {r.expression == name ? r.task : fmt::format("{}, `{}`", r.task, r.expression),
-         fmt::format("[{0}](../results/{0}/report.md)", r.suite), std::to_string(r.train_length),
-         std::to_string(r.seeds), r.verdict, r.start, r.changes});
-  std::vector<std::vector<std::string>> claims = {{"claim", "verdict here", numbers_heading}};
-  for (const ClaimMeasured& c : m.claims)
-    if (std::find(c.encodings.begin(), c.encodings.end(), name) != c.encodings.end())
-      claims.push_back({fmt::format("[{}](../results/{}/report.md): {}{}", c.id, c.suite, c.says,
-                                    c.source.empty() ? "" : " (" + c.source + ")"),
-                        c.verdict, c.numbers});
+  const Rows lengths = length_rows(
+      rows,
+      [](const LengthMeasured& r) {
+        return r.expression == r.encoding ? r.task : fmt::format("{}, `{}`", r.task, r.expression);
+      },
+      page_of);
+  const Rows claims = claim_rows(name, m, [](const ClaimMeasured& c) {
+    return fmt::format("[{}](../results/{}/report.md): {}{}", c.id, c.suite, c.says,
+                       c.source.empty() ? "" : " (" + c.source + ")");
+  });
   if (lengths.size() == 1 && claims.size() == 1)
     return out + fmt::format(
                      "\n\n**Measured here.** Not tested: no kept run has it. To measure it:\n\n"

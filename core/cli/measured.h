@@ -35,5 +35,7 @@ std::string with_verdicts(const std::string& page, std::vector<KeptRun>&);
 
 // What was measured of an encoding, for its page.
 std::string measured_markdown(const Json& card, const Measured&);
+// Two tables for a terminal: a row a task of a run, a row a claim that names it.
+std::string measured_rows_text(const std::string& encoding, const Measured&);
 
 }  // namespace pesuite::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -94,27 +95,36 @@ Measured shipped_measured() {
 
 namespace {
 
-// Things under headings, in the order in which the headings came.
+constexpr std::size_t most_named = 4;  // of what is named; more are counted
+
+// Things under headings, in the order in which the headings came, each once.
 class Groups {
  public:
-  void add(const std::string& heading, const std::string& thing) {
+  using Things = std::vector<std::string>;
+  Things& of(const std::string& heading) {
     const auto same = std::find_if(all_.begin(), all_.end(),
                                    [&](const auto& group) { return group.first == heading; });
-    auto& things = same == all_.end() ? all_.emplace_back(heading, Things()).second : same->second;
+    return same == all_.end() ? all_.emplace_back(heading, Things()).second : same->second;
+  }
+  void add(const std::string& heading, const std::string& thing) {
+    Things& things = of(heading);
     if (std::find(things.begin(), things.end(), thing) == things.end()) things.push_back(thing);
   }
-  // A '*' of a heading stands for its things.
-  std::string text() const {
+  // A '*' of a heading stands for its things, or for "7 tasks" where they are too many.
+  std::string text(const char* what) const {
     std::vector<std::string> out;
     for (const auto& [heading, things] : all_) {
+      if (things.empty()) continue;
       const std::size_t star = heading.find('*');
-      out.push_back(heading.substr(0, star) + join(things, ", ") + heading.substr(star + 1));
+      out.push_back(
+          heading.substr(0, star) +
+          (things.size() > most_named ? counted(things.size(), what) : join(things, ", ")) +
+          heading.substr(star + 1));
     }
     return join(out, "; ");
   }
 
  private:
-  using Things = std::vector<std::string>;
   std::vector<std::pair<std::string, Things>> all_;
 };
 
@@ -125,8 +135,36 @@ std::string plain_verdict(const std::string& verdict) {
              : trim(verdict.substr(0, verdict.find_first_of("(,")));
 }
 
+std::string as_written(const LengthMeasured& m) {
+  return m.expression == m.encoding ? "" : "as " + m.expression;
+}
 std::string run_of(const LengthMeasured& m) {
-  return m.suite + (m.expression == m.encoding ? "" : ", as " + m.expression);
+  return m.suite + (as_written(m).empty() ? "" : ", ") + as_written(m);
+}
+std::string task_of(const LengthMeasured& m) {
+  return m.task + (as_written(m).empty() ? "" : " ") + as_written(m);
+}
+
+// Tasks in the order of their lengths, rising or falling by `sign`: "holds to 8x on lags, facts".
+std::vector<std::pair<double, std::string>> in_order(const std::map<std::string, double>& lengths,
+                                                     double sign) {
+  std::vector<std::pair<double, std::string>> out;
+  for (const auto& [task, length] : lengths) out.emplace_back(sign * length, task);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+std::string grouped(const std::string& verb, const std::map<std::string, double>& lengths,
+                    double sign, const std::string& behind = "") {
+  Groups out;
+  for (const auto& [length, task] : in_order(lengths, sign))
+    out.add(fmt::format("{} {} on *{}", verb, times(sign * length), behind), task);
+  return out.text("task");
+}
+std::string range_text(const std::map<std::string, double>& lengths) {
+  const auto all = in_order(lengths, 1);
+  return fmt::format("fails on {}, from {} ({}) to {} ({})", counted(all.size(), "task"),
+                     times(all.front().first), all.front().second, times(all.back().first),
+                     all.back().second);
 }
 
 }  // namespace
@@ -137,10 +175,12 @@ std::string Measured::claims_on(const std::string& encoding) const {
                          [&](const ClaimMeasured& c) { return c.id == id; }) == 1;
   };
   Groups out;
+  for (const char* first : {"reproduced at this size *", "not reproduced at this size *"})
+    out.of(first);
   for (const ClaimMeasured& c : claims)
     if (std::find(c.encodings.begin(), c.encodings.end(), encoding) != c.encodings.end())
       out.add(plain_verdict(c.verdict) + " *", unique(c.id) ? c.id : c.id + " of " + c.suite);
-  return out.text();
+  return out.text("claim");
 }
 
 bool fails_within(const LengthMeasured& m, double reach) {
@@ -148,22 +188,34 @@ bool fails_within(const LengthMeasured& m, double reach) {
 }
 
 std::string verdicts_text(const std::vector<LengthMeasured>& rows) {
-  enum { telling, failing, holding, open };
-  const auto rank = [](const LengthMeasured& m) {
-    return m.telling ? telling : m.fails > 0 ? failing : m.holds > 0 ? holding : open;
-  };
-  std::vector<LengthMeasured> sorted = rows;
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& x, const auto& y) {
-    return std::tuple(rank(x), x.fails) < std::tuple(rank(y), y.fails);
-  });
-  Groups out;
-  for (const LengthMeasured& m : sorted) {
-    std::string heading = plain_verdict(m.verdict) + " on *";
-    if (rank(m) != open) heading += fmt::format(" ({}, {}", run_of(m), counted(m.seeds, "seed"));
-    if (rank(m) == holding) heading += "; no encoding is shown to fail there";
-    out.add(heading + (rank(m) == open ? "" : ")"), m.task);
+  std::map<std::string, double> telling, holding, failing;  // by task: the furthest, the first
+  for (const LengthMeasured& m : rows) {
+    if (m.holds > 0) {
+      double& furthest = (m.telling ? telling : holding)[task_of(m)];
+      furthest = std::max(furthest, m.holds);
+    }
+    if (m.fails > 0) {
+      const auto [at, is_new] = failing.emplace(task_of(m), m.fails);
+      if (!is_new) at->second = std::min(at->second, m.fails);
+    }
   }
-  return out.text();
+  std::erase_if(holding, [&](const auto& h) {
+    const auto same = telling.find(h.first);
+    return same != telling.end() && same->second >= h.second;
+  });
+  Groups open;
+  for (const LengthMeasured& m : rows)
+    if (const std::string t = task_of(m);
+        !telling.contains(t) && !holding.contains(t) && !failing.contains(t))
+      open.add(plain_verdict(m.verdict) + " on *", t);
+  const std::string losses =
+      failing.size() > most_named ? range_text(failing) : grouped("fails from", failing, 1);
+  std::vector<std::string> out = {
+      grouped("holds to", telling, -1),
+      grouped("holds to", holding, -1, ", where no encoding is shown to fail"), losses,
+      open.text("task")};
+  std::erase(out, "");
+  return join(out, "; ");
 }
 
 LengthClaim length_claim(const pes_card& c) {
