@@ -92,6 +92,9 @@ void add_lengths(const KeptRun& run, Measured& out) {
       rows[i].telling = std::any_of(rows.begin(), rows.end(), [&](const LengthMeasured& other) {
         return other.fails > 0 && other.fails <= rows[i].holds;
       });
+      rows[i].beaten = std::any_of(rows.begin(), rows.end(), [&](const LengthMeasured& other) {
+        return rows[i].fails > 0 && other.holds >= rows[i].fails;
+      });
       for (const std::string& name : w.names) {
         out.lengths.push_back(rows[i]);
         out.lengths.back().encoding = name;

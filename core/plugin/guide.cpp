@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -30,6 +31,10 @@ bool bears_on(const Question& q, const LengthMeasured& m) {
   return m.expression.find("=>") == std::string::npos;
 }
 
+std::string tasks_text(const std::set<std::string>& tasks) {
+  return join(std::vector<std::string>(tasks.begin(), tasks.end()), ", ");
+}
+
 // What was measured outweighs what is claimed.
 void weigh_length(const Question& q, const pes_card& c, const Measured& all, Advice& a) {
   for (const LengthMeasured& m : all.of(c.name))
@@ -37,12 +42,15 @@ void weigh_length(const Question& q, const pes_card& c, const Measured& all, Adv
   if (q.stretch() <= 1) return;
   if ((c.claims & PES_UNBOUNDED) == 0)
     a.obstacles.emplace_back("is not defined past the positions it was made for");
-  bool holds = false;
+  std::set<std::string> wins, losses;  // tasks that tell encodings apart
   std::vector<LengthMeasured> fails;
   for (const LengthMeasured& m : a.measured) {
-    holds |= m.telling && m.holds >= q.stretch();
-    if (fails_within(m, q.stretch())) fails.push_back(m);
+    if (m.telling && m.holds >= q.stretch()) wins.insert(m.task);
+    if (!fails_within(m, q.stretch())) continue;
+    fails.push_back(m);
+    if (m.beaten) losses.insert(m.task);
   }
+  const bool holds = !wins.empty() && wins.size() >= losses.size();
   const int rating = rating_rank(rating_of(c));
   const double reach = extension_reach(extension_of(c));
   using Ground = Advice::Ground;
@@ -51,7 +59,14 @@ void weigh_length(const Question& q, const pes_card& c, const Measured& all, Adv
              : !rated         ? Ground::unrated
              : !fails.empty() ? Ground::contradicted
                               : Ground::claimed;
-  if (holds) return;
+  if (holds) {
+    a.reasons.push_back(fmt::format(
+        "holds on {} where others fail{}", tasks_text(wins),
+        losses.empty() ? "" : fmt::format(", fails on {} where others hold", tasks_text(losses))));
+    const auto won = static_cast<double>(wins.size()), lost = static_cast<double>(losses.size());
+    a.score += 20 * (won - lost) / (won + lost + 2);
+    return;
+  }
   if (!rated && !fails.empty()) a.obstacles.push_back("measured here: " + verdicts_text(fails));
   if (rating == 0) a.obstacles.push_back("its length generalization is rated " + rating_of(c));
   if (reach < q.stretch())

@@ -30,9 +30,10 @@ struct Advice {
   // What speaks of the length that is asked for, where one beyond training is; the best comes
   // first.
   enum class Ground {
-    measured,      // shown here to hold there, on a task that tells encodings apart
+    measured,      // shown here to hold there, on no fewer of the tasks that tell encodings apart
+                   // than it is shown to fail on
     claimed,       // by a paper, and not shown to fail here
-    contradicted,  // claimed, and shown here to fail before, and nowhere to hold
+    contradicted,  // claimed, and shown here to fail before, mostly
     unrated        // nobody says how it does there
   };
   Ground ground = Ground::claimed;

@@ -17,7 +17,7 @@ namespace pesuite {
 
 namespace {
 
-constexpr const char* measured_schema = "pesuite.measured/1";
+constexpr const char* measured_schema = "pesuite.measured/2";
 
 // Calls body with the name and the member of each field, so that reading and writing agree.
 template <class Row, class Body>
@@ -26,9 +26,8 @@ void each_field(Row& r,
   body("encoding", r.encoding), body("trained", r.trained), body("expression", r.expression);
   body("suite", r.suite), body("task", r.task), body("train_length", r.train_length);
   body("seeds", r.seeds), body("verdict", r.verdict), body("holds", r.holds);
-  body("fails", r.fails), body("factor", r.factor), body("telling", r.telling),
-      body("start", r.start);
-  body("changes", r.changes);
+  body("fails", r.fails), body("factor", r.factor), body("telling", r.telling);
+  body("beaten", r.beaten), body("start", r.start), body("changes", r.changes);
 }
 template <class Row, class Body>
 void each_field(Row& r,

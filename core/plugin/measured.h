@@ -23,6 +23,7 @@ struct LengthMeasured {
          fails = 0;      // shown to hold up to, to fail from, in training lengths; 0: not shown
   double factor = 0;     // that an extension was made for, in training lengths; 0: none
   bool telling = false;  // another encoding of the run is shown to fail where this one holds
+  bool beaten = false;   // another one is shown to hold where this one fails
   std::string start, changes;  // "97.5 %", "2x -3, 4x -12 points"
 };
 
@@ -42,7 +43,7 @@ struct Measured {
 };
 
 std::string measured_text(const Measured&);  // as the file has it: a line each
-// Error (data) for a text that is not of pesuite.measured/1.
+// Error (data) for a text that is not of pesuite.measured/2.
 Measured read_measured(const std::string& text, const std::string& file);
 // Of the file beside the program, or in the source tree; nothing where neither is there.
 Measured shipped_measured();
@@ -50,8 +51,8 @@ Measured shipped_measured();
 // Shown to fail up to `reach` times the training length, and within what it was made for.
 bool fails_within(const LengthMeasured&, double reach);
 // "holds to 4x on majority; fails on 24 tasks, from 1.1x (copy) to 8x (needle); undecided on 5
-// tasks": few tasks are named, many counted; "" for no rows. A task that one run decides is not open
-// in another.
+// tasks": few tasks are named, many counted; "" for no rows. A task that one run decides is not
+// open in another.
 std::string verdicts_text(const std::vector<LengthMeasured>&);
 // What a card claims of lengths.
 struct LengthClaim {

@@ -108,6 +108,23 @@ TEST(Guide, MeasurementsOutweighClaims) {
   EXPECT_THAT(with(row("binary", 0, 2), "binary").obstacles,
               Contains(HasSubstr("fails from 2x on lags")));
 }
+TEST(Guide, OneTaskHeldDoesNotOutweighTwoThatOthersHold) {
+  Question q;
+  q.train_length = 512, q.length = 1024;
+  const auto on = [](LengthMeasured m, const std::string& task) { return m.task = task, m; };
+  LengthMeasured lost = on(row("alibi", 0, 2), "facts");
+  lost.beaten = true;
+  Measured all = {{row("alibi", 8, 0, true), lost}, {}};
+  const Advice even = of(advise(built_catalog(), q, all), "alibi");
+  EXPECT_EQ(even.ground, Advice::Ground::measured);
+  EXPECT_THAT(even.reasons,
+              Contains("holds on lags where others fail, fails on facts where others hold"));
+  all.lengths.push_back(on(row("alibi", 0, 2), "sort"));
+  EXPECT_EQ(of(advise(built_catalog(), q, all), "alibi").ground, Advice::Ground::measured)
+      << "nobody is shown to sort";
+  all.lengths.back().beaten = true;
+  EXPECT_EQ(of(advise(built_catalog(), q, all), "alibi").ground, Advice::Ground::contradicted);
+}
 TEST(Guide, TheMeasuredComeFirstThenTheClaimed) {
   Question q;
   q.train_length = 512, q.length = 1024;
