@@ -287,6 +287,20 @@ std::size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> out = {""};
+  for (const std::string& word : split(text, ' ')) {
+    std::string& line = out.back();
+    if (line.empty())
+      line = word;
+    else if (display_width(line) + 1 + display_width(word) <= width)
+      line += " " + word;
+    else
+      out.push_back(word);
+  }
+  return out;
+}
+
 std::string plain_table(const std::vector<std::vector<std::string>>& given) {
   std::vector<std::vector<std::string>> rows = given;
   std::vector<std::size_t> widths;

@@ -53,6 +53,8 @@ std::string csv_table(const std::vector<std::vector<std::string>>& rows);
 
 // Number of terminal columns that UTF-8 text takes (one a code point).
 std::size_t display_width(std::string_view text);
+// Its words in lines of at most that width, where a word is no longer; "" is one line.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 std::string utc_timestamp();          // 2026-11-20T22:15:31Z
 std::string utc_timestamp_compact();  // 20261120T221531Z

@@ -69,6 +69,16 @@ Json to_json(const std::vector<Advice>& all, const Measured& measured) {
   return out;
 }
 
+// `text` behind `first` and below itself.
+void hanging(const std::string& first, const std::string& text) {
+  constexpr std::size_t widest = 100;
+  std::string begin = first;
+  for (const std::string& line : wrap(text, widest - first.size())) {
+    fmt::print("{}{}\n", begin, line);
+    begin.assign(first.size(), ' ');
+  }
+}
+
 class AdvicePrinter {
  public:
   AdvicePrinter(const std::vector<Advice>& all, const Measured& measured)
@@ -99,7 +109,7 @@ class AdvicePrinter {
   void both_sides(const Advice& a) const {
     const pes_card& c = *a.encoding->card;
     const auto line = [](const char* what, const std::string& text) {
-      if (!text.empty()) fmt::print("    {:<15}{}\n", what, text);
+      if (!text.empty()) hanging(fmt::format("    {:<15}", what), text);
     };
     const std::string claim = claim_text(length_claim(c)), measured = verdicts_text(a.measured);
     line("claimed:", claim.empty() ? "nothing" : claim);
@@ -127,7 +137,7 @@ class AdvicePrinter {
     const pes_card& c = *a.encoding->card;
     fmt::print("\n{}\n", head_of(c));
     both_sides(a);
-    for (const std::string& reason : a.reasons) fmt::print("    {}\n", reason);
+    for (const std::string& reason : a.reasons) hanging("    ", reason);
     const auto clauses = use_if_of(c);
     if (!clauses.empty()) fmt::print("  use {} if\n", c.name);
     for (const std::string& clause : clauses) fmt::print("  * {}\n", clause);
@@ -154,7 +164,7 @@ class AdvicePrinter {
       if (a.obstacles.empty()) continue;
       if (first) fmt::print("\nNot fitting\n");
       first = false;
-      fmt::print("  {:<20}{}\n", a.encoding->card->name, join(a.obstacles, "; "));
+      hanging(fmt::format("  {:<20}", a.encoding->card->name), join(a.obstacles, "; "));
     }
   }
 

@@ -28,6 +28,21 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
+// Rows whose last cell goes on in the rows below.
+std::vector<std::vector<std::string>> with_last_wrapped(
+    const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+  std::vector<std::vector<std::string>> out;
+  for (const auto& row : rows) {
+    const std::size_t first = out.size();
+    for (std::string& line : wrap(row.back(), width)) {
+      out.emplace_back(row.size());
+      out.back().back() = std::move(line);
+    }
+    std::copy(row.begin(), row.end() - 1, out[first].begin());
+  }
+  return out;
+}
+
 void print_card(const Json& card, const std::vector<std::vector<std::string>>& extra) {
   const auto text = [&](const char* key) { return card_text(card, key); };
   std::vector<std::vector<std::string>> rows = {{text("name"), text("summary")},
@@ -41,12 +56,12 @@ void print_card(const Json& card, const std::vector<std::vector<std::string>>& e
   rows.push_back({"library", fmt::format("{} {} ({}), ABI {}, {}", card_text(l, "name"),
                                          card_text(l, "version"), card_text(l, "licence"),
                                          card_text(l, "abi"), card_text(l, "file"))});
-  fmt::print("{}", plain_table(rows));
+  fmt::print("{}", plain_table(with_last_wrapped(rows, 84)));
   const auto options = option_rows(card);
   if (options.size() == 1)
     fmt::print("\nno options\n");
   else
-    fmt::print("\n{}", plain_table(options));
+    fmt::print("\n{}", plain_table(with_last_wrapped(options, 60)));
   if (const std::string entry = text("bibtex"); !entry.empty())
     fmt::print("\n{}\n", bibtex_text(entry));
 }

@@ -122,12 +122,19 @@ struct Writer {
   Text who(const std::vector<const LengthAnswer*>& group, bool only) const {
     if (group.size() == a.encodings.size() && group.size() > 1)
       return fmt::format("all {} encodings", group.size());
-    if (group.size() > 4)
-      return fmt::format("{} of {} encodings", group.size(), a.encodings.size());
     std::vector<Text> names;
     for (const LengthAnswer* e : group)
       names.push_back(name(*e) + Text(e->learned == Learned::no ? " (not learned)" : ""));
+    if (group.size() > 4) return share_of_all(names);
     return Text(only && a.encodings.size() > 1 ? "only " : "") + join_and(names);
+  }
+
+  // "7 of 27 encodings (names)", which a reader takes home, or without them where they are many.
+  Text share_of_all(const std::vector<Text>& names) const {
+    constexpr std::size_t most_named = 10;
+    const std::string share = fmt::format("{} of {} encodings", names.size(), a.encodings.size());
+    if (names.size() > most_named) return share;
+    return rich("{} ({})", share, join_and(names));
   }
 
   // How much those of the others lose that learned the task.
@@ -142,9 +149,7 @@ struct Writer {
     for (const LengthAnswer* e : unlearned) names.push_back(name(*e));
     return out + (out.empty() ? "" : " ") +
            rich("{} did not learn the task.",
-                names.size() > 2
-                    ? Text(fmt::format("{} of {} encodings", names.size(), a.encodings.size()))
-                    : join_and(names));
+                names.size() > 2 ? share_of_all(names) : join_and(names));
   }
   Text range_of_losses(const std::vector<const LengthAnswer*>& all, std::size_t unlearned) const {
     if (all.empty()) return {};

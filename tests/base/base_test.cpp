@@ -335,5 +335,13 @@ TEST(ToToml, ReadsBackAndWritesNumbersShort) {
   expected["t"].erase("none");
   EXPECT_EQ(canonical(back.root), canonical(expected)) << text;
 }
+TEST(Wrap, KeepsWordsWholeAndCountsColumns) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrap("", 10), Lines({""}));
+  EXPECT_EQ(wrap("one two three", 7), Lines({"one two", "three"}));
+  EXPECT_EQ(wrap("a-word-that-is-long b", 5), Lines({"a-word-that-is-long", "b"}));
+  EXPECT_EQ(wrap("±± ∞∞ x", 5), Lines({"±± ∞∞", "x"}));
+}
+
 }  // namespace
 }  // namespace pesuite
