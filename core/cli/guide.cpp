@@ -196,11 +196,11 @@ Question question_of(const Arguments& a) {
 
 int guide_verb(const std::vector<std::string>& words) {
   Arguments a(
-      "guide [taxonomy|extension|pitfalls]",
+      "guide [taxonomy|extension|pitfalls|trends]",
       "Which encoding to use, from the cards of the libraries and what was measured here: what "
       "fits, when to use it, and why the others do not fit.\nWithout flags: when to use each. "
       "Topics: taxonomy tables; extension, interpolation and extrapolation;\npitfalls and the "
-      "checks that find them.");
+      "checks that find them; trends of research, and what is open.");
   a.flags()("extrapolate", po::bool_switch(), "sequences are longer than in training")(
       "train-length", po::value<int>(), "tokens of training sequences")("length", po::value<int>(),
                                                                         "tokens in deployment")(

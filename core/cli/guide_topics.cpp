@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/guide_trends.h"
 #include "plugin/card.h"
 
 namespace pesuite::cli {
@@ -180,10 +181,11 @@ std::string choices_text(const Catalog& catalog, const Measured& measured) {
 
 std::string guide_topic(const std::string& topic, const Catalog& catalog, const Question& q,
                         const Measured& measured) {
-  const std::vector<std::string> topics = {"taxonomy", "extension", "pitfalls"};
+  const std::vector<std::string> topics = {"taxonomy", "extension", "pitfalls", "trends"};
   if (topic == "taxonomy") return taxonomy_text(catalog, measured);
   if (topic == "extension") return extension_text(catalog, q);
   if (topic == "pitfalls") return pitfalls_text();
+  if (topic == "trends") return trends_text(catalog, measured);
   fail(Exit::usage, "the guide has no topic '{}'; it has {}{}", topic, join(topics, ", "),
        did_you_mean(topic, topics));
 }
@@ -201,7 +203,8 @@ std::string guide_page(const Catalog& catalog, const Measured& measured) {
          "here* are the [verdicts](results.md#verdicts)\non small models; pages of encodings have "
          "the numbers and link the reports.\n\n" +
          choices_text(catalog, measured) + "\n" + taxonomy_text(catalog, measured) + "\n" +
-         extension_text(catalog, {}) + "\n" + pitfalls_text();
+         extension_text(catalog, {}) + "\n" + pitfalls_text() + "\n" +
+         trends_text(catalog, measured);
 }
 
 }  // namespace pesuite::cli

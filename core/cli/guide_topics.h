@@ -7,8 +7,8 @@
 
 namespace pesuite::cli {
 
-// "taxonomy", "extension" or "pitfalls", as Markdown that reads well on a terminal. Error (usage)
-// for others.
+// "taxonomy", "extension", "pitfalls" or "trends", as Markdown that reads well on a terminal. Error
+// (usage) for others.
 std::string guide_topic(const std::string& topic, const Catalog&, const Question&, const Measured&);
 // All of the guide: docs/guide.md.
 std::string guide_page(const Catalog&, const Measured&);

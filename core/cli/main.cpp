@@ -78,7 +78,7 @@ constexpr cli::Verb verbs[] = {
      cli::list_verb},
     {"info", "the card of one of them: options, defaults, claims, source", cli::info_verb},
     {"task", "check a task: oracle, shortcuts, chance, determinism", cli::task_verb},
-    {"guide", "which encoding to use, taxonomy, extension, pitfalls", cli::guide_verb},
+    {"guide", "which encoding to use, taxonomy, extension, pitfalls, trends", cli::guide_verb},
     {"plugin", "tools for plugins: encodings against golden vectors", cli::plugin_verb},
     {"bench", "time training, evaluation, attention and encodings on this machine",
      cli::bench_verb},

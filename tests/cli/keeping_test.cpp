@@ -123,6 +123,19 @@ TEST_F(Keeping, BackendsAndDataAreListed) {
   EXPECT_THAT(pesuite({"list", "device"}).err, HasSubstr("backend, run, baseline"));
 }
 
+TEST_F(Keeping, TheGuideHasItsTopics) {
+  for (const auto& [topic, says] :
+       std::map<std::string, std::string>{{"taxonomy", "relative: the distance counts"},
+                                          {"extension", "4096, 2 times as many"},
+                                          {"pitfalls", "Wavelengths that are not integers"},
+                                          {"trends", "*Encodings*: clex."}}) {
+    const Ended e = pesuite({"guide", topic});
+    EXPECT_EQ(e.code, 0) << e.err;
+    EXPECT_THAT(e.out, HasSubstr(says)) << topic;
+  }
+  EXPECT_THAT(pesuite({"guide", "trend"}).err, HasSubstr("did you mean 'trends'?"));
+}
+
 TEST_F(Keeping, AFinishedRunIsReproducedBitByBit) {
   const fs::path run = small_run();
   const Ended same = pesuite({"reproduce", run.string(), "--progress", "none"});
