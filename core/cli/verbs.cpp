@@ -40,6 +40,27 @@ Manual manual_of(const Verbs& g, std::string_view summary) {
   return m;
 }
 
+// What other programs call what a verb here does.
+constexpr std::pair<std::string_view, const char*> elsewhere[] = {{"benchmark", "bench"},
+                                                                  {"check", "plugin check"},
+                                                                  {"clean", "gc"},
+                                                                  {"dashboard", "app"},
+                                                                  {"diff", "compare"},
+                                                                  {"download", "data import"},
+                                                                  {"evaluate", "eval"},
+                                                                  {"explain", "info"},
+                                                                  {"figures", "report"},
+                                                                  {"generate", "sample"},
+                                                                  {"new", "plugin new"},
+                                                                  {"plot", "report"},
+                                                                  {"resume", "run"},
+                                                                  {"serve", "app"},
+                                                                  {"show", "info"},
+                                                                  {"table", "report"},
+                                                                  {"tokenize", "data tokenize"},
+                                                                  {"tune", "run"},
+                                                                  {"ui", "app"}};
+
 const Verb& verb_of(const Verbs& g, const std::string& name) {
   std::vector<std::string> names;
   for (const Verb& v : g.all) {
@@ -47,6 +68,9 @@ const Verb& verb_of(const Verbs& g, const std::string& name) {
     names.emplace_back(v.name);
   }
   const std::string group = fmt::format("{} ", g.usage).substr(program.size() + 1);
+  for (const auto& [word, verb] : elsewhere)
+    if (group.empty() && word == name)
+      fail(Exit::usage, "there is no verb '{}'; 'pesuite {}' does that", name, verb);
   fail(Exit::usage, "there is no {}'{}{}'{}", group.empty() ? "verb " : "", group, name,
        nearest(name, names).empty() ? fmt::format("; '{} --help' shows all", g.usage)
                                     : did_you_mean(name, names));

@@ -425,6 +425,7 @@ TEST_F(Run, UsageErrorsAreSentences) {
     return e.err;
   };
   EXPECT_EQ(complaint({"rnu"}), "error: there is no verb 'rnu', did you mean 'run'?\n");
+  EXPECT_EQ(complaint({"plot"}), "error: there is no verb 'plot'; 'pesuite report' does that\n");
   EXPECT_EQ(complaint({"run"}), "error: the suite is missing; usage: pesuite run SUITE [flags]\n");
   EXPECT_EQ(
       complaint({"run", "smke"}),
