@@ -55,7 +55,7 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
     for (const Window& w : windows) {
       Task::Request r;
       r.split = c.split, r.seed = seed, r.index = d;
-      r.length = length, r.start = w.start;
+      r.length = length, r.start = w.start, r.first_scored = w.first_scored;
       requests.push_back(r);
     }
   // per document: all targets, and those with 2^b .. 2^(b+1) - 1 tokens of context
@@ -66,7 +66,6 @@ void evaluate_corpus(const Scorer& model, const Task& task, const EvalConfig& c,
   const std::int32_t* bytes = task.info().token_bytes;
   score_all(model, task, c.pass_tokens, length, seed, steps, requests, progress,
             [&](const Scored& t) {
-              if (t.place < windows[t.request % windows.size()].first_scored) return;
               const Sums one{t.nats, t.optimum, t.correct ? 1.0 : 0.0,
                              bytes == nullptr ? 0.0 : bytes[t.target], 1};
               const std::size_t d = t.request / windows.size();

@@ -83,6 +83,14 @@ double tokens_read(const EvalConfig& c, int length) {
   return c.examples * points * tokens;
 }
 
+double evaluation_flops(const ModelConfig& m, const EvalConfig& c, int length) {
+  double unscored = 0;  // of each document
+  for (const Protocol& p : c.protocols)
+    for (const Window& w : p.windows(c.window_lengths(), length)) unscored += w.first_scored;
+  return tokens_read(c, length) * forward_flops(m, length) -
+         c.examples * unscored * 2.0 * m.width * m.outputs();
+}
+
 // ------------------------------------------------------------------------------------- requests
 
 Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
@@ -96,9 +104,13 @@ Batch batch_of(const Task& task, std::span<const Task::Request> requests) {
   b.optimum.resize(requests.size() * n);
   b.distances.resize(requests.size() * n);
   if (task.positions() > 0) b.positions.resize(b.tokens.size());
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    task.sample(requests[i], row(b.tokens, i, n), row(b.targets, i, n), row(b.optimum, i, n),
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::span targets = row(b.targets, i, n);
+    task.sample(requests[i], row(b.tokens, i, n), targets, row(b.optimum, i, n),
                 row(b.positions, i, n), row(b.distances, i, n));
+    // what does not count is not classified
+    std::fill_n(targets.begin(), requests[i].first_scored, -1);
+  }
   if (task.separates()) {
     b.starts.resize(b.tokens.size());
     for (std::size_t i = 0; i < requests.size(); ++i)

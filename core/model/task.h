@@ -45,10 +45,11 @@ class Task {
     pes_split split = PES_SPLIT_TRAIN;
     std::uint64_t seed = 0, index = 0;
     std::int32_t length = 0;
-    std::int64_t start = -1;   // corpora; -1: drawn
-    std::vector<double> axes;  // empty: all drawn
-    std::int32_t fill = 0;     // FILL tokens before the example, beside its length
-    std::int32_t shots = 0;    // solved training examples behind FILL and before the example
+    std::int64_t start = -1;        // corpora; -1: drawn
+    std::vector<double> axes;       // empty: all drawn
+    std::int32_t fill = 0;          // FILL tokens before the example, beside its length
+    std::int32_t shots = 0;         // solved training examples behind FILL and before the example
+    std::int32_t first_scored = 0;  // corpora: targets before this place do not count
   };
   // Tokens that a request takes. Those of a solved example are at most the training length.
   std::int32_t tokens(const Request& r) const {

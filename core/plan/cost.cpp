@@ -12,9 +12,8 @@ void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
   const bool trains = c.trains && c.config.weights.empty();
   c.train_flops = !trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
   for (const CellEval& e : c.evals) {
-    double tokens = tokens_read(e.config, e.length);
-    if (e.probe) tokens *= passes_of(*e.probe);
-    c.eval_flops += tokens * forward_flops(m, e.length);
+    const double pass = evaluation_flops(m, e.config, e.length);
+    c.eval_flops += e.probe ? pass * passes_of(*e.probe) : pass;
   }
   // weights, gradient and two moments; activations of a pass
   const double in = m.activation == Activation::swiglu ? 2.0 : 1.0;

@@ -449,6 +449,35 @@ TEST(Evaluation, ScoresTheSameTokensAtEveryLength) {
             "option 'document' or shorten the evaluation");
 }
 
+// A classifier of 50,000 tokens costs more than a small model's layers.
+TEST(Evaluation, ClassifiesOnlyWhatCounts) {
+  Trainee t;
+  EvalConfig c;
+  c.lengths = {24, 48}, c.examples = 3, c.train_length = 24;
+  for (const auto& [protocol, classified] : std::map<std::string, std::size_t>{
+           {"last(16)", 3 * 16}, {"sliding(8)", 3 * 24}, {"non_overlapping", 3 * 48}}) {
+    c.protocols = {parse_protocol(protocol)};
+    std::size_t targets = 0, scored = 0;
+    const Scorer counts = [&](const Batch& b, const StepInfo& s) {
+      targets += static_cast<std::size_t>(
+          std::count_if(b.targets.begin(), b.targets.end(), [](std::int32_t x) { return x >= 0; }));
+      Scores out = t.model->score(b, s);
+      scored += out.nats.size();
+      return out;
+    };
+    evaluate(counts, t.task, c, 24, 9, 1);
+    EXPECT_EQ(scored, targets);
+    EXPECT_EQ(scored, classified) << protocol;
+    ModelConfig big = t.model->config();
+    big.classes = big.vocabulary = 50000;
+    const double all = tokens_read(c, 24) * forward_flops(big, 24);
+    EXPECT_NEAR(all - evaluation_flops(big, c, 24),
+                (tokens_read(c, 24) - static_cast<double>(classified)) * 2 * big.width * 50000,
+                1e-6 * all)
+        << protocol;
+  }
+}
+
 // The rank among candidates is what scoring each candidate as the target gives.
 TEST(Evaluation, RanksCandidatesByTheirNats) {
   Trainee t;
