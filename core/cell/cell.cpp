@@ -127,6 +127,7 @@ namespace {
 Json to_json(const ProbeConfig& p) {
   Json j = {{"kind", probe_names()[static_cast<std::size_t>(p.kind)]}};
   if (p.kind == ProbeKind::offset) j["offsets"] = p.offsets;
+  if (p.kind == ProbeKind::shuffled) j["kept"] = p.kept;
   if (p.kind == ProbeKind::bands) j["bands"] = p.bands;
   if (p.kind == ProbeKind::maps)
     j.update({{"example", p.example}, {"layers", p.layers}, {"heads", p.heads}});
@@ -136,6 +137,7 @@ ProbeConfig probe_from_json(const Json& j) {
   ProbeConfig p;
   p.kind = parse_probe(j.at("kind").get<std::string>());
   if (p.kind == ProbeKind::offset) p.offsets = j.at("offsets").get<std::vector<int>>();
+  if (p.kind == ProbeKind::shuffled) p.kept = j.at("kept").get<std::vector<int>>();
   if (p.kind == ProbeKind::bands) p.bands = j.at("bands");
   if (p.kind == ProbeKind::maps) {
     p.example = j.at("example");

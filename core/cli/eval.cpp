@@ -105,6 +105,7 @@ std::vector<ProbeConfig> probes_of(const Arguments& a, int train_length) {
   std::vector<ProbeConfig> out;
   ProbeConfig p;
   p.offsets = a.has("offsets") ? whole_numbers(a, "offsets") : std::vector<int>{train_length};
+  if (a.has("kept")) p.kept = whole_numbers(a, "kept");
   p.bands = a.count("bands", 1);
   p.example = a.count("example");
   p.layers = whole_numbers(a, "layers"), p.heads = whole_numbers(a, "heads");
@@ -113,7 +114,7 @@ std::vector<ProbeConfig> probes_of(const Arguments& a, int train_length) {
     p.kind = parse_probe(trim(name));
     out.push_back(p);
   }
-  for (const char* flag : {"offsets", "layers", "heads"})
+  for (const char* flag : {"offsets", "kept", "layers", "heads"})
     if (a.has(flag) && out.empty())
       fail(Exit::usage, "--{} is a setting of --probe, which is not given", flag);
   return out;
@@ -177,10 +178,12 @@ void add_flags_of_eval(Arguments& a) {
       "precision", po::value<std::string>(), "fp32, bf16 or, on cuda, fp16 (default: the model's)")(
       "threads", po::value<int>()->default_value(0), "threads; 0: all cores")(
       "probe", po::value<std::string>(),
-      "instead of an evaluation: attention, zeroed, offset, position, bands, maps, "
+      "instead of an evaluation: attention, zeroed, offset, shuffled, position, bands, maps, "
       "generated, predictions; several with commas")(
       "offsets", po::value<std::string>(),
       "of probe offset: tokens to move by (default: the training length)")(
+      "kept", po::value<std::string>(),
+      "of probe shuffled: tokens before the first scored one that keep their order (default: 0)")(
       "bands", po::value<int>()->default_value(4), "of probe bands: how many")(
       "example", po::value<int>()->default_value(0), "of probe maps: which example")(
       "layers", po::value<std::string>(), "of probe maps, e.g. 0,1 (default: all)")(

@@ -10,8 +10,9 @@
 namespace pesuite {
 
 const std::vector<std::string>& probe_names() {
-  static const std::vector<std::string> names = {"attention", "zeroed", "offset",    "position",
-                                                 "bands",     "maps",   "generated", "predictions"};
+  static const std::vector<std::string> names = {"attention", "zeroed",    "offset",
+                                                 "shuffled",  "position",  "bands",
+                                                 "maps",      "generated", "predictions"};
   return names;
 }
 
@@ -47,6 +48,7 @@ double passes_of(const ProbeConfig& p) {
     case ProbeKind::zeroed:
     case ProbeKind::position: return 2;
     case ProbeKind::offset: return 4.0 * static_cast<double>(p.offsets.size());
+    case ProbeKind::shuffled: return 2.0 * static_cast<double>(p.kept.size());
     case ProbeKind::bands: return 2.0 * p.bands;
     case ProbeKind::maps:
     case ProbeKind::generated:
@@ -94,11 +96,14 @@ class Changes {
   // where that is not empty. Part i of n.
   void add(const std::string& metric, const std::string& accuracy, const Json& where,
            const Inspection& look, int offset, bool absolute, double i, double n) {
+    add(metric, accuracy, where, beyond_plain(model_, look, offset, absolute), i, n);
+  }
+  void add(const std::string& metric, const std::string& accuracy, const Json& where,
+           const Scorer& changed, double i, double n) {
     const auto part = [&](double share) {
       if (progress_) progress_((i + share) / n);
     };
-    for (Observation& o : evaluate(beyond_plain(model_, look, offset, absolute), task_, config_,
-                                   length_, seed_, steps_, part)) {
+    for (Observation& o : evaluate(changed, task_, config_, length_, seed_, steps_, part)) {
       if (!o.whole()) continue;
       if (o.metric == "nll")
         o.metric = metric, o.direction = "none";
@@ -109,6 +114,17 @@ class Changes {
       o.coords["probe"] = name_of(kind_);
       o.coords.update(where);
       found.push_back(std::move(o));
+    }
+  }
+  // Nothing of a part in which nothing could change its place: all tokens are scored.
+  void add_shuffled(const std::vector<int>& kept) {
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const std::size_t before = found.size();
+      std::int64_t moved = 0;
+      add("shuffled_cost", "shuffled_acc", {{"kept", kept[i]}},
+          shuffled(model_, task_, kept[i], moved), static_cast<double>(i),
+          static_cast<double>(kept.size()));
+      if (moved == 0) found.resize(before);
     }
   }
   // What is right of the answers that the model writes itself.
@@ -183,6 +199,7 @@ std::vector<Observation> probe(Model& model, const Task& task, const EvalConfig&
         changes.add("offset_change", "", where, {}, p.offsets[i], true, at + 1, n);
       }
       break;
+    case ProbeKind::shuffled: changes.add_shuffled(p.kept); break;
     case ProbeKind::bands:
       add_bands(model, p, evaluation_step(1, length, seed, steps), changes);
       break;

@@ -11,13 +11,24 @@
 
 namespace pesuite {
 
-enum class ProbeKind { attention, zeroed, offset, position, bands, maps, generated, predictions };
+enum class ProbeKind {
+  attention,
+  zeroed,
+  offset,
+  shuffled,
+  position,
+  bands,
+  maps,
+  generated,
+  predictions
+};
 const std::vector<std::string>& probe_names();
 ProbeKind parse_probe(const std::string& name);  // Error (usage)
 
 struct ProbeConfig {
   ProbeKind kind = ProbeKind::attention;
   std::vector<int> offsets = {};             // of `offset`: tokens
+  std::vector<int> kept = {0};               // of `shuffled`: tokens that keep their order
   int bands = 4;                             // of `bands`
   int example = 0;                           // of `maps`: running number
   std::vector<int> layers = {}, heads = {};  // of `maps`; empty: all
@@ -34,6 +45,18 @@ double passes_of(const ProbeConfig&);
 std::vector<Observation> probe(Model&, const Task&, const EvalConfig&, const ProbeConfig&,
                                int length, std::uint64_t seed, std::int64_t steps,
                                const std::function<void(double)>& progress = {});
+
+// ----------------------------------------------------------------------------------- shuffled
+
+// Places of a row whose tokens change theirs: from its document on, up to `kept` tokens before the
+// one that the first scored target is read from. Signs of a problem (BOS, SEP, ...) may stay.
+std::vector<std::size_t> places_to_shuffle(std::span<const std::int32_t> tokens,
+                                           std::span<const std::int32_t> targets,
+                                           std::span<const std::int32_t> starts, bool signs_stay,
+                                           int kept);
+// A model whose nats are what it pays when the tokens before the first scored one, but for the last
+// `kept` of them, are read in another order. `moved` counts those that may have changed places.
+Scorer shuffled(Model&, const Task&, int kept, std::int64_t& moved);
 
 // ---------------------------------------------------------------------------------- generated
 

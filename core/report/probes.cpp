@@ -20,7 +20,7 @@ double axis(const Place& p, const std::string& name) {
 std::string setting_of(const TaskData& t, const Place& p) {  // without what the columns say
   std::string out;
   for (const auto& [name, value] : p.axes)
-    if (!std::set<std::string>{"layer", "head", "offset", "band", "bands", "wavelength_lo",
+    if (!std::set<std::string>{"layer", "head", "offset", "kept", "band", "bands", "wavelength_lo",
                                "wavelength_hi"}
              .contains(name))
       out += fmt::format(", {} {}", name, t.label(name, value));
@@ -120,7 +120,8 @@ class ProbeTable {
 
   Rows csv() const {
     Rows rows = {{"encoding", "seed", "metric", "length", "protocol", "setting", "layer", "head",
-                  "offset", "band", "wavelength_lo", "wavelength_hi", "value", "stderr", "n"}};
+                  "offset", "kept", "band", "wavelength_lo", "wavelength_hi", "value", "stderr",
+                  "n"}};
     for (const auto& [key, cell] : t_.cells)
       for (const auto& [p, x] : cell.probes) {
         std::vector<std::string> row = {run_.encodings[key.first],
@@ -130,7 +131,7 @@ class ProbeTable {
                                         p.protocol,
                                         setting_of(t_, p)};
         for (const char* name :
-             {"layer", "head", "offset", "band", "wavelength_lo", "wavelength_hi"})
+             {"layer", "head", "offset", "kept", "band", "wavelength_lo", "wavelength_hi"})
           row.push_back(csv_number(axis(p, name)));
         row.insert(row.end(),
                    {csv_number(x.value), csv_number(x.standard_error), std::to_string(x.n)});
@@ -166,6 +167,9 @@ TableFile probe_table(const RunData& run, const TaskData& t) {
   const auto moved = [&](const Place& p) {
     return fmt::format("{} moved by {}", table.at(p), format_number(axis(p, "offset")));
   };
+  const auto kept = [&](const Place& p) {
+    return fmt::format("{}, {} kept", table.at(p), format_number(axis(p, "kept")));
+  };
   const auto layer = [&](const Place& p) {
     return fmt::format("{}, layer {}", table.at(p), format_number(axis(p, "layer")));
   };
@@ -186,6 +190,12 @@ TableFile probe_table(const RunData& run, const TaskData& t) {
             nats_text, moved);
   table.add("offset_cost", "", fmt::format("What being moved costs, in {}.", unit),
             signed_nats_text, moved);
+  table.add("shuffled_cost", "Shuffled",
+            fmt::format("What it costs, in {}, to read the tokens before the first scored one in "
+                        "another order; the last ones keep theirs.",
+                        unit),
+            signed_nats_text, kept);
+  table.add("shuffled_acc", "", "Accuracy (%) that is left then.", percent_text, kept);
   table.add(
       "position_r2", "Position in the states",
       "Share of the position's variance that a linear map reads from the states: layer 0 is "

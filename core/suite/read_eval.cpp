@@ -34,6 +34,8 @@ void read_probes(Reader& r, EvalSettings& e) {
   p.bands = static_cast<int>(r.integer("bands", p.bands, 1, 1 << 20));
   p.example = static_cast<int>(r.integer("example", p.example, 0, 1 << 24));
   p.layers = read_numbers_from_0(r, "layers"), p.heads = read_numbers_from_0(r, "heads");
+  if (r.has("kept")) p.kept = read_numbers_from_0(r, "kept");
+  if (p.kept.empty()) r.problem("kept", "is empty; write at least one number of tokens, such as 0");
   e.offsets = r.texts("offsets", {"1x"});
   check_lengths(r, "offsets", e.offsets);
   for (const std::string& name : r.texts("probes", {})) {
@@ -45,7 +47,7 @@ void read_probes(Reader& r, EvalSettings& e) {
     }
   }
   if (!r.has("probes"))
-    for (const char* key : {"bands", "example", "layers", "heads", "offsets"})
+    for (const char* key : {"bands", "example", "kept", "layers", "heads", "offsets"})
       if (r.has(key)) r.problem(key, "is a setting of 'probes', which this entry does not have");
 }
 

@@ -15,6 +15,12 @@ bands = 2
 examples = 3
 [[eval]]
 lengths = [16]
+protocol = 'last(4)'
+probes = "shuffled"
+kept = [0, 8]
+examples = 3
+[[eval]]
+lengths = [16]
 probes = "maps"
 layers = [1]
 heads = [0, 1]
@@ -47,6 +53,8 @@ TEST_F(Probes, AreRecordsOfTheirOwn) {
   EXPECT_EQ(rope["zeroed_cost"].size(), 1u);
   EXPECT_EQ(rope["offset_cost"].size(), 1u) << "16 + 64 lies beyond the longest length";
   EXPECT_NEAR(rope["offset_change"].at(0)["value"].get<double>(), 0, 1e-4);
+  ASSERT_EQ(rope["shuffled_cost"].size(), 2u);
+  EXPECT_EQ(rope["shuffled_cost"][1]["coords"]["kept"], 8);
   EXPECT_EQ(rope["band_cost"].size(), 2u);
   EXPECT_EQ(rope["position_r2"].size(), 3u) << "embedding and two layers";
   EXPECT_EQ(rope["attention_sink"].size(), 2u * 2);
@@ -71,7 +79,7 @@ TEST_F(Probes, AreRecordsOfTheirOwn) {
   EXPECT_EQ(files, (std::set<std::string>{"none_toylag_micro_s", "rope_toylag_micro_s",
                                           "rope-none_toylag_mi"}));
   const std::string report = slurp(folder / "details.md");
-  for (const char* text : {"### Probes", "**Without the encoding**", "Bands of frequencies",
+  for (const char* text : {"### Probes", "**Without the encoding**", "**Shuffled**", "8 kept", "Bands of frequencies",
                            "wavelengths", "tables/probes_toylag.csv", "layer 1"})
     EXPECT_NE(report.find(text), std::string::npos) << text;
   if (fs::exists("/usr/bin/gnuplot")) {

@@ -95,6 +95,45 @@ double value_of(const std::vector<Observation>& all, const std::string& metric,
   return found.empty() ? Observation::none : found[0];
 }
 
+// ---------------------------------------------------------------------------------- shuffled
+
+TEST(ShuffledProbe, LeavesSignsOtherDocumentsAndTheKeptInPlace) {
+  using Places = std::vector<std::size_t>;
+  const std::int32_t a = PES_FIRST_SYMBOL;
+  const std::vector<std::int32_t> tokens = {PES_BOS, a, a + 1, a + 2, PES_SEP, a, a + 1},
+                                  targets = {-1, -1, -1, -1, a, a + 1, a + 2},
+                                  starts = {0, 0, 2, 2, 2, 2, 2}, none(7, -1);
+  EXPECT_EQ(places_to_shuffle(tokens, targets, {}, true, 0), Places({1, 2, 3}));
+  EXPECT_EQ(places_to_shuffle(tokens, targets, {}, false, 0), Places({0, 1, 2, 3}));
+  EXPECT_EQ(places_to_shuffle(tokens, targets, {}, true, 2), Places({1}));
+  EXPECT_EQ(places_to_shuffle(tokens, targets, starts, false, 0), Places({2, 3}));
+  EXPECT_EQ(places_to_shuffle(tokens, targets, {}, true, 5), Places());
+  EXPECT_EQ(places_to_shuffle(tokens, none, {}, true, 0), Places());
+}
+
+TEST(ShuffledProbe, CostsWhatTheOrderIsWorth) {
+  const auto of = [](Subject& s, const char* protocol, std::vector<int> kept, int pass = 2048) {
+    EvalConfig c = Subject::config();
+    c.protocols = {parse_protocol(protocol)}, c.pass_tokens = pass;
+    ProbeConfig p{.kind = ProbeKind::shuffled};
+    p.kept = std::move(kept);
+    return probe(*s.model, s.task, c, p, 24, 5, 1);
+  };
+  for (const char* backend : {"reference", "cpu"}) {
+    Subject s("rope", backend);
+    const double cost = value_of(of(s, "last(8)", {0}), "shuffled_cost", {{"kept", 0}});
+    EXPECT_GT(std::fabs(cost), 1e-3);
+    EXPECT_NEAR(value_of(of(s, "last(8)", {0}, 24), "shuffled_cost"), cost, 1e-5)
+        << "passes change nothing";
+    EXPECT_NE(value_of(of(s, "last(8)", {0, 12}), "shuffled_cost", {{"kept", 12}}), cost);
+    EXPECT_TRUE(of(s, "last(8)", {15}).empty()) << "one token cannot change its place";
+    EXPECT_TRUE(of(s, "non_overlapping", {0}).empty()) << "all tokens are scored";
+    s.scale(".out.weight", 0);
+    EXPECT_EQ(value_of(of(s, "last(8)", {0}), "shuffled_cost"), 0)
+        << "who looks at nothing pays nothing";
+  }
+}
+
 // --------------------------------------------------------------------------------- attention
 
 TEST(RowStatistics, ByHand) {
