@@ -235,11 +235,12 @@ void Page::pairs(std::size_t i) {
 }
 
 void Page::probes(const TaskData& t) {
-  TableFile probes = probe_table(run_, t);
+  TableFile probes = probe_table(run_, t), alike = attention_table(run_, t);
   std::vector<Figure> maps = figures_of(FigureSection::probes, {run_, across_, &t});
   if (!probes.blocks.empty() || !maps.empty()) {
     evidence("Probes");
     tables(std::move(probes));
+    if (!alike.blocks.empty()) tables(std::move(alike));
     document_.figures(std::move(maps));
   }
   if (TableFile predictions = prediction_table(run_, t); !predictions.blocks.empty()) {

@@ -45,6 +45,8 @@ TableFile generalisation_table(const RunData&, const TaskData&);
 TableFile recall_table(const RunData&, const TaskData&);
 // What probes found; no blocks where nothing was probed.
 TableFile probe_table(const RunData&, const TaskData&);
+// How alike attention of encodings looks, where maps of it were kept of the same example.
+TableFile attention_table(const RunData&, const TaskData&);
 // What was answered to single examples; no blocks where that was not kept.
 TableFile prediction_table(const RunData&, const TaskData&);
 // Of each training: when it learned, what it reached, how steadily; no blocks without a curve.

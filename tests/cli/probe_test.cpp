@@ -79,8 +79,9 @@ TEST_F(Probes, AreRecordsOfTheirOwn) {
   EXPECT_EQ(files, (std::set<std::string>{"none_toylag_micro_s", "rope_toylag_micro_s",
                                           "rope-none_toylag_mi"}));
   const std::string report = slurp(folder / "details.md");
-  for (const char* text : {"### Probes", "**Without the encoding**", "**Shuffled**", "8 kept", "Bands of frequencies",
-                           "wavelengths", "tables/probes_toylag.csv", "layer 1"})
+  for (const char* text :
+       {"### Probes", "**Without the encoding**", "**Shuffled**", "8 kept", "Bands of frequencies",
+        "wavelengths", "tables/probes_toylag.csv", "layer 1"})
     EXPECT_NE(report.find(text), std::string::npos) << text;
   if (fs::exists("/usr/bin/gnuplot")) {
     EXPECT_NE(slurp(folder / "figures/attention_toylag_rope_16.svg").find("layer 1, head 1"),
@@ -181,6 +182,49 @@ TEST_F(Probes, WhatCannotBeProbedIsRefusedAtPlanning) {
   EXPECT_EQ(refusal("bands = 2"),
             "s.toml:25:1: 'eval.1.bands' is a setting of 'probes', which this entry does not "
             "have\n");
+}
+
+// Jensen-Shannon divergence in bits of one row of two maps.
+double divergence(std::span<const double> p, std::span<const double> q) {
+  const auto entropy = [](double x) { return x > 0 ? -x * std::log2(x) : 0; };
+  double out = 0;
+  for (std::size_t i = 0; i < p.size(); ++i)
+    out += entropy((p[i] + q[i]) / 2) - (entropy(p[i]) + entropy(q[i])) / 2;
+  return out;
+}
+
+TEST_F(Probes, ReportsHowAlikeAttentionLooks) {
+  const fs::path s = suite({"rope", "alibi"}, 20, "[[eval]]\nlengths = [16]\nprobes = \"maps\"\n");
+  ASSERT_EQ(pesuite({"run", s}).code, 0);
+  const fs::path run = run_folder();
+  std::vector<std::unique_ptr<SafetensorsReader>> files;
+  for (const char* name : {"rope", "alibi"})
+    for (const auto& item : fs::directory_iterator(run / "attention"))
+      if (item.path().filename().string().starts_with(name))
+        files.push_back(std::make_unique<SafetensorsReader>(item.path()));
+  ASSERT_EQ(files.size(), 2u);
+  const auto heads = Json::parse(files[0]->metadata().at("heads")).get<std::vector<int>>();
+  const auto layers = Json::parse(files[0]->metadata().at("layers")).get<std::vector<int>>();
+  const std::vector<std::string> lines = split(slurp(run / "tables/attention_toylag.csv"), '\n');
+  ASSERT_EQ(lines.size(), layers.size() + 2) << "a heading, a line a layer";
+  for (const int layer : layers) {
+    double least = 1;
+    for (const int a : heads)
+      for (const int b : heads) {
+        const auto p = files[0]->read(fmt::format("layers.{}.heads.{}", layer, a), {16, 16}),
+                   q = files[1]->read(fmt::format("layers.{}.heads.{}", layer, b), {16, 16});
+        double mean = 0;
+        for (std::size_t i = 8; i < 16; ++i)
+          mean +=
+              divergence(std::span(p).subspan(16 * i, 16), std::span(q).subspan(16 * i, 16)) / 8;
+        least = std::min(least, mean);
+      }
+    const auto cells = split(lines[static_cast<std::size_t>(layer) + 1], ',');
+    EXPECT_EQ(cells[0] + cells[1], "ropealibi");
+    EXPECT_NEAR(std::stod(cells[5]), least, 1e-9);
+  }
+  EXPECT_NE(slurp(run / "details.md").find("How alike attention looks at 16 tokens"),
+            std::string::npos);
 }
 
 }  // namespace
