@@ -46,8 +46,11 @@ std::string why_undecided(const Judged& j) {
     if (e.seeds.empty()) return "a value is missing";
     needed = std::max(needed, e.needed), seeds = std::max(seeds, e.seeds.size());
   }
-  return needed > seeds ? fmt::format("{} for 80 % power", counted(needed, "seed"))
-                        : "the seeds do not tell";
+  if (needed > seeds) return fmt::format("{} for 80 % power", counted(needed, "seed"));
+  if (j.alone < j.hypothesis.alpha)  // Holm's correction makes the difference
+    return fmt::format("{} alone, {} among the suite's claims", p_text(j.alone, seeds),
+                       p_text(std::min(j.p_holds, j.p_refuted), seeds));
+  return "the seeds do not tell";
 }
 
 std::string why_untested(const Judged& j) {

@@ -246,6 +246,13 @@ TEST(Hypothesis, PaysForItsCompany) {
   }
   const double alone = judge(m.run, {many[0]})[0].p_holds;
   EXPECT_NEAR(judge(m.run, many)[0].p_holds, std::min(1.0, 40 * alone), 1e-9);
+
+  Judged j = judge(m.run, {many[0]})[0];
+  j.judgement = Judgement::undecided, j.p_holds = 0.064;
+  ASSERT_LT(j.alone, 0.05);
+  EXPECT_THAT(verdict_text(j), HasSubstr(" alone, p = 0.064 among the suite's claims)"));
+  j.alone = j.p_holds = 0.2;
+  EXPECT_EQ(verdict_text(j), "undecided (the seeds do not tell)");
 }
 
 TEST(Hypothesis, DoesNotApplyToEncodingsThatDidNotLearn) {

@@ -34,10 +34,16 @@ struct Panels {
     for (const TaskAnswer& a : all) out.insert(std::string(metric(a.ground.metric).heading));
     return join(std::vector(out.begin(), out.end()), " or ");
   }
-  bool some_unlearned() const {
-    return std::any_of(all.begin(), all.end(), [](const TaskAnswer& a) {
+  static bool unlearned(const TaskAnswer&, const LengthAnswer& e) {
+    return e.learned == Learned::no;
+  }
+  static bool holds_to_the_end(const TaskAnswer& a, const LengthAnswer& e) {
+    return e.verdict == LengthVerdict::holds && e.length == a.lengths.back();
+  }
+  bool some(bool (*is)(const TaskAnswer&, const LengthAnswer&)) const {
+    return std::any_of(all.begin(), all.end(), [is](const TaskAnswer& a) {
       return std::any_of(a.encodings.begin(), a.encodings.end(),
-                         [](const LengthAnswer& e) { return e.learned == Learned::no; });
+                         [&](const LengthAnswer& e) { return is(a, e); });
     });
   }
   double scale() const { return accuracy ? 100 : 1; }
@@ -134,12 +140,13 @@ struct Panels {
     f.caption = fmt::format(
         "Left: {} at the training length. Then, for each task: change of {} from the training "
         "length. Grey band: changes of less than {}, which do not matter. Filled: mean over "
-        "{}{}.{}{}",
+        "{}{}.{}{}{}",
         accuracy ? heading : "loss", accuracy ? heading + " (points)" : "loss (nats per token)",
         accuracy ? "5 points" : "0.02 nats", counted(run.seeds.size(), "seed"),
         run.seeds.size() < seeds_for_t && run.seeds.size() > 1 ? "; small: the seeds" : "",
+        some(holds_to_the_end) ? " Thick: shown to hold to the longest length." : "",
         beyond ? fmt::format(" Changes beyond {} nats are drawn there.", most_nats) : "",
-        some_unlearned() ? " †: not learned at the training length; its change says little." : "");
+        some(unlearned) ? " †: not learned at the training length; its change says little." : "");
     f.series = series_of(run, encodings);
     const double span = range.high - range.low;
     f.y.low = range.low - 0.06 * span, f.y.high = range.high + 0.06 * span;
@@ -170,14 +177,11 @@ struct Panels {
         const bool there = it != a.encodings.end();
         const double end = there ? drawn(it->loss()) : 0;
         ends.push_back(std::clamp((end - f.y.low) / (f.y.high - f.y.low), 0.0, 1.0));
-        const bool unlearned = there && it->learned == Learned::no;
-        tags.push_back(!there
-                           ? ""
-                           : fmt::format("{} {}{}", shorten(run.encodings[e], 16),
-                                         change_text(a.ground, it->loss()), unlearned ? " †" : ""));
-        weights.push_back(unlearned                                      ? 0.5
-                          : there && it->verdict == LengthVerdict::holds ? 3.0
-                                                                         : 1.5);
+        const bool faint = there && unlearned(a, *it);
+        tags.push_back(!there ? ""
+                              : fmt::format("{} {}{}", shorten(run.encodings[e], 16),
+                                            change_text(a.ground, it->loss()), faint ? " †" : ""));
+        weights.push_back(faint ? 0.5 : there && holds_to_the_end(a, *it) ? 3.0 : 1.5);
       }
       const std::vector<double> spots = spread_out(ends, line / height);
       from.insert(from.end(), ends.begin(), ends.end());
