@@ -55,7 +55,7 @@ array tag_at[5] = [0.7666303475, 0.8346303475, 0.9026303475, 0.590771961, 0.0535
 array tag_from[5] = [0.8267246773, 0.8383492602, 0.8388171049, 0.590771961, 0.05357142857]
 tag_width = 160
 task_width = 250
-array weight[5] = [1.5, 3, 3, 1.5, 1.5]
+array weight[5] = [1.5, 1.5, 1.5, 1.5, 1.5]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

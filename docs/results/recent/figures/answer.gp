@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. †: not learned at the training length; its change says little.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. Thick: shown to hold to the longest length. †: not learned at the training length; its change says little.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -65,7 +65,7 @@ array tag_at[20] = [0.4403271637, 0.136, 0.2990744972, 0.6443271637, 0.068, 0.50
 array tag_from[20] = [0.5046224577, 0.07913714034, 0.2990744972, 0.5280948196, 0.07549462783, 0.5126988694, 0.5146903028, 0.07328603443, 0.0799060137, 0.4815293691, 0.6417712547, 0.05357142857, 0.08520614193, 0.9464285714, 0.05396014974, 0.4707599941, 0.5487065923, 0.05430582204, 0.0536389075, 0.470694356]
 tag_width = 160
 task_width = 250
-array weight[20] = [1.5, 3, 1.5, 1.5, 3, 1.5, 1.5, 3, 0.5, 1.5, 1.5, 3, 1.5, 1.5, 3, 3, 0.5, 3, 3, 1.5]
+array weight[20] = [1.5, 3, 1.5, 1.5, 3, 1.5, 1.5, 3, 0.5, 1.5, 1.5, 3, 1.5, 1.5, 3, 1.5, 0.5, 3, 3, 1.5]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

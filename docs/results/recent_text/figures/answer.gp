@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 3 seeds; small: the seeds.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 3 seeds; small: the seeds. Thick: shown to hold to the longest length.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -57,7 +57,7 @@ array tag_at[6] = [0.8666048137, 0.2983244617, 0, 0.204, 0.136, 0.068]
 array tag_from[6] = [0.8666048137, 0.2983244617, 0.07083237874, 0.090977418, 0.07249888163, 0.07083881852]
 tag_width = 160
 task_width = 250
-array weight[6] = [1.5, 1.5, 3, 3, 3, 3]
+array weight[6] = [1.5, 1.5, 3, 1.5, 3, 3]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

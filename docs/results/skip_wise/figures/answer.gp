@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. †: not learned at the training length; its change says little.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. Thick: shown to hold to the longest length. †: not learned at the training length; its change says little.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -59,7 +59,7 @@ array tag_at[14] = [0.7284861813, 0, 0.8584243649, 0.204, 0.272, 0.136, 0.068, 0
 array tag_from[14] = [0.7284861813, 0.1042882901, 0.8584243649, 0.1112958694, 0.1442190775, 0.1101546959, 0.1061199569, 0.9464285714, 0.1436237456, 0.8166257239, 0.08206553195, 0.08130807883, 0.08147517289, 0.05357142857]
 tag_width = 160
 task_width = 250
-array weight[14] = [1.5, 3, 1.5, 3, 3, 3, 0.5, 1.5, 3, 1.5, 3, 3, 3, 0.5]
+array weight[14] = [1.5, 3, 1.5, 3, 1.5, 3, 0.5, 1.5, 1.5, 1.5, 3, 3, 3, 0.5]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----

@@ -1,4 +1,4 @@
-# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. †: not learned at the training length; its change says little.
+# Left: loss at the training length. Then, for each task: change of loss (nats per token) from the training length. Grey band: changes of less than 0.02 nats, which do not matter. Filled: mean over 5 seeds. Thick: shown to hold to the longest length. †: not learned at the training length; its change says little.
 # Redraw in this folder with: gnuplot answer.gp   (data: answer.tsv)
 # Other formats: gnuplot -e 'format="pdf"' answer.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -73,7 +73,7 @@ array tag_at[28] = [0.4, 0.3333333333, 0.2666666667, 0.5333333333, 0.2, 0.866666
 array tag_from[28] = [0.07341113047, 0.07019969129, 0.07019619874, 0.3381949759, 0.0690239537, 0.4261046802, 0.4245024981, 0.4161808854, 0.3935258923, 0.2892297411, 0.4208597409, 0.06607398441, 0.06801045147, 0.06792728196, 0.05521126403, 0.05357142857, 0.05358744019, 0.05607691183, 0.07145747335, 0.9464285714, 0.5532961011, 0.1634868377, 0.1802103949, 0.1333586249, 0.5494138123, 0.1095017655, 0.05741491939, 0.05605508327]
 tag_width = 160
 task_width = 250
-array weight[28] = [3, 3, 3, 1.5, 3, 1.5, 1.5, 1.5, 1.5, 0.5, 1.5, 0.5, 3, 3, 3, 3, 3, 3, 3, 1.5, 1.5, 1.5, 1.5, 3, 3, 1.5, 3, 3]
+array weight[28] = [3, 3, 3, 1.5, 3, 1.5, 1.5, 1.5, 1.5, 0.5, 1.5, 0.5, 3, 3, 3, 3, 3, 3, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 3, 3]
 x_lines = 2
 
 # ---- style.gp: the look that all figures share ----
