@@ -71,6 +71,7 @@ class LawReader {
       const Tokens read = through(Tokens(b.tokens).subspan(i * n, n));
       task_.predict(read, static_cast<std::int32_t>(read.size() - n), nats);
       for (std::size_t t = 0; t < n; ++t) {
+        if (b.targets[i * n + t] < 0) continue;
         const auto row = std::span(nats).subspan(t * width, width);
         s.place.push_back(static_cast<std::int64_t>(i * n + t));
         s.best.push_back(static_cast<std::int32_t>(std::ranges::min_element(row) - row.begin()));
