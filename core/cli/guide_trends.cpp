@@ -24,9 +24,8 @@ constexpr Direction directions[] = {
      "sentences or changes of state instead of tokens.",
      "contextual", "`pesuite guide --content`; `suites/findings/recent.toml`"},
     {"One trained model for much longer texts",
-     "Frequencies of a trained RoPE are scaled, searched or its distances cut, with little "
-     "training "
-     "or none; Ding et al. 2024 report two million tokens after a search.",
+     "Frequencies of a trained RoPE are scaled or searched, or its distances are cut, with little "
+     "training or none; Ding et al. 2024 report two million tokens after a search.",
      "takes over",
      "`rope => yarn(scale=8)`; `pesuite search longrope`; `suites/extend_my_model.toml`"},
     {"Learned dynamics",
@@ -67,8 +66,8 @@ constexpr Open open_questions[] = {
      "2024, arXiv:2409.12191). Not here: a sequence has one axis, along which a task may place "
      "its tokens itself"},
     {"Attention at less than quadratic cost",
-     "windows, sparse patterns or states, with an encoding that fits them. Not here: attention is "
-     "whole, in blocks of bounded memory, so that encodings alone differ"},
+     "sparse patterns, states, windows in some layers, with an encoding that fits them. Here all "
+     "layers may have one window (`model.window`); sparse patterns and states are not here"},
 };
 
 std::string paragraph(const std::string& text, const std::string& indent = "") {
@@ -137,7 +136,8 @@ std::string trends_text(const Catalog& catalog, const Measured& measured) {
     out += "\n" + paragraph(fmt::format("*Here*: {}.", d.here));
   }
   out += "\nOpen, and what of it can be tried here:\n\n";
-  for (const Open& o : open_questions) out += fmt::format("* **{}**: {}.\n", o.name, o.what);
+  for (const Open& o : open_questions)
+    out += paragraph(fmt::format("* **{}**: {}.", o.name, o.what), "  ");
   return out;
 }
 

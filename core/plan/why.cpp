@@ -23,10 +23,9 @@ std::string difference(const Json& op, const Json& there, const Json& here) {
   const Json::json_pointer at(path);
   const auto text = [&](const Json& j) { return j.contains(at) ? j.at(at).dump() : "nothing"; };
   std::string out = fmt::format("{}: {} there, {} here", dotted(path), text(there), text(here));
-  if (path.ends_with("/build")) {
-    const Json& identity = here.at(at.parent_pointer());
-    out += fmt::format(" (the library {} was built anew)", identity.value("library", ""));
-  }
+  if (path.ends_with("/build") && there.contains(at) && here.contains(at))
+    out += fmt::format(" (the library {} was built anew)",
+                       here.at(at.parent_pointer()).value("library", ""));
   if (path == "/numerics_epoch") out += " (pesuite computes other numbers since)";
   return out;
 }

@@ -31,15 +31,32 @@ std::vector<double> coarser(const std::vector<double>& p, std::int64_t n, std::i
 
 }  // namespace
 
+AboutMaps about_maps(const SafetensorsReader& file, const fs::path& name) {
+  const auto& says = file.metadata();
+  const auto text = [&](const char* key) {
+    const auto found = says.find(key);
+    return found == says.end() ? "" : found->second;
+  };
+  AboutMaps out;
+  try {
+    if (text("schema") == "pesuite.attention/1") {
+      out.length = Json::parse(text("length")).get<std::int64_t>();
+      out.layers = Json::parse(text("layers")).get<std::vector<int>>();
+      out.heads = Json::parse(text("heads")).get<std::vector<int>>();
+    }
+  } catch (const Json::exception&) {
+    out.length = 0;
+  }
+  if (out.length < 1) fail(Exit::data, "{} holds no maps of attention", name.string());
+  out.example = text("example"), out.tokens = text("tokens");
+  return out;
+}
+
 Figure attention_figure(const fs::path& maps, const std::string& name, const std::string& title) {
   const SafetensorsReader file(maps);
-  const auto& about = file.metadata();
-  const auto schema = about.find("schema");
-  if (schema == about.end() || schema->second != "pesuite.attention/1")
-    fail(Exit::data, "{} holds no maps of attention", maps.string());
-  const std::int64_t n = std::stoll(about.at("length"));
-  const auto layers = Json::parse(about.at("layers")).get<std::vector<int>>();
-  const auto heads = Json::parse(about.at("heads")).get<std::vector<int>>();
+  const AboutMaps about = about_maps(file, maps);
+  const std::int64_t n = about.length;
+  const auto &layers = about.layers, &heads = about.heads;
   const std::int64_t f = (n + most_points - 1) / most_points, m = (n + f - 1) / f;
   std::vector<std::string> panels;
   Figure figure;
@@ -66,7 +83,7 @@ Figure attention_figure(const fs::path& maps, const std::string& name, const std
   figure.caption = fmt::format(
       "Attention of example {} at {} tokens: each row is a query, each column a key. The scale is "
       "logarithmic; weights below 0.001 are dark{}{}.",
-      about.at("example"), n,
+      about.example, n,
       f > 1 ? fmt::format("; a point is the largest of {0} x {0} weights", f) : "",
       all > most_panels
           ? fmt::format("; {} of {} heads, the others stand in the file", most_panels, all)

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "base/error.h"
-#include "base/json.h"
 #include "base/text.h"
-#include "model/safetensors.h"
+#include "report/figures/attention.h"
 #include "report/tables.h"
 
 namespace pesuite {
@@ -39,15 +37,12 @@ std::vector<std::int64_t> queries_of(std::int64_t n) {
 
 KeptAttention read_attention(const fs::path& file) {
   const SafetensorsReader maps(file);
-  const auto& about = maps.metadata();
-  KeptAttention a;
-  a.length = std::stoll(about.at("length"));
-  a.example = about.contains("tokens") ? about.at("tokens") : "";
-  a.layers = Json::parse(about.at("layers")).get<std::vector<int>>();
+  const AboutMaps about = about_maps(maps, file);
+  KeptAttention a{about.length, about.tokens, about.layers, {}};
   if (a.length > longest || a.length < 2) return a;
   for (const int layer : a.layers) {
     a.heads.emplace_back();
-    for (const int head : Json::parse(about.at("heads")).get<std::vector<int>>()) {
+    for (const int head : about.heads) {
       const std::vector<double> all =
           maps.read(fmt::format("layers.{}.heads.{}", layer, head), {a.length, a.length});
       Head& h = a.heads.back().emplace_back();
