@@ -449,8 +449,7 @@ TEST(Functions, CanBeReadAtASight) {
       {"core/model/model.cpp: Model::Model", "the parameters in the order of a forward pass"},
       {"core/model/probe_attention.cpp: probe_attention", "one pass and the sums that it fills"},
       {"core/check/phases.cpp: check_phases", "one law with its four cases"},
-      {"core/report/figures/attention.cpp: attention_figure", "one picture, part by part"},
-      {"core/report/figures/cost.cpp: draw_cost", "one picture, likewise"}};
+      {"core/report/figures/cost.cpp: draw_cost", "one picture, part by part"}};
   std::set<std::string> met;
   for (const Source& s : read_sources({"core"}, cpp)) {
     if (s.path.starts_with("core/backend/") || s.path == "core/bench/timed_backend.h") continue;
