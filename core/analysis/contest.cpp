@@ -102,9 +102,15 @@ static std::string mean_distance(const TaskData& t, std::size_t encoding) {
                      chance ? ", at chance" : "");
 }
 
+bool swapped_in(const TaskData& t, std::size_t encoding) {
+  const auto found = t.encoded.find(encoding);
+  return found != t.encoded.end() && found->second.find(" => ") != std::string::npos;
+}
+
 std::string learned_distance(const TaskData& t, std::size_t encoding) {
   const auto [good, all] = seeds_that_learned(t, encoding);
-  const std::string mean = mean_distance(t, encoding);
+  std::string mean = mean_distance(t, encoding);
+  if (swapped_in(t, encoding)) mean += " with what is swapped in";
   if (good == 0 || good >= 0.8 * all) return mean;
   return fmt::format("{}, learned in {} of {} seeds", mean, good, all);
 }

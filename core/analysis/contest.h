@@ -20,6 +20,9 @@ Learned learned(const TaskData&, std::size_t encoding);
 // "90.1 % from the optimum, hardly better than without context" of one that never learned the task;
 // "accuracy 62.0 %, at chance"; "accuracy 97.6 %, learned in 2 of 3 seeds".
 std::string learned_distance(const TaskData&, std::size_t encoding);
+// Evaluated with another encoding than it trained with, so that what it does at the training length
+// is no matter of training.
+bool swapped_in(const TaskData&, std::size_t encoding);
 std::string learned_criterion(const TaskData&);  // "accuracy of 95 % in 80 % of the seeds"
 
 // What is compared: a metric on a task at a length.

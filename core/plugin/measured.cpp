@@ -129,9 +129,9 @@ class Groups {
 
 // "undecided" of "undecided (5 seeds for 80 % power)"; what is in brackets is on the pages.
 std::string plain_verdict(const std::string& verdict) {
-  return verdict.starts_with("not applicable")
-             ? "not applicable (not learned)"
-             : trim(verdict.substr(0, verdict.find_first_of("(,")));
+  for (const char* whole : {"not applicable (not learned)", "not applicable (lost by the swap)"})
+    if (verdict.starts_with(whole)) return whole;
+  return trim(verdict.substr(0, verdict.find_first_of("(,")));
 }
 
 std::string as_written(const LengthMeasured& m) {

@@ -124,7 +124,10 @@ struct Writer {
       return fmt::format("all {} encodings", group.size());
     std::vector<Text> names;
     for (const LengthAnswer* e : group)
-      names.push_back(name(*e) + Text(e->learned == Learned::no ? " (not learned)" : ""));
+      names.push_back(name(*e) + Text(e->learned != Learned::no ? ""
+                                      : swapped_in(*a.task, e->encoding)
+                                          ? " (" + learned_distance(*a.task, e->encoding) + ")"
+                                          : " (not learned)"));
     if (group.size() > 4) return share_of_all(names);
     return Text(only && a.encodings.size() > 1 ? "only " : "") + join_and(names);
   }
@@ -139,17 +142,23 @@ struct Writer {
 
   // How much those of the others lose that learned the task.
   Text losers() const {
-    std::vector<const LengthAnswer*> all, unlearned;
-    for (const LengthAnswer& e : a.encodings)
-      if (!e.within && !shown_to_keep(e))
-        (e.learned == Learned::no ? unlearned : all).push_back(&e);
-    Text out = range_of_losses(all, unlearned.size());
-    if (unlearned.empty()) return out;
-    std::vector<Text> names;
-    for (const LengthAnswer* e : unlearned) names.push_back(name(*e));
-    return out + (out.empty() ? "" : " ") +
-           rich("{} did not learn the task.",
-                names.size() > 2 ? share_of_all(names) : join_and(names));
+    std::vector<const LengthAnswer*> all;
+    std::vector<Text> unlearned, behind;  // by training, by what is swapped in for evaluation
+    for (const LengthAnswer& e : a.encodings) {
+      if (e.within || shown_to_keep(e)) continue;
+      if (e.learned != Learned::no)
+        all.push_back(&e);
+      else
+        (swapped_in(*a.task, e.encoding) ? behind : unlearned).push_back(name(e));
+    }
+    Text out = range_of_losses(all, unlearned.size() + behind.size());
+    for (const auto& [names, says] :
+         {std::pair(&unlearned, "{} did not learn the task."),
+          std::pair(&behind, "By what is swapped in, {} lost the task at the training length.")})
+      if (!names->empty())
+        out += (out.empty() ? Text() : Text(" ")) +
+               rich(says, names->size() > 2 ? share_of_all(*names) : join_and(*names));
+    return out;
   }
   Text range_of_losses(const std::vector<const LengthAnswer*>& all, std::size_t unlearned) const {
     if (all.empty()) return {};
@@ -225,7 +234,10 @@ std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
       if (e.needed > e.changes[0].seeds.size())
         out += fmt::format(" ({} seeds for 80 % power)", e.needed);
       break;
-    case LengthVerdict::inapplicable: out = "not applicable (not learned)"; break;
+    case LengthVerdict::inapplicable:
+      out = swapped_in(*a.task, e.encoding) ? "not applicable (lost by the swap)"
+                                            : "not applicable (not learned)";
+      break;
     case LengthVerdict::untested: out = "not tested"; break;
   }
   return out;

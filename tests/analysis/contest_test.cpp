@@ -168,6 +168,10 @@ TEST(Contest, GatesUnderTheProtocolThatRanks) {
   EXPECT_EQ(learned(t, 0), Learned::yes) << "4 % from the optimum there, 5.5 % elsewhere";
   EXPECT_EQ(learned(t, 1), Learned::no);
   EXPECT_EQ(learned_distance(t, 1), "9.0 % from the optimum");
+  EXPECT_FALSE(swapped_in(t, 1));
+  t.encoded[1] = "b => c(scale=8)";
+  EXPECT_TRUE(swapped_in(t, 1));
+  EXPECT_EQ(learned_distance(t, 1), "9.0 % from the optimum with what is swapped in");
 }
 
 TEST(Contest, TellsThatNothingWasLearnedFromALittleBehind) {

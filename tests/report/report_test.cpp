@@ -315,6 +315,24 @@ TEST_F(Report, BeginsWithTheAnswer) {
               ::testing::StartsWith("t\n\nAnswer\n\nOn corpus, only `flat` (not learned) kept"));
 }
 
+// Who lost the task by what is swapped in for evaluation had learned it.
+TEST_F(Report, TellsASwapFromATraining) {
+  for (const int seed : {1, 2, 3})
+    for (const int length : {64, 128}) {
+      const double own = 0.001 * seed;
+      nats("trained", seed, length, 1.51 + own);
+      nats("kept", seed, length, 1.6 + own);
+      nats("lost", seed, length, 1.7 + own + (length > 64 ? 0.3 : 0));
+    }
+  for (const std::string id : {"kept", "lost"})
+    for (std::size_t at; (at = lines_.find("\"" + id + "(a=1)\"")) != std::string::npos;)
+      lines_.replace(at, id.size() + 7, "\"trained => " + id + "\"");
+  const std::string p = page();
+  EXPECT_THAT(p, HasSubstr("`kept` (6.8 % from the optimum with what is swapped in) kept"));
+  EXPECT_THAT(p, HasSubstr("By what is swapped in, `lost` lost the task at the training length."));
+  EXPECT_THAT(p, HasSubstr("| corpus | lost | not applicable (lost by the swap) |"));
+}
+
 // Who never learned has little to lose: behind those who did, the best at the longest length first.
 TEST_F(Report, PutsWhoDidNotLearnBehind) {
   task_ = "problem";
