@@ -418,22 +418,29 @@ void collect(const Term& t, std::vector<Quantity>& out) {
 }
 
 // Encodings that did not learn a task that the hypothesis speaks of beyond its training length, a
-// sentence each task: what they do there says nothing about their encoding.
-std::vector<std::string> unlearned(const RunData& run, const Hypothesis& h) {
+// sentence each task: what they do there says nothing about their encoding. `by_swap` becomes false
+// where one lost it by its training, not by what is swapped in for evaluation.
+std::vector<std::string> unlearned(const RunData& run, const Hypothesis& h, bool& by_swap) {
   std::vector<Quantity> all;
   for (const Comparison& c : h.comparisons) collect(c.left, all), collect(c.right, all);
   std::vector<std::string> out;
   for (const TaskData& t : run.tasks) {
-    std::set<std::string> who;
+    std::set<std::string> who, swapped;
     for (const Quantity& q : all) {
       if (!speaks_of(q, t) || length_of(q, t) <= t.train_length) continue;
       for (const std::size_t e : t.encodings)
         if (run.encodings[e] == q.encoding && learned(t, e) == Learned::no)
-          who.insert(fmt::format("'{}' ({})", q.encoding, learned_distance(t, e)));
+          (swapped_in(t, e) ? swapped : who)
+              .insert(fmt::format("'{}' ({})", q.encoding, learned_distance(t, e)));
     }
-    if (!who.empty())
-      out.push_back(fmt::format("{} did not learn {} where it was trained (wanted: {})",
-                                join_and({who.begin(), who.end()}), t.task, learned_criterion(t)));
+    by_swap = by_swap && who.empty();
+    const auto add = [&](const std::set<std::string>& names, const char* says) {
+      if (!names.empty())
+        out.push_back(fmt::format("{} {} {} where it was trained (wanted: {})",
+                                  join_and({names.begin(), names.end()}), says, t.task,
+                                  learned_criterion(t)));
+    };
+    add(who, "did not learn"), add(swapped, "lost");
   }
   return out;
 }
@@ -461,7 +468,7 @@ std::vector<Judged> judge(const RunData& run, const std::vector<Hypothesis>& all
   for (const Hypothesis& h : all) {
     Judged j;
     j.hypothesis = h;
-    j.notes = unlearned(run, h);
+    j.notes = unlearned(run, h, j.by_swap);
     double largest = 0, smallest = 1;  // all must hold; one that fails refutes
     bool every = true;
     for (const Comparison& c : h.comparisons) {

@@ -53,6 +53,7 @@ struct Judged {
   double alone = Number::none;  // the same before Holm
   std::vector<Evidence> evidence;
   std::vector<std::string> notes;
+  bool by_swap = true;  // inapplicable: by what is swapped in for evaluation alone
 };
 std::vector<Judged> judge(const RunData&, const std::vector<Hypothesis>&);
 

@@ -69,7 +69,8 @@ std::string verdict_text(const Judged& j) {
   switch (j.judgement) {
     case Judgement::undecided: return fmt::format("{} ({})", name, why_undecided(j));
     case Judgement::untested: return fmt::format("{} ({})", name, why_untested(j));
-    case Judgement::inapplicable: return fmt::format("{} (not learned)", name);
+    case Judgement::inapplicable:
+      return fmt::format("{} ({})", name, j.by_swap ? "lost by the swap" : "not learned");
     default: break;
   }
   return fmt::format("{}, {}", name,

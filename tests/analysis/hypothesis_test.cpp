@@ -263,6 +263,12 @@ TEST(Hypothesis, DoesNotApplyToEncodingsThatDidNotLearn) {
   EXPECT_THAT(j.notes[0], HasSubstr("'b' (25.0 % from the optimum) did not learn corpus"));
   EXPECT_EQ(j.judgement, Judgement::inapplicable);
   EXPECT_THAT(hypothesis_lines({j})[0].plain(), HasSubstr("not applicable (not learned)"));
+  m.run.tasks[0].encoded[1] = "b => c";
+  const Judged swapped = judged(m.run, "regret(a, 4x) < regret(b, 4x)");
+  EXPECT_THAT(swapped.notes[0], HasSubstr("'b' (25.0 % from the optimum with what is swapped in) "
+                                          "lost corpus where it was trained"));
+  EXPECT_THAT(hypothesis_lines({swapped})[0].plain(),
+              HasSubstr("not applicable (lost by the swap)"));
   EXPECT_NE(verdict(m.run, "regret(a, 1x) < regret(b, 1x)"), "not applicable")
       << "where it was trained it may be judged";
 }
