@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace pesuite {
 
@@ -45,6 +46,13 @@ Json read_plan(const fs::path& run) {
          "{} is damaged: it does not say what its cells are; take the folder from a copy",
          file.string());
   return plan;
+}
+
+std::vector<std::string> cell_words(std::string name) {
+  constexpr std::string_view dot = "·";
+  for (std::size_t at; (at = name.find(dot)) != std::string::npos;)
+    name.replace(at, dot.size(), "/");
+  return split(name, '/');
 }
 
 }  // namespace pesuite

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/json.h"
 
@@ -13,5 +15,8 @@ inline constexpr const char *plan_file = "plan.json", *plan_schema = "pesuite.pl
 // `encoding`, `task` and `model`, a whole number `seed`, an object `config` and a list `evals`.
 // Error (data) where it is missing, damaged, or of another schema.
 Json read_plan(const std::filesystem::path& run);
+
+// Words of a cell's name, between "·" as reports write it, or "/".
+std::vector<std::string> cell_words(std::string name);
 
 }  // namespace pesuite

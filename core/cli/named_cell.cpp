@@ -12,21 +12,16 @@ namespace pesuite::cli {
 
 namespace {
 
-constexpr std::string_view dot = "·";  // between the names of a cell, as reports write it
-
 struct Names {
   fs::path run;
   std::vector<std::string> words;
 };
 
 Names names_of(const std::string& text) {
-  std::string slashes = text;
-  for (std::size_t at; (at = slashes.find(dot)) != std::string::npos;)
-    slashes.replace(at, dot.size(), "/");
   Names out;
   fs::path folder;
   std::vector<std::string> behind;
-  for (const std::string& part : split(slashes, '/')) {
+  for (const std::string& part : cell_words(text)) {
     folder /= part.empty() && folder.empty() ? "/" : part;
     if (!part.empty()) behind.push_back(part);
     std::error_code error;

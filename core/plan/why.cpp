@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/planned.h"
 #include "model/train.h"
 #include "suite/filter.h"
 
@@ -85,11 +86,7 @@ bool trains_anew(const PlannedCell& c, const Store& store) {
 }
 
 bool has_names(const PlannedCell& c, const std::string& text) {
-  std::string slashes = text;
-  static constexpr std::string_view dot = "·";
-  for (std::size_t at; (at = slashes.find(dot)) != std::string::npos;)
-    slashes.replace(at, dot.size(), "/");
-  const std::vector<std::string> words = split(slashes, '/');
+  const std::vector<std::string> words = cell_words(text);
   const std::string seed = std::to_string(c.seed);
   return std::all_of(words.begin(), words.end(), [&](const std::string& w) {
     return w == c.encoding || w == c.task || w == c.model || w == seed || w == "s" + seed;

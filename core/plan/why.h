@@ -29,6 +29,9 @@ std::optional<LikeTraining> most_like(const PlannedCell&, const KeptTrainings&,
 // Error (usage) where it means none.
 std::vector<const PlannedCell*> cells_named(const Plan&, const std::string& name);
 
+// Of each cell its state, what it trains and evaluates still and, where it trains anew, the
+// training that is most like it: a paragraph, or an object with `cell`, `training`, `label`,
+// `state`, `why`, `to_evaluate` and `most_like`.
 std::string why_text(const std::vector<const PlannedCell*>&, const Plan&, const Store&);
 Json why_json(const std::vector<const PlannedCell*>&, const Plan&, const Store&);
 
