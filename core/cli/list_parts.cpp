@@ -9,6 +9,20 @@
 
 namespace pesuite::cli {
 
+namespace {
+
+// All of them as JSON, or as a table with what to do with them below.
+int show(const Arguments& a, const Json& all, const std::vector<std::vector<std::string>>& rows,
+         const char* how) {
+  if (a.flag("json"))
+    fmt::print("{}\n", all.dump(1));
+  else
+    fmt::print("{}\n{}\n", plain_table(rows), how);
+  return 0;
+}
+
+}  // namespace
+
 int list_backends(const Arguments& a) {
   Json all = Json::array();
   std::vector<std::vector<std::string>> rows = {{"backend", "precisions here", "about"}};
@@ -16,12 +30,9 @@ int list_backends(const Arguments& a) {
     all.push_back({{"name", b.name}, {"precisions", b.precisions}, {"about", b.text}});
     rows.push_back({b.name, b.precisions.empty() ? "none" : join(b.precisions, ", "), b.text});
   }
-  if (a.flag("json")) return fmt::print("{}\n", all.dump(1)), 0;
-  fmt::print(
-      "{}\n'pesuite run SUITE --device NAME' chooses one, --set defaults.precision=bf16 its "
-      "precision.\n",
-      plain_table(rows));
-  return 0;
+  return show(a, all, rows,
+              "'pesuite run SUITE --device NAME' chooses one, --set defaults.precision=bf16 its "
+              "precision.");
 }
 
 int list_data(const Arguments& a) {
@@ -32,12 +43,9 @@ int list_data(const Arguments& a) {
         {{"name", s.name}, {"licence", s.licence}, {"files", s.files}, {"from", s.origin}});
     rows.push_back({s.name, s.licence, s.files, s.origin});
   }
-  if (a.flag("json")) return fmt::print("{}\n", all.dump(1)), 0;
-  fmt::print(
-      "{}\n'pesuite data import NAME --output FOLDER' fetches one. It also takes files, "
-      "Debian packages and\nhub:OWNER/NAME, any data set of the Hugging Face hub.\n",
-      plain_table(rows));
-  return 0;
+  return show(a, all, rows,
+              "'pesuite data import NAME --output FOLDER' fetches one. It also takes files, Debian "
+              "packages and\nhub:OWNER/NAME, any data set of the Hugging Face hub.");
 }
 
 }  // namespace pesuite::cli

@@ -103,18 +103,10 @@ std::string escaped(std::string_view text) {
 
 // Words in lines of a length that checkers of man pages accept.
 std::string wrapped(std::string_view text) {
-  constexpr std::size_t widest = 76;
-  std::string out, line;
-  for (const std::string& word : split(text, ' ')) {
-    if (word.empty()) continue;
-    const std::string next = escaped(word);
-    if (!line.empty() && line.size() + 1 + next.size() > widest) {
-      out += line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + next;
-  }
-  return line.empty() ? out : out + line + "\n";
+  std::vector<std::string> words;
+  for (const std::string& word : split(text, ' '))
+    if (!word.empty()) words.push_back(escaped(word));
+  return words.empty() ? "" : join(wrap(join(words, " "), 76), "\n") + "\n";
 }
 
 // Lines that begin with blanks stay as they are; the others are paragraphs.
