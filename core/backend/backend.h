@@ -79,6 +79,8 @@ struct Dropout {
   std::uint32_t purpose = 0;
 };
 
+constexpr std::int64_t cpu_query_step = 64;  // Backend::query_step: rows of a block
+
 struct AttentionInput {
   View q, k, v;            // [B, H, T, D], [B, G, S, D], [B, G, S, E]
   View distance;           // optional [H or 1, at least S]: adds distance[h, i - j]
@@ -89,8 +91,8 @@ struct AttentionInput {
   // [rows of distance]: where not empty, distance[h, d] is a constant of h less slopes[h] d but for
   // rounding, so that a backend may add slopes[h] (j - i) instead.
   std::span<const float> slopes = {};
-  // Where not 0, distance[h, d] is one number for all d from here on, and of their gradients only the
-  // sum counts: all of it may stand at one of them.
+  // Where not 0, distance[h, d] is one number for all d from here on, and of their gradients only
+  // the sum counts: all of it may stand at one of them.
   std::int64_t level = 0;
   // [B, T], on the host: of those keys query i sees j >= starts[i] alone, its own among them. They
   // never fall along a row. Empty: all. Only where takes_starts().
@@ -140,6 +142,9 @@ class Backend {
   virtual bool rounds_to_fp16() const { return false; }
   // Whether attention reads AttentionInput::starts.
   virtual bool takes_starts() const { return false; }
+  // Where the first queries of a sequence are not asked for, others can begin behind a multiple of
+  // so many (AttentionInput::first), with the same numbers in less time. 0: not in less time.
+  virtual std::int64_t query_step() const { return 0; }
   // Batches of drawn lengths are made as long as a multiple of this, for what is compiled for each.
   virtual std::int64_t length_step() const { return 1; }
   // Whether weights of linear layers, the token table and the head may be bf16 where nothing is

@@ -57,6 +57,9 @@ class TimedBackend : public Backend {
   std::int64_t length_step() const override {
     return inner_->length_step();
   }
+  std::int64_t query_step() const override {
+    return inner_->query_step();
+  }
   bool takes_slopes() const override {
     return inner_->takes_slopes();
   }

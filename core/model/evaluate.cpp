@@ -83,12 +83,16 @@ double tokens_read(const EvalConfig& c, int length) {
   return c.examples * points * tokens;
 }
 
-double evaluation_flops(const ModelConfig& m, const EvalConfig& c, int length) {
-  double unscored = 0;  // of each document
+double evaluation_flops(const ModelConfig& m, const EvalConfig& c, int length,
+                        std::int64_t query_step) {
+  double not_made = 0;  // of each document
   for (const Protocol& p : c.protocols)
-    for (const Window& w : p.windows(c.window_lengths(), length)) unscored += w.first_scored;
-  return tokens_read(c, length) * forward_flops(m, length) -
-         c.examples * unscored * 2.0 * m.width * m.outputs();
+    for (const Window& w : p.windows(c.window_lengths(), length)) {
+      const std::int64_t first = first_needed(w.first_scored, length, query_step);
+      not_made += w.first_scored * 2.0 * m.width * m.outputs() +
+                  static_cast<double>(first) * flops_behind_keys(m, static_cast<double>(first));
+    }
+  return tokens_read(c, length) * forward_flops(m, length) - c.examples * not_made;
 }
 
 // ------------------------------------------------------------------------------------- requests

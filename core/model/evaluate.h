@@ -57,8 +57,9 @@ void check(const EvalConfig&, const Task&);
 int reach(const EvalConfig&);
 // Tokens that an evaluation reads at a length.
 double tokens_read(const EvalConfig&, int length);
-// Of one pass over them. Tokens of a corpus whose targets do not count are not classified.
-double evaluation_flops(const ModelConfig&, const EvalConfig&, int length);
+// Of one pass over them. Tokens of a corpus whose targets do not count are not classified, and the
+// first of them have no last layer: see first_needed().
+double evaluation_flops(const ModelConfig&, const EvalConfig&, int length, std::int64_t query_step);
 
 // Anything that answers a batch as Model::score does, e.g. one that knows the right answers.
 using Scorer = std::function<Scores(const Batch&, const StepInfo&)>;

@@ -47,12 +47,22 @@ std::int64_t parameter_count(const ModelConfig& c) {
 }
 
 double forward_flops(const ModelConfig& c, double length) {
-  const double W = c.width, F = c.ff_width, mixed = c.mixed();
   const double qkv = (c.heads + 2.0 * c.groups()) * c.head_dim();
+  return c.layers * (2 * c.width * qkv + flops_behind_keys(c, length)) +
+         2.0 * c.width * c.outputs();
+}
+
+double flops_behind_keys(const ModelConfig& c, double length) {
+  const double W = c.width, F = c.ff_width, mixed = c.mixed();
   const double in = c.activation == Activation::swiglu ? 2 * F : F;
-  const double matrices = c.layers * (W * qkv + mixed * W + W * in + F * W) + W * c.outputs();
   const double seen = c.window > 0 ? std::min(length / 2, double(c.window)) : length / 2;
-  return 2 * matrices + c.layers * 4 * mixed * seen;  // q.k and p.v
+  return 2 * (mixed * W + W * in + F * W) + 4 * mixed * seen;  // q.k and p.v
+}
+
+std::int64_t first_needed(std::int64_t first_scored, std::int64_t length, std::int64_t query_step) {
+  constexpr std::int64_t at_least = 32;  // rows: kernels for a few round otherwise
+  const std::int64_t first = std::min(first_scored, length - at_least);
+  return query_step == 0 || first <= 0 ? 0 : first / query_step * query_step;
 }
 
 struct Model::Buffers {
@@ -298,7 +308,7 @@ Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s
   }
   if (!a.rewrite && !look.attention) ops::store_heads(tape_, heads, storage);
   if (cache != nullptr && !cache->settle(tape_, index, seen, a)) return {};
-  if (cache != nullptr && index + 1 == config_.layers) keep_last(x, h, a);
+  if (index + 1 == config_.layers && needed_from_ > 0) keep_needed(x, h, a);
   for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
   tape_.drop(qkv);
   if (look.attention) look.attention(index, tape_, a);
@@ -379,8 +389,10 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   begin(s, learn, batch.positions);
   path_ = AttentionPath::fused;
   set_starts(batch.starts, batch.size, batch.length, 0);
+  const bool all = learn || s.training || look.residual || look.amend || look.attention;
+  needed_from_ = all ? 0 : first_needed_of(batch);
 
-  const auto n = static_cast<std::int64_t>(batch.tokens.size());
+  const std::int64_t n = batch.size * (batch.length - needed_from_);
   Buffers& b = *buffers_;
   Tensor x = embedded(batch.tokens, {batch.size, batch.length});
   if (!look.without_encoding) x = encoding_.embed(tape_, x);
@@ -426,16 +438,24 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   return scores;
 }
 
+std::int64_t Model::first_needed_of(const Batch& batch) const {
+  std::int64_t first = batch.length;
+  for (std::int64_t i = 0; i < std::ssize(batch.targets); ++i)
+    if (batch.targets[static_cast<std::size_t>(i)] >= 0) first = std::min(first, i % batch.length);
+  return first_needed(first, batch.length, backend_.query_step());
+}
+
 void Model::find_scored(const Batch& batch, Scores& scores) {
   Buffers& b = *buffers_;
   b.scored.clear();
   b.places.clear();
   scores.place.reserve(batch.tokens.size());
-  for (std::size_t i = 0; i < batch.tokens.size(); ++i)
-    if (const std::int32_t target = batch.targets[i]; target >= 0) {
+  for (std::int64_t i = 0; i < std::ssize(batch.tokens); ++i)
+    if (const auto target = batch.targets[static_cast<std::size_t>(i)]; target >= 0) {
+      const std::int64_t not_made = (i / batch.length + 1) * needed_from_;
       b.scored.push_back(target);
-      b.places.push_back(static_cast<double>(i));
-      scores.place.push_back(static_cast<std::int64_t>(i));
+      b.places.push_back(static_cast<double>(i - not_made));
+      scores.place.push_back(i);
     }
 }
 

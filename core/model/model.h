@@ -70,6 +70,12 @@ std::int64_t parameter_count(const ModelConfig&);
 // Floating-point operations of a forward pass over one token at `length`: 2 a multiply-add of each
 // matrix, and causal attention with length / 2 keys on average. A training step takes 3 times that.
 double forward_flops(const ModelConfig&, double length);
+// Those of one layer beyond queries, keys and values: attention, its output and the mlp.
+double flops_behind_keys(const ModelConfig&, double length);
+// Tokens of a sequence that a forward pass leaves out from the last layer's attention on, where
+// none before `first_scored` is scored. The others' numbers are the same: bit for bit on CPUs with
+// AVX-512, where oneDNN's products of a row do not depend on how many rows there are.
+std::int64_t first_needed(std::int64_t first_scored, std::int64_t length, std::int64_t query_step);
 
 struct Batch {
   int size = 0, length = 0;
@@ -181,7 +187,8 @@ class Model {
   Scores run(const Batch&, const StepInfo&, double weight, bool learn, const Inspection&,
              const GradientsDone&);
   void begin(StepInfo, bool recording, std::span<const std::int32_t> positions = {});
-  void find_scored(const Batch&, Scores&);  // places and targets, into the buffers too
+  // Places and targets, into the buffers too: there as rows of what the last layer makes.
+  void find_scored(const Batch&, Scores&);
   void rank(const Batch&, Tensor h, Scores&);
   std::vector<double> logits_of(Tensor h);  // of its first rows
   // Sequences that a pass reads behind one cache.
@@ -204,7 +211,10 @@ class Model {
   // the cache keeps too little. Of each reading of the pass, the latter.
   Tensor mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo&, const Inspection&);
   Tensor mix_each(Tensor h, Tensor qkv, int index, const StepInfo&);
-  void keep_last(Tensor& x, Tensor& h, Attention&);  // of the layer's input, normed input, queries
+  std::int64_t first_needed_of(const Batch&) const;
+  // Drops those before needed_from_ of the layer's input and the normed input, and skips the
+  // queries.
+  void keep_needed(Tensor& x, Tensor& h, Attention&);
   Tensor mlp(Tensor x, Tensor residual, const LayerWeights&, const StepInfo&);
   // `seen`: tokens before the batch's.
   void set_starts(std::span<const std::int32_t> of_documents, int batch, int length, int seen);
@@ -227,7 +237,7 @@ class Model {
   };
   std::vector<Bounds> bounds_;  // of parameters that have any
   std::vector<LayerWeights> layers_;
-  std::vector<std::int32_t> window_starts_, last_starts_;
+  std::vector<std::int32_t> window_starts_;
   int table_ = -1, embedding_norm_ = -1, embedding_norm_bias_ = -1, norm_ = -1, norm_bias_ = -1,
       head_ = -1, head_bias_ = -1;
   std::size_t encoding_first_ = 0;  // of its parameters
@@ -235,6 +245,7 @@ class Model {
   std::vector<ParameterRange> gradient_order_;
   std::vector<Tensor> leaves_;
   std::span<const std::int32_t> starts_;     // of the batch of the pass
+  std::int64_t needed_from_ = 0;             // of the last layer: its first row in each sequence
   std::vector<Reading> readings_;            // of the pass, where it reads behind caches,
   const Reading* reading_ = nullptr;         // and the one that it is at
   std::vector<Composition> more_encodings_;  // of readings beyond the first

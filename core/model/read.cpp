@@ -67,6 +67,7 @@ void Model::begin_readings(std::span<Cache* const> caches) {
     readings_.push_back({caches[i], &encoding, s});
   }
   reading_ = readings_.data();
+  needed_from_ = caches[0]->added_ - 1;  // the logits of each sequence's last token
   set_starts({}, caches[0]->batch_, caches[0]->added_, caches[0]->length_);
 }
 
@@ -130,21 +131,12 @@ Tensor Model::mix_each(Tensor h, Tensor qkv, int index, const StepInfo& s) {
   return all;
 }
 
-// A pass behind a cache makes the logits of each sequence's last token: from the last layer's keys
-// and values on, there is nothing to do for others.
-void Model::keep_last(Tensor& x, Tensor& h, Attention& a) {
-  const Shape s = tape_.shape(x);
-  const std::int64_t last = s[1] - 1;
-  if (last == 0) return;
-  x = ops::slice(tape_, x, 1, last, 1);
-  if (config_.shared_norm) h = ops::slice(tape_, ops::own(tape_, h), 1, last, 1);
-  a.q = ops::slice(tape_, ops::own(tape_, tape_.now(a.q)), 2, last, 1);
-  a.first += last;
-  if (a.starts.empty()) return;
-  last_starts_.clear();
-  for (std::int64_t b = 0; b < s[0]; ++b)
-    last_starts_.push_back(a.starts[static_cast<std::size_t>(b * s[1] + last)]);
-  a.starts = last_starts_;
+// From the last layer's keys and values on there is nothing to do for tokens that nobody asks of.
+void Model::keep_needed(Tensor& x, Tensor& h, Attention& a) {
+  const std::int64_t rows = tape_.shape(x)[1] - needed_from_;
+  x = ops::slice(tape_, x, 1, needed_from_, rows);
+  if (config_.shared_norm) h = ops::slice(tape_, ops::own(tape_, h), 1, needed_from_, rows);
+  a.skipped = needed_from_;
 }
 
 Tensor Model::last_of_each(Tensor x) {

@@ -12,7 +12,7 @@ void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
   const bool trains = c.trains && c.config.weights.empty();
   c.train_flops = !trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
   for (const CellEval& e : c.evals) {
-    const double pass = evaluation_flops(m, e.config, e.length);
+    const double pass = evaluation_flops(m, e.config, e.length, rate.query_step);
     c.eval_flops += e.probe ? pass * passes_of(*e.probe) : pass;
   }
   // weights, gradient and two moments; activations of a pass

@@ -86,7 +86,7 @@ Rate measured_rate(const std::string& backend, Precision precision) {
       return {share_on_device * rate, layer_on_device, start_on_device};
   constexpr std::int64_t n = 256;
   const double rate = share_on_cpu * rate_by_child("cpu", Precision::fp32, n);
-  return {rate > 0 ? rate : slow, 0};
+  return {.flops = rate > 0 ? rate : slow, .query_step = cpu_query_step};
 }
 
 }  // namespace pesuite

@@ -75,8 +75,9 @@ class Work {
       train_work_ = 3 * forward_flops(model_of(cell_), train_.length) *
                     train_.tokens_read(first_step(cell_), end());
     for (const CellEval& e : work_.evals)
-      eval_work_.push_back((e.probe ? passes_of(*e.probe) : 1) *
-                           evaluation_flops(cell_.model, e.config, e.length));
+      eval_work_.push_back(
+          (e.probe ? passes_of(*e.probe) : 1) *
+          evaluation_flops(cell_.model, e.config, e.length, backend_->query_step()));
     total_work_ = train_work_;
     for (const double w : eval_work_) total_work_ += w;
   }

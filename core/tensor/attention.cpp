@@ -258,7 +258,8 @@ struct Added {
   }
 };
 
-// The rows of y before `from` are not made.
+// The rows of y before `from` are not made. Rows that are skipped come with what else is in their
+// block, as the numbers of a row depend on where its block ends.
 Tensor by_blocks(Tape& t, const Attention& a, std::int64_t from, AttentionPath& taken) {
   const Shape q = t.shape(a.q);
   const std::int64_t length = q[2];
@@ -269,7 +270,8 @@ Tensor by_blocks(Tape& t, const Attention& a, std::int64_t from, AttentionPath& 
   Tape::Watch watch(t);  // the backward pass asks the rewriter again
   Packed packed_k(t, a.k);
   const std::int64_t step = rewritten_rows(t, a, packed_k);
-  for (std::int64_t first = from; first < length; first += step) {
+  const std::int64_t begin = a.skipped > 0 ? from / step * step : from;
+  for (std::int64_t first = begin; first < length; first += step) {
     const Tape::Pause pause(t);
     const Tape::Mark mark = t.mark();
     const Block b{first, std::min(step, length - first)};
@@ -328,6 +330,20 @@ Tensor attend_rows(Tape& t, Attention a, std::int64_t from, AttentionPath& path)
   return a.rewrite ? by_blocks(t, a, from, path) : fused(t, a);
 }
 
+// With the rows that are asked for alone. `starts`: memory for theirs.
+void begin_behind(Tape& t, Attention& a, std::vector<std::int32_t>& starts) {
+  const Shape q = t.shape(a.q);
+  const std::int64_t skipped = std::exchange(a.skipped, 0), rows = q[2] - skipped;
+  a.q = ops::slice(t, ops::own(t, a.q), 2, skipped, rows);
+  a.first += skipped;
+  if (a.starts.empty()) return;
+  for (std::int64_t b = 0; b < q[0]; ++b) {
+    const auto own = a.starts.subspan(static_cast<std::size_t>(b * q[2] + skipped));
+    starts.insert(starts.end(), own.begin(), own.begin() + rows);
+  }
+  a.starts = starts;
+}
+
 // A rewriter reads queries where they stand among the keys: those before `first` are zeros.
 Tensor composed_behind(Tape& t, Attention a, AttentionPath& path) {
   PES_CHECK(!t.recording());
@@ -375,8 +391,13 @@ Tensor attend(Tape& t, const Attention& given, AttentionPath* taken) {
   AttentionPath path = AttentionPath::fused;
   if (!given.q || !given.k || !given.v) return {};
   if (std::string reason = misfit(t, given); !reason.empty()) return t.fail(std::move(reason));
-  const bool behind = given.rewrite && given.first > 0;
-  const Tensor y = behind ? composed_behind(t, given, path) : attend_rows(t, given, 0, path);
+  PES_CHECK(given.skipped == 0 || !t.recording());
+  Attention a = given;
+  std::vector<std::int32_t> starts;
+  if (a.skipped > 0 && (!a.rewrite || a.first > 0)) begin_behind(t, a, starts);
+  const bool behind = a.rewrite && a.first > 0;
+  Tensor y = behind ? composed_behind(t, a, path) : attend_rows(t, a, a.skipped, path);
+  if (y && a.skipped > 0) y = ops::slice(t, y, 1, a.skipped, t.shape(y)[1] - a.skipped);
   if (taken != nullptr) *taken = path;
   return y;
 }

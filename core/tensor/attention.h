@@ -40,6 +40,9 @@ struct Attention {
   // Where not 0: keys and values of so many tokens were made in earlier steps. q has the T rows
   // behind them alone, k and v first + T or more, and nothing is recorded.
   std::int64_t first = 0;
+  // Where not 0: rows of q that nobody asks for, the first ones. y begins with the row behind them,
+  // and nothing is recorded.
+  std::int64_t skipped = 0;
   double scale = 1;
   Tensor distance;  // optional [H or 1, first + T or more]
   Tensor bias;      // optional, broadcasts to [B, H, first + T, first + T]
@@ -50,8 +53,8 @@ struct Attention {
   std::span<const std::int32_t> starts = {};
 };
 
-// [B, T, H E]. Null with a failure when the shapes do not fit together. `taken`: the path; the
-// slowest where blocks took several.
+// [B, T - skipped, H E]. Null with a failure when the shapes do not fit together. `taken`: the
+// path; the slowest where blocks took several.
 Tensor attend(Tape&, const Attention&, AttentionPath* taken = nullptr);
 
 // The probabilities that attend() weighs v with, without dropout, for probes: made again from the

@@ -471,7 +471,7 @@ TEST(Evaluation, ClassifiesOnlyWhatCounts) {
     ModelConfig big = t.model->config();
     big.classes = big.vocabulary = 50000;
     const double all = tokens_read(c, 24) * forward_flops(big, 24);
-    EXPECT_NEAR(all - evaluation_flops(big, c, 24),
+    EXPECT_NEAR(all - evaluation_flops(big, c, 24, 1),
                 (tokens_read(c, 24) - static_cast<double>(classified)) * 2 * big.width * 50000,
                 1e-6 * all)
         << protocol;

@@ -9,6 +9,7 @@
 namespace pesuite::attention {
 
 constexpr Index block = 64;
+static_assert(block == cpu_query_step);
 
 struct Sizes {
   Index B, H, G, T, S, D, E, group;  // T and S: queries that the call is about, keys they see

@@ -42,6 +42,7 @@ class CpuBackend final : public Backend {
   std::string description() const override;
   std::size_t element_size() const override { return sizeof(float); }
   bool takes_starts() const override { return true; }
+  std::int64_t query_step() const override { return cpu_query_step; }
   bool takes_bf16_weights() const override { return true; }
   Storage activations() const override { return bf16_ ? Storage::bf16 : Storage::own; }
 

@@ -63,6 +63,7 @@ class Reference final : public Backend {
   std::string description() const override { return "double precision, plain loops, 1 thread"; }
   std::size_t element_size() const override { return sizeof(double); }
   bool takes_starts() const override { return true; }
+  std::int64_t query_step() const override { return 1; }
   Storage activations() const override { return Storage::own; }
 
   void* allocate(std::size_t bytes) override;
