@@ -251,7 +251,7 @@ void keep_tokenizer(const std::string& tokenizer, const fs::path& folder, Manife
     return;
   }
   m.tokenizer_file = "tokenizer";
-  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt"})
+  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer.model"})
     if (fs::exists(from / name))
       write_file_atomic(folder / m.tokenizer_file / name, read_file(from / name));
 }

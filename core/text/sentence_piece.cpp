@@ -18,6 +18,11 @@ class SentencePiece : public Tokenizer {
   explicit SentencePiece(const fs::path& file) {
     const std::string bytes = read_file(file);
     digest_ = sha256(bytes), name_ = "SentencePiece " + file.filename().string();
+    if (bytes.starts_with("IQ== 0\n"))  // the byte 0x21, as all lists of ranks begin; Llama 3
+      fail(Exit::data,
+           "{} holds ranks as tiktoken has them: copy it to NAME.tiktoken and give that with its "
+           "pattern, NAME.tiktoken:cl100k for Llama 3",
+           file.string());
     if (const auto status = model_.LoadFromSerializedProto(bytes); !status.ok() || bytes.empty())
       fail(Exit::data, "{} is no SentencePiece model: {}", file.string(),
            bytes.empty() ? "it is empty" : status.ToString());

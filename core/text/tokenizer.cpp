@@ -59,7 +59,10 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what) {
     if (fs::exists(path / "tokenizer.json")) return read_hugging_face(path / "tokenizer.json");
     if (fs::exists(path / "vocab.json") && fs::exists(path / "merges.txt"))
       return read_vocab_and_merges(path / "vocab.json", path / "merges.txt");
-    fail(Exit::data, "{} holds no tokenizer: neither tokenizer.json nor vocab.json with merges.txt",
+    if (fs::exists(path / "tokenizer.model")) return read_sentence_piece(path / "tokenizer.model");
+    fail(Exit::data,
+         "{} holds no tokenizer: neither tokenizer.json nor vocab.json with merges.txt nor "
+         "tokenizer.model",
          what);
   }
   if (path.extension() == ".tiktoken") return read_ranks(path);
@@ -70,7 +73,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& what) {
   if (path.extension() == ".model") return read_sentence_piece(path);
   fail(Exit::usage,
        "'{}' is no tokenizer; write bytes, or a file tokenizer.json, NAME.tiktoken or NAME.model, "
-       "or a folder with tokenizer.json or with vocab.json and merges.txt",
+       "or a folder with tokenizer.json, with vocab.json and merges.txt or with tokenizer.model",
        what);
 }
 

@@ -277,6 +277,20 @@ TEST(Tokenize, GoesOnWhereItWasStopped) {
             std::vector<std::string>());
 }
 
+// Whatever layout a folder's tokenizer has: the tokens are read without that folder.
+TEST(Tokenize, KeepsTheTokenizerOfAFolder) {
+  for (const auto& [name, content] : {std::pair{"tokenizer.json", "{}"},
+                                      {"vocab.json", "{\"a\": 0}"},
+                                      {"merges.txt", "#version: 0.2"},
+                                      {"tokenizer.model", "pieces"}}) {
+    const Scratch from, to;
+    put(from / name, content);
+    Manifest m;
+    keep_tokenizer(from.string(), to, m);
+    EXPECT_EQ(read_file(to / m.tokenizer_file / name), content);
+  }
+}
+
 TEST(Verify, FindsEveryKindOfDamage) {
   const Scratch in, out;
   for (int i = 0; i < 60; ++i) put(in / fmt::format("{}.txt", i), story(i, 80));

@@ -263,6 +263,21 @@ TEST(FilesOfTokenizers, MayHaveAnEmptyUnknownToken) {
   EXPECT_THROW(opened("<unk>"), Error);
 }
 
+// As the repositories of Llama 2 and Mistral have it.
+TEST(FilesOfTokenizers, MayBeATokenizerModelInAFolder) {
+  const Scratch folder;
+  write_file_atomic(folder / "tokenizer.model",
+                    read_file(PESUITE_TEST_DIR "/tokenizers/spm/bpe500.model"));
+  std::unique_ptr<text::Tokenizer> file;
+  try {
+    file = text::open_tokenizer((folder / "tokenizer.model").string());
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("needs libsentencepiece"));
+    GTEST_SKIP() << e.what();
+  }
+  EXPECT_EQ(text::open_tokenizer(folder.string())->digest(), file->digest());
+}
+
 // Exit code and sentence of what cannot be read.
 void refused(const std::string& name, const std::string& content, const std::string& words) {
   const Scratch folder;
@@ -306,6 +321,7 @@ TEST(FilesOfTokenizers, AreRefusedByNameWhereTheyCannotBeReadExactly) {
         "does not compile"}})
     refused("a.json", "{" + model + ", " + more + "}", words);
   refused("a.model", "no model", "is no SentencePiece model");
+  refused("tokenizer.model", "IQ== 0\nIg== 1\n", "copy it to NAME.tiktoken");
   refused("a.json", R"({"characters": ["ab"]})", "\"ab\" is no character");
 }
 
