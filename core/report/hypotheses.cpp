@@ -48,7 +48,8 @@ std::string why_undecided(const Judged& j) {
   }
   if (needed > seeds) return fmt::format("{} for 80 % power", counted(needed, "seed"));
   if (j.alone < j.hypothesis.alpha)  // Holm's correction makes the difference
-    return fmt::format("{} alone, {} among the suite's claims", p_text(j.alone, seeds),
+    return fmt::format("{}{} alone, {} among the suite's claims",
+                       j.p_refuted < j.p_holds ? "against it " : "", p_text(j.alone, seeds),
                        p_text(std::min(j.p_holds, j.p_refuted), seeds));
   return "the seeds do not tell";
 }

@@ -251,6 +251,10 @@ TEST(Hypothesis, PaysForItsCompany) {
   j.judgement = Judgement::undecided, j.p_holds = 0.064;
   ASSERT_LT(j.alone, 0.05);
   EXPECT_THAT(verdict_text(j), HasSubstr(" alone, p = 0.064 among the suite's claims)"));
+  EXPECT_THAT(verdict_text(j), Not(HasSubstr("against it")));
+  j.p_holds = 1, j.p_refuted = 0.064;
+  EXPECT_THAT(verdict_text(j), HasSubstr("undecided (against it p"));
+  j.p_holds = 0.064, j.p_refuted = 1;
   j.alone = j.p_holds = 0.2;
   EXPECT_EQ(verdict_text(j), "undecided (the seeds do not tell)");
 }

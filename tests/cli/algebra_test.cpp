@@ -71,7 +71,7 @@ TEST_F(Algebra, TheCombinationsOfTheStudiesRun) {
     EXPECT_EQ(j["status"], "ok") << j;
     if (j["part"] != "train") encodings.insert(j["encoding"]["id"]);
   }
-  EXPECT_EQ(encodings.size(), 11u);
+  EXPECT_EQ(encodings.size(), 13u);
   EXPECT_EQ(pesuite({"plan", PESUITE_TEST_DIR "/../suites/extension.toml"}).code, 0);
 }
 

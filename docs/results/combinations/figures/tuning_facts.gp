@@ -1,0 +1,135 @@
+# Validation loss (nats per token) at the training length against the learning rate, mean over the tuning seeds. Lines: the encoding as the suite writes it. Hollow: its other settings. Ringed: chosen.
+# Redraw in this folder with: gnuplot tuning_facts.gp   (data: tuning_facts.tsv)
+# Other formats: gnuplot -e 'format="pdf"' tuning_facts.gp   (svg, pdf, png)
+# TikZ, whose texts need escapes: pesuite report . --figures tikz
+
+name = "tuning_facts"
+figure_title = "facts · loss of each attempt of tuning"
+x_label = "learning rate"
+x_low = 0.001304347826
+x_high = 0.0138
+x_log = 1
+x_ticks = "(\"0.0015\" 0.0015, \"0.002\" 0.002, \"0.003\" 0.003, \"0.005\" 0.005, \"0.007\" 0.007, \"0.01\" 0.01)"
+x_lines = 1
+y_label = "validation loss (nats per token)"
+y_low = 0.9156628369
+y_high = 1.509807849
+y_log = 0
+y_lines = 1
+n = 13
+legend_width = 204
+array id[13] = ["rope", "alibi", "cope", "fire", "rope_alibi", "rope_cope", "fire_per_head", "resonance", "yarn", "yarn_tuned", "resonance_yarn", "longrope", "resonance_longrope"]
+array label[13] = ["rope", "alibi", "cope", "fire", "rope_alibi", "rope_cope", "fire_per_head", "resonance", "yarn", "yarn_tuned", "resonance_yarn", "longrope", "resonance_longrope"]
+set style line 1 lc rgb "#0072B2" pt 7 dt 1 lw 2 ps 0.8
+set style line 101 lc rgb "#99C7E1" pt 7 dt 1 lw 1 ps 0.5
+set style line 2 lc rgb "#D55E00" pt 5 dt 1 lw 2 ps 0.8
+set style line 102 lc rgb "#EFBF99" pt 5 dt 1 lw 1 ps 0.5
+set style line 3 lc rgb "#882255" pt 4 dt (12,4) lw 2 ps 0.8
+set style line 103 lc rgb "#D0A7BB" pt 4 dt (12,4) lw 1 ps 0.5
+set style line 4 lc rgb "#332288" pt 6 dt (12,4) lw 2 ps 0.8
+set style line 104 lc rgb "#AEA7D0" pt 6 dt (12,4) lw 1 ps 0.5
+set style line 5 lc rgb "#009E73" pt 9 dt 1 lw 2 ps 0.8
+set style line 105 lc rgb "#99D9C7" pt 9 dt 1 lw 1 ps 0.5
+set style line 6 lc rgb "#CC79A7" pt 13 dt 1 lw 2 ps 0.8
+set style line 106 lc rgb "#EBCADC" pt 13 dt 1 lw 1 ps 0.5
+set style line 7 lc rgb "#808000" pt 8 dt (12,4) lw 2 ps 0.8
+set style line 107 lc rgb "#CDCD99" pt 8 dt (12,4) lw 1 ps 0.5
+set style line 8 lc rgb "#332288" pt 8 dt (12,4) lw 2 ps 0.8
+set style line 108 lc rgb "#AEA7D0" pt 8 dt (12,4) lw 1 ps 0.5
+set style line 9 lc rgb "#56B4E9" pt 15 dt 1 lw 2 ps 0.8
+set style line 109 lc rgb "#BCE1F7" pt 15 dt 1 lw 1 ps 0.5
+set style line 10 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
+set style line 110 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
+set style line 11 lc rgb "#7F7F7F" pt 12 dt (12,4) lw 2 ps 0.8
+set style line 111 lc rgb "#CCCCCC" pt 12 dt (12,4) lw 1 ps 0.5
+set style line 12 lc rgb "#44AA99" pt 14 dt (12,3,3,3) lw 2 ps 0.8
+set style line 112 lc rgb "#B5DDD7" pt 14 dt (12,3,3,3) lw 1 ps 0.5
+set style line 13 lc rgb "#A0522D" pt 7 dt (12,3,3,3) lw 2 ps 0.8
+set style line 113 lc rgb "#D9BAAB" pt 7 dt (12,3,3,3) lw 1 ps 0.5
+below = 0
+array end[13] = [0.5679106703, 0.3929455505, 0.9545454545, 0.3935773302, 0.3951317858, 0.783173167, 0.4223356245, 0.5203262878, 0.5679106703, 0.9202792644, 0.5203262878, 0.5679106703, 0.5203262878]
+fall_from = 0.9156628369
+fall_to = 0.8724522905
+infinite = 0
+array label_at[13] = [0.6154415451, 0.2554415451, 0.9631266452, 0.3068701165, 0.358298688, 0.783173167, 0.4097272594, 0.4611558308, 0.6668701165, 0.9116980738, 0.5125844022, 0.718298688, 0.5640129737]
+panel_height = 350
+rise_from = 1.515209167
+rise_to = 1.563821032
+
+# ---- style.gp: the look that all figures share ----
+set encoding utf8
+
+# In pixels: a panel of one size, room for the ticks' lines below it and for the legend beside it.
+top = exists("top_ticks") ? 70 : 44
+if (!exists("left")) { left = 96 }
+if (!exists("panel_width")) { panel_width = 520 }
+if (!exists("panel_height")) { panel_height = 350 }
+bottom = 48 + 19 * x_lines
+if (!exists("legend_height")) { legend_height = 23 * (n + 2) }
+height = top + (panel_height > legend_height ? panel_height : legend_height) + bottom
+width = left + panel_width + 24 + legend_width
+# noenhanced: names of encodings may hold _ ^ @ and are shown as they are
+if (!exists("format")) { format = "svg" }
+if (format eq "svg") { set terminal svg noenhanced size width,height font "sans-serif,14" background "#ffffff" }
+if (format eq "pdf") { set terminal pdfcairo noenhanced size width / 96.0,height / 96.0 font "sans-serif,10.5" lw 0.8 }
+if (format eq "png") { set terminal pngcairo noenhanced size 2 * width,2 * height fontscale 2 lw 2 ps 2 font "sans-serif,11" background "#ffffff" }
+# A document of its own, with the style file that it reads beside it; its terminal takes no expressions.
+if (format eq "tikz") { eval sprintf("set terminal tikz standalone createstyle size %.3fin,%.3fin", width / 96.0, height / 96.0) }
+set output name.".".(format eq "tikz" ? "tex" : format)
+set lmargin at screen left / real(width)
+set rmargin at screen (left + panel_width) / real(width)
+set tmargin at screen 1 - top / real(height)
+set bmargin at screen bottom / real(height)
+
+set title figure_title offset 0,-0.3 tc rgb "#111111"
+set label 10 x_label at screen (left + panel_width / 2.0) / width, screen 18.0 / height center tc rgb "#111111"
+set ylabel y_label tc rgb "#111111"
+set border 3 lc rgb "#555555" lw 1
+set tics nomirror out scale 0.6 tc rgb "#222222"
+if (exists("x_ticks")) { eval "set xtics ".x_ticks }
+if (exists("y_ticks")) { eval "set ytics ".y_ticks }
+set grid ytics lc rgb "#DDDDDD" lt 1 lw 0.8
+set key at screen (left + panel_width + 20.0) / width, screen (bottom + height - top) / 2.0 / height
+set key left center vertical maxcols 1 Left reverse samplen 2 spacing 1.15 tc rgb "#111111"
+
+# The data: cells are numbers, "inf", or nothing.
+set datafile separator "\t"
+set datafile columnheaders
+data = name.".tsv"
+is_inf(c) = strcol(c) eq "inf"
+cell(c) = strlen(strcol(c)) == 0 || is_inf(c) ? NaN : column(c)
+row(i, kind) = strcol("encoding") eq id[i] && strcol("kind") eq kind
+
+# What a point says to a reader who points at it, where pictures can: report/gnuplot.cpp makes titles of
+# what stands there. `where` begins with a blank.
+spoken = format eq "svg" ? n : 0
+between(low, high) = cell(low) == cell(low) ? sprintf(" [%.4g, %.4g]", cell(low), cell(high)) : ""
+of_seed(c) = strcol("kind") eq "seed" ? " (seed ".strcol(c).")" : ""
+says(i, where) = sprintf("%s%s: %.4g", id[i], where, cell("value"))
+at_x(unit) = sprintf(" at %g%s", cell("x"), unit)
+
+# Names at the ends of lines, apart from each other, with a leader from each line.
+after(pixels) = 1 + pixels / real(panel_width)
+if (exists("label_at")) {
+  do for [i=1:n] {
+    set label 100 + i label[i] at graph after(22), graph label_at[i] left tc ls i
+    set arrow 100 + i from graph after(2), graph end[i] to graph after(19), graph label_at[i] nohead ls i lw 0.8 dt 1
+  }
+  unset key
+}
+
+# ---- tuning.gp: loss of each attempt against its learning rate; hollow: settings of the encoding's own ----
+set logscale x
+set xrange [x_low:x_high]
+if (y_log) { set logscale y }
+set yrange [y_low:y_high]
+if (infinite) { set label 1 "∞" at graph -0.02, first rise_to right tc rgb "#222222" }
+x(i, kind) = row(i, kind) ? cell("x") : NaN
+plot for [i=1:n] data using (x(i, "mean")):(cell("value")) with lines ls i dt 1 notitle, \
+     for [i=1:n] data using (x(i, "mean")):(cell("value")) with points ls i ps 0.7 notitle, \
+     for [i=1:n] data using (is_inf("value") ? x(i, "mean") : NaN):(rise_from):(0):(rise_to - rise_from) \
+       with vectors head filled size screen 0.012,18 ls i dt 1 notitle, \
+     for [i=1:n] data using (x(i, "own")):(cell("value")) with points ls 100+i pt 6 ps 1 lw 1.4 notitle, \
+     for [i=1:n] data using (x(i, "chosen")):(cell("value")) with points ls i pt 6 ps 2 lw 1.4 dt 1 notitle, \
+     for [i=1:spoken] data using (x(i, "mean")):(cell("value")):(says(i, at_x(""))) \
+       with labels hypertext point pt 7 ps 1.6 lc rgb "#FF000000" notitle
