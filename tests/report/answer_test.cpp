@@ -35,6 +35,21 @@ TEST_F(Report, BeginsWithTheAnswer) {
               ::testing::StartsWith("t\n\nAnswer\n\nOn corpus, only `flat` (not learned) kept"));
 }
 
+// Names at the ends of lines end before the next task's axis.
+TEST_F(Report, MakesRoomForLongNames) {
+  const auto tag_width = [&](const std::string& longest) {
+    lines_.clear();
+    for (const int length : {64, 128})
+      nats("a", 1, length, 1.6), nats(longest, 1, length, 1.6 + 0.01 * length);
+    page();
+    const std::string script = read_file(folder_ / "figures" / "answer.gp");
+    const std::size_t at = script.find("tag_width = ");
+    return at == std::string::npos ? 0 : std::stod(script.substr(at + 12));
+  };
+  EXPECT_EQ(tag_width("b"), 160);
+  EXPECT_GE(tag_width("resonance_longrope"), 23 * 7.2);
+}
+
 // Who lost the task by what is swapped in for evaluation had learned it.
 TEST_F(Report, TellsASwapFromATraining) {
   for (const int seed : {1, 2, 3})

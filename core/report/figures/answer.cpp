@@ -194,7 +194,10 @@ struct Panels {
                            fmt::format("{}\n{}", a.lengths[i], a.task->multiple(a.lengths[i])));
       ticks.push_back(std::move(own));
     }
-    constexpr double start_width = 190, task_width = 250, tag_width = 160, gap = 76;  // pixels
+    constexpr double start_width = 190, task_width = 250, gap = 76;  // pixels
+    std::size_t longest_tag = 0;
+    for (const std::string& t : tags) longest_tag = std::max(longest_tag, display_width(t));
+    const double tag_width = std::max(160.0, 30 + 7.2 * static_cast<double>(longest_tag));
     f.values["start_width"] = start_width, f.values["task_width"] = task_width;
     f.values["tag_width"] = tag_width, f.values["gap"] = gap;
     f.values["panel_width"] =
