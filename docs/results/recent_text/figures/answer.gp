@@ -42,7 +42,7 @@ panel_height = 250
 array panel_high[1] = [4096]
 array panel_low[1] = [256]
 array panel_ticks[1] = ["(\"256\\n1x\" 256, \"512\\n2x\" 512, \"1024\\n4x\" 1024, \"2048\\n8x\" 2048, \"4096\\n16x\" 4096)"]
-panel_width = 676
+panel_width = 704.4
 panels = 1
 ratio = 1
 start_best = 4.072505688
@@ -55,7 +55,7 @@ start_width = 190
 array tag[6] = ["rope +0.79", "rope => ya…true) +0.22", "alibi 0.00", "kerple +0.02", "fox 0.00", "grape_a 0.00"]
 array tag_at[6] = [0.8666048137, 0.2983244617, 0, 0.204, 0.136, 0.068]
 array tag_from[6] = [0.8666048137, 0.2983244617, 0.07083237874, 0.090977418, 0.07249888163, 0.07083881852]
-tag_width = 160
+tag_width = 188.4
 task_width = 250
 array weight[6] = [1.5, 1.5, 3, 1.5, 3, 3]
 x_lines = 2
