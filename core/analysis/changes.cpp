@@ -418,7 +418,8 @@ void Comparer::say_differences() {
         b_.name, other));
   if (other_settings_ > 0)
     out_.notes.push_back(fmt::format(
-        "{} of {} series were trained with other settings than before (the suite was changed)",
+        "{} of {} series were trained with other settings than before (of the suite, or a library "
+        "has other options)",
         other_settings_, candidates_.size()));
   std::set<std::uint64_t> left;
   for (const std::uint64_t seed : a_.seeds)

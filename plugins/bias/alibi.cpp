@@ -17,8 +17,7 @@ struct Alibi : pes::Encoding {
                 "taken off each distance from 1 on: 0.5 in Ruoss et al. 2023"),
       pes::reals("distances", "[]", 1, 1 << 24,
                  "what counts as distance 1, 2, 3, ..., whole and increasing; []: 1, 2, 3, ..."),
-      pes::integer("random_distances", "0", 0, 1 << 24,
-                   "draw the distances of each pass from 1 .. this - 1 and sort them; 0: do not")};
+      Distances::drawn};
   static constexpr pes_card card = pes::card<Alibi>(
       {.name = "alibi",
        .summary = "lowers scores in proportion to the distance, at a fixed slope for each head",
@@ -39,14 +38,14 @@ struct Alibi : pes::Encoding {
 
   std::vector<double> slopes;
   double shorten;
-  Chosen chosen;
+  Distances distances;
   pes::Param log_factor;
   pes::Tensor distance;
 
   Alibi(const pes_model& m, const pes::Values& v)
       : slopes(static_cast<std::size_t>(m.heads)),
         shorten(v.real("shorten")),
-        chosen(v, "distances", "random_distances") {
+        distances(v, "distances") {
     const std::int64_t count = v.integer("heads") > 0 ? v.integer("heads") : m.heads;
     if (count > m.heads)
       throw pes::Refusal("option 'heads' wants at most the model's " + std::to_string(m.heads) +
@@ -58,15 +57,11 @@ struct Alibi : pes::Encoding {
               ? published_slope(h, count, largest)
               : std::exp2(-largest * static_cast<double>(h + 1) / static_cast<double>(count));
     if (v.flag("learned")) log_factor = param("log_factor", {m.heads, 1}, pes::constant(0));
-    if (chosen.below == 1)
-      throw pes::Refusal("option 'random_distances' wants 0, or 2 and more: they come from 1 on");
-    if (chosen.below > 0) --chosen.below;  // drawn from 0 .. below - 2, distances are one more
   }
   void begin(const pes::Step& s) {
     const std::int64_t length = s.offset + s.length;
-    std::vector<double> d = chosen.numbers(s, length - 1);
-    for (double& n : d) n += (chosen.list.empty() ? 1 : 0) - shorten;
-    d.insert(d.begin(), 0);
+    std::vector<double> d = distances.of(s);
+    std::for_each(d.begin() + 1, d.end(), [this](double& n) { n -= shorten; });
     distance = s.table({static_cast<std::int64_t>(slopes.size()), length}, [&](auto h, auto n) {
       return -slopes[static_cast<std::size_t>(h)] * d[static_cast<std::size_t>(n)];
     });

@@ -12,9 +12,10 @@ struct Chosen {
   std::vector<double> list;
   std::int64_t below;
 
-  // From the options `list_name` and `random_name`.
+  // From the options `list_name`, where there is one, and `random_name`.
   Chosen(const pes::Values& v, const char* list_name, const char* random_name)
-      : list(v.reals(list_name)), below(v.integer(random_name)) {
+      : list(list_name != nullptr ? v.reals(list_name) : std::vector<double>()),
+        below(v.integer(random_name)) {
     std::sort(list.begin(), list.end());
     for (std::size_t i = 0; i < list.size(); ++i)
       if (list[i] != std::floor(list[i]) || (i > 0 && list[i] == list[i - 1]))
@@ -45,4 +46,32 @@ struct Chosen {
       }
     return out;
   }
+};
+
+// Distances 0, 1, 2, ..., or what counts as them, with 0 always for a token itself.
+class Distances {
+ public:
+  static constexpr pes_option drawn =
+      pes::integer("random_distances", "0", 0, 1 << 24,
+                   "draw the distances of each pass from 1 .. this - 1 and sort them; 0: do not");
+
+  // From the options `list_name`, where there is one, and "random_distances".
+  explicit Distances(const pes::Values& v, const char* list_name = nullptr)
+      : chosen_(v, list_name, drawn.name) {
+    if (chosen_.below == 1)
+      throw pes::Refusal("option 'random_distances' wants 0, or 2 and more: they come from 1 on");
+    if (chosen_.below > 0) --chosen_.below;  // drawn from 0 .. below - 2, distances are one more
+  }
+  bool random() const { return chosen_.below > 0; }
+  std::int64_t longest() const { return chosen_.below; }  // of those that are drawn from
+
+  std::vector<double> of(const pes::Step& s) const {  // [offset + length]
+    std::vector<double> d = chosen_.numbers(s, std::int64_t{s.offset} + s.length - 1);
+    for (double& n : d) n += chosen_.list.empty() ? 1 : 0;
+    d.insert(d.begin(), 0);
+    return d;
+  }
+
+ private:
+  Chosen chosen_;
 };

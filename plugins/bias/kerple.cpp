@@ -1,17 +1,18 @@
 // KERPLE, Chi et al. 2022: kernels of the distance n = i - j as bias, learned per head:
 //   log: -p ln(1 + a n)    power: -a n^p, p <= 2    NeMo's form: -b ln(1 + a n^p)
 // One set of parameters serves all layers.
+#include "chosen.h"
 #include "slopes.h"
 
 #include <limits>
-#include <pesuite/pesuite.hpp>
 
 namespace {
 
 struct Kerple : pes::Encoding {
   static constexpr pes_option options[] = {
       pes::choice("kernel", "log", "log|power|nemo", "-p ln(1 + a n), -a n^p or -b ln(1 + a n^p)"),
-      pes::real("floor", "0.01", 0, 1, "log and power: parameters are moved up to this")};
+      pes::real("floor", "0.01", 0, 1, "log and power: parameters are moved up to this"),
+      Distances::drawn};
   static constexpr pes_card card = pes::card<Kerple>(
       {.name = "kerple",
        .summary = "lowers scores by a learned logarithm or power of the distance",
@@ -30,11 +31,12 @@ struct Kerple : pes::Encoding {
 
   bool power, nemo;
   pes::Param b, a, p;
-  pes::Table logs;
+  Distances distances;
+  pes::Table logs;  // of 0, 1, 2, ...
   pes::Tensor distance;
 
   Kerple(const pes_model& m, const pes::Values& v)
-      : power(v.is("kernel", "power")), nemo(v.is("kernel", "nemo")) {
+      : power(v.is("kernel", "power")), nemo(v.is("kernel", "nemo")), distances(v) {
     const std::int64_t heads = m.heads;
     if (nemo)  // starts as alibi with a logarithm
       b = param("b", {heads, 1}, [heads, h = std::int64_t{0}](pes::Random&) mutable {
@@ -49,13 +51,19 @@ struct Kerple : pes::Encoding {
   }
   void begin(const pes::Step& s) {
     const std::int64_t length = s.offset + s.length;
-    const double* log_n = logs.extend(
-        length, 1, [](auto n, auto) { return n > 0 ? std::log(static_cast<double>(n)) : 0; });
-    const pes::Tensor n = s.table({1, length}, [](auto, auto d) { return static_cast<double>(d); });
+    const std::vector<double> all = distances.of(s);
+    const auto number = [&](auto d) { return all[static_cast<std::size_t>(d)]; };
+    const pes::Tensor n = s.table({1, length}, [&](auto, auto d) { return number(d); });
+    const auto log_of = [&](double d) { return d > 0 ? std::log(d) : 0; };
+    const pes::Tensor log_n =
+        distances.random() ? s.table({1, length}, [&](auto, auto d) { return log_of(number(d)); })
+                           : s.upload({1, length}, logs.extend(length, 1, [&](auto d, auto) {
+                               return log_of(static_cast<double>(d));
+                             }));
     const pes::Tensor some = s.table({1, length}, [](auto, auto d) { return d > 0 ? 1.0 : 0.0; });
     const pes::Tensor scale = s[a], other = s[p];  // [H, 1]
     pes::Tensor argument = n;
-    if (power || nemo) argument = exp(other * s.upload({1, length}, log_n)) * some;  // n^p
+    if (power || nemo) argument = exp(other * log_n) * some;  // n^p
     if (power)
       distance = -(scale * argument);
     else

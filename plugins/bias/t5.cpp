@@ -1,9 +1,7 @@
 // T5's relative bias, Raffel et al. 2019, section 2.1: distances fall into buckets, the first half
 // one each, the rest on a log scale up to max_distance; each bucket has a learned bias for each
 // head. One table serves all layers.
-#include <pesuite/pesuite.hpp>
-
-#include <algorithm>
+#include "chosen.h"
 
 namespace {
 
@@ -12,13 +10,15 @@ struct T5 : pes::Encoding {
       pes::integer("buckets", "32", 2, 4096, "number of buckets"),
       pes::integer("max_distance", "0", 0, 1 << 24,
                    "distances from here on share the last bucket; 0: 128, or the training length "
-                   "where that is shorter, so that training reaches the last bucket"),
+                   "where that is shorter, so that training reaches the last bucket; or the "
+                   "longest that is drawn"),
       pes::choice("scale", "head", "head|one", "factor of q.k: 1/sqrt(D), or 1 as in T5 itself"),
       pes::flag("multiply_sqrt_head", "false",
                 "multiply the table by sqrt(D), as in GPT-NeoX and x-transformers"),
       pes::flag("bidirectional", "false",
                 "half of the buckets for each direction, as in encoders; keys ahead of the query "
-                "are masked here, so that half stays untrained")};
+                "are masked here, so that half stays untrained"),
+      Distances::drawn};
   static constexpr pes_card card = pes::card<T5>(
       {.name = "t5",
        .summary = "a learned bias for each head and bucket of distances",
@@ -40,6 +40,7 @@ struct T5 : pes::Encoding {
   int buckets, max_distance, train_length, heads, one_way;
   bool scale_one, bidirectional;
   double factor;
+  Distances distances;
   pes::Param table;
   pes::Tensor distance, bias;
 
@@ -51,10 +52,15 @@ struct T5 : pes::Encoding {
         scale_one(v.is("scale", "one")),
         bidirectional(v.flag("bidirectional")),
         factor(v.flag("multiply_sqrt_head") ? std::sqrt(m.head_dim) : 1),
+        distances(v),
         table(param("table", {buckets, m.heads}, pes::normal(1 / std::sqrt(m.width)))) {
     if (bidirectional && buckets < 4)
       throw pes::Refusal("option 'bidirectional' wants 4 buckets or more");
-    if (max_distance == 0) max_distance = std::min(128, train_length);
+    if (bidirectional && distances.random())
+      throw pes::Refusal("options 'bidirectional' and 'random_distances' exclude each other");
+    if (max_distance == 0)
+      max_distance =
+          distances.random() ? static_cast<int>(distances.longest()) : std::min(128, train_length);
     one_way = bidirectional ? buckets / 2 : buckets;
     max_distance = std::max(max_distance, one_way / 2 + 1);
   }
@@ -69,7 +75,11 @@ struct T5 : pes::Encoding {
         std::min<double>(one_way - 1, exact + std::trunc(octave * (one_way - exact))));
   }
   void begin(const pes::Step& s) {
-    const auto of = [&](auto, auto n) { return static_cast<double>(bucket(n)); };
+    const std::vector<double> all = distances.of(s);
+    const auto of = [&](auto, auto n) {
+      return static_cast<double>(
+          bucket(static_cast<std::int64_t>(all[static_cast<std::size_t>(n)])));
+    };
     const pes::Tensor by_distance = rows(s[table], s.table({s.offset + s.length}, of));
     distance = factor * permute(by_distance, {1, 0});
     if (bidirectional) bias = square(s);
@@ -91,6 +101,7 @@ struct T5 : pes::Encoding {
     if (scale_one) a.scale = 1;
   }
   double untrained(int length) const {
+    if (distances.random()) return 0;
     int never = 0;
     const int last_trained = bucket(train_length - 1);
     for (int n = train_length; n < length; ++n) never += bucket(n) > last_trained ? 1 : 0;

@@ -1,6 +1,6 @@
 // Transformer-XL's relative encoding, Dai et al. 2019, section 3.3:
 //   S_ij = scale ((q_i + u) k_j + (q_i + v) (W_r R_(i-j))), R the sinusoids of a distance
-#include <pesuite/pesuite.hpp>
+#include "chosen.h"
 
 namespace {
 
@@ -13,7 +13,8 @@ struct TransformerXl : pes::Encoding {
                   "u and v: one pair for all layers, as in the paper's code, or one for each"),
       pes::choice("argument", "behind", "behind|ahead|remaining",
                   "R of i - j as in the paper, of j - i, or of T - 1 - (i - j) as in the causal "
-                  "code of Ruoss et al. 2023, which depends on the length")};
+                  "code of Ruoss et al. 2023, which depends on the length"),
+      Distances::drawn};
   static constexpr pes_card card = pes::card<TransformerXl>(
       {.name = "transformer_xl",
        .summary = "queries meet projected sinusoids of the distance, with two learned biases",
@@ -34,6 +35,7 @@ struct TransformerXl : pes::Encoding {
   std::int64_t heads, head_dim, width, layers, own;  // own: layers with biases of their own
   double base;
   bool ahead, remaining;
+  Distances distances;
   pes::Param u, v, w_r;
   pes::Table sines;
   pes::Tensor places, keys;  // [1, T]; [L, H, T, D] by distance
@@ -47,19 +49,32 @@ struct TransformerXl : pes::Encoding {
         base(pes::base_of(m, o)),
         ahead(o.is("argument", "ahead")),
         remaining(o.is("argument", "remaining")),
+        distances(o),
         u(param("u", {own, heads, 1, head_dim}, pes::normal(0.02))),
         v(param("v", {own, heads, 1, head_dim}, pes::normal(0.02))),
-        w_r(param("w_r", {layers, width, heads * head_dim}, pes::normal(0.02), true)) {}
-  void begin(const pes::Step& s) {
+        w_r(param("w_r", {layers, width, heads * head_dim}, pes::normal(0.02), true)) {
+    if (remaining && distances.random())
+      throw pes::Refusal("options 'argument=remaining' and 'random_distances' exclude each other");
+  }
+  double sinusoid(double distance, std::int64_t c) const {
     const std::int64_t half = (width + 1) / 2;
-    const double* all = sines.extend(s.length, width, [&](std::int64_t n, std::int64_t c) {
-      const double angle =
-          (ahead ? -1 : 1) * static_cast<double>(n) *
-          std::pow(base, -2.0 * static_cast<double>(c % half) / static_cast<double>(width));
-      return c < half ? std::sin(angle) : std::cos(angle);
-    });
+    const double angle =
+        (ahead ? -1 : 1) * distance *
+        std::pow(base, -2.0 * static_cast<double>(c % half) / static_cast<double>(width));
+    return c < half ? std::sin(angle) : std::cos(angle);
+  }
+  pes::Tensor sinusoids(const pes::Step& s) {  // [T, W]
+    if (!distances.random())
+      return s.upload({s.length, width}, sines.extend(s.length, width, [&](auto n, auto c) {
+        return sinusoid(static_cast<double>(n), c);
+      }));
+    const std::vector<double> all = distances.of(s);
+    return s.table({s.length, width},
+                   [&](auto n, auto c) { return sinusoid(all[static_cast<std::size_t>(n)], c); });
+  }
+  void begin(const pes::Step& s) {
     places = s.table({1, s.length}, [](auto, auto n) { return static_cast<double>(n); });
-    pes::Tensor r = s.upload({s.length, width}, all);
+    pes::Tensor r = sinusoids(s);
     if (remaining)
       r = pes::rows(r, s.table({s.length}, [&](auto, auto n) {
         return static_cast<double>(s.length - 1 - n);

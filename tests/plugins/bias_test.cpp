@@ -280,6 +280,33 @@ TEST(Alibi, OptionsChangeSlopesAndDistances) {
   EXPECT_GT(distances.back(), 100) << "69 of 499 drawn, and all below 101";
 }
 
+// Distance n is the n-th that was drawn (Ruoss et al. 2023), the same of all encodings.
+TEST(DrawnDistances, TakeThePlaceOfOneTwoThree) {
+  const auto same = [](double a, double b) {  // logarithms of what parameters at random made < 0
+    return a == b || (std::isnan(a) && std::isnan(b));
+  };
+  Scores drawn("alibi(random_distances=500)");
+  const Values slopes = forward(drawn, drawn.distance());
+  for (const std::string e : {"t5(max_distance=100", "t5(buckets=64, max_distance=499",
+                              "kerple(floor=0.01", "kerple(kernel=power", "kerple(kernel=nemo"}) {
+    Scores few(e + ", random_distances=500)"), all(e + ")", H, 500);
+    const Values some = forward(few, few.distance()), whole = forward(all, all.distance());
+    for (int n = 0; n < few.T; ++n)
+      for (int h = 0; h < H; ++h)
+        ASSERT_PRED2(same, at(some, {h, n}), at(whole, {h, std::lround(-4 * at(slopes, {0, n}))}))
+            << e << " " << n;
+  }
+  // where all there are were drawn
+  Scores every("transformer_xl(random_distances=70)"), plain("transformer_xl"),
+      far("transformer_xl(random_distances=500)");
+  const std::vector<double> near = forward(plain, plain.attention()).data;
+  EXPECT_EQ(forward(every, every.attention()).data, near);
+  EXPECT_NE(forward(far, far.attention()).data, near);
+  // buckets reach as far as what is drawn
+  Scores wide("t5(random_distances=500)"), known("t5(max_distance=499, random_distances=500)");
+  EXPECT_EQ(forward(wide, wide.distance()).data, forward(known, known.distance()).data);
+}
+
 // Who sees which distances, by head.
 TEST(HardAlibi, ShowsAHeadItsLastTokensAlone) {
   const auto seen = [](const std::string& expression) {
@@ -328,7 +355,13 @@ TEST(Alibi, RefusesListsThatAreNoDistances) {
     return "";
   };
   EXPECT_THAT(refusal("alibi(heads=5)"), ::testing::HasSubstr("at most the model's 4 heads"));
-  EXPECT_THAT(refusal("alibi(random_distances=1)"), ::testing::HasSubstr("0, or 2 and more"));
+  for (const char* e : {"alibi", "t5", "kerple", "transformer_xl"})
+    EXPECT_THAT(refusal(std::string(e) + "(random_distances=1)"),
+                ::testing::HasSubstr("0, or 2 and more"));
+  EXPECT_THAT(refusal("t5(bidirectional=true, random_distances=9)"),
+              ::testing::HasSubstr("exclude each other"));
+  EXPECT_THAT(refusal("transformer_xl(argument=remaining, random_distances=9)"),
+              ::testing::HasSubstr("exclude each other"));
   EXPECT_THAT(refusal("alibi(distances=[1, 2.5])"), ::testing::HasSubstr("whole numbers"));
   EXPECT_THAT(refusal("alibi(distances=[1, 2])"), ::testing::HasSubstr("69 numbers of the 2"));
   EXPECT_THAT(refusal("alibi(distances=[3], random_distances=9)"),
