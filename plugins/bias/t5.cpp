@@ -10,8 +10,8 @@ struct T5 : pes::Encoding {
       pes::integer("buckets", "32", 2, 4096, "number of buckets"),
       pes::integer("max_distance", "0", 0, 1 << 24,
                    "distances from here on share the last bucket; 0: 128, or the training length "
-                   "where that is shorter, so that training reaches the last bucket; or the "
-                   "longest that is drawn"),
+                   "where that is shorter, so that training reaches the last bucket; with "
+                   "random_distances the longest of them"),
       pes::choice("scale", "head", "head|one", "factor of q.k: 1/sqrt(D), or 1 as in T5 itself"),
       pes::flag("multiply_sqrt_head", "false",
                 "multiply the table by sqrt(D), as in GPT-NeoX and x-transformers"),
