@@ -65,6 +65,23 @@ TEST(Results, SpeakInSentencesOfAtMost25Words) {
   EXPECT_GT(sentences, 100);
 }
 
+// `pesuite report` makes the rest again from the records.
+TEST(Results, KeepNoPageAndNoFigureThatTheirReportsDoNotShow) {
+  int figures = 0;
+  for (const auto& item : fs::recursive_directory_iterator(docs / "results")) {
+    const fs::path& file = item.path();
+    EXPECT_NE(file.extension(), ".html") << file;
+    if (file.extension() != ".svg") continue;
+    ++figures;
+    const fs::path folder = file.parent_path().parent_path();
+    EXPECT_NE((slurp(folder / "report.md") + slurp(folder / "details.md"))
+                  .find("figures/" + file.filename().string()),
+              std::string::npos)
+        << file;
+  }
+  EXPECT_GE(figures, 100);
+}
+
 TEST(Results, LinkNothingThatIsNotThere) {
   const std::regex link(R"re(\]\(([^)#]+)[^)]*\))re");
   int links = 0;
