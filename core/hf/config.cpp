@@ -7,114 +7,11 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "hf/fields.h"
+#include "hf/ignored.h"
 
 namespace pesuite::hf {
 
 namespace {
-
-// Of all models: what names tokens and files, what training alone did. nanotron writes
-// is_llama_config.
-constexpr const char* says_nothing[] = {"architectures",
-                                        "torch_dtype",
-                                        "dtype",
-                                        "transformers_version",
-                                        "use_cache",
-                                        "initializer_range",
-                                        "init_std",
-                                        "bos_token_id",
-                                        "pad_token_id",
-                                        "sep_token_id",
-                                        "decoder_start_token_id",
-                                        "cls_token_id",
-                                        "attention_dropout",
-                                        "hidden_dropout",
-                                        "classifier_dropout",
-                                        "dropout",
-                                        "activation_dropout",
-                                        "layerdrop",
-                                        "attn_pdrop",
-                                        "embd_pdrop",
-                                        "emb_pdrop",
-                                        "resid_pdrop",
-                                        "pretraining_tp",
-                                        "_name_or_path",
-                                        "model_type",
-                                        "summary_activation",
-                                        "summary_first_dropout",
-                                        "summary_proj_to_labels",
-                                        "summary_type",
-                                        "summary_use_proj",
-                                        "slow_but_exact",
-                                        "init_device",
-                                        "verbose",
-                                        "task_specific_params",
-                                        "label2id",
-                                        "id2label",
-                                        "torchscript",
-                                        "use_bfloat16",
-                                        "output_attentions",
-                                        "output_hidden_states",
-                                        "return_dict",
-                                        "finetuning_task",
-                                        "prefix",
-                                        "problem_type",
-                                        "tokenizer_class",
-                                        "auto_map",
-                                        "gradient_checkpointing",
-                                        "n_ctx",
-                                        "masked_softmax_fusion",
-                                        "bias_dropout_fusion",
-                                        "offset_alibi",
-                                        "seq_length",
-                                        "attn_implementation",
-                                        "_attn_implementation",
-                                        "max_window_layers",
-                                        "reorder_and_upcast_attn",
-                                        "is_decoder",
-                                        "attention_probs_dropout_prob",
-                                        "hidden_dropout_prob",
-                                        "attention_softmax_in_fp32",
-                                        "skip_bias_add",
-                                        "unk_token_id",
-                                        "output_past",
-                                        "max_sequence_length",
-                                        "model_max_length",
-                                        "tokenizer_name",
-                                        "init_config",
-                                        "is_llama_config",
-                                        "transformers.js_config",
-                                        "unsloth_fixed",
-                                        "unsloth_version",
-                                        "_num_labels",
-                                        "num_labels",
-                                        "neftune_noise_alpha",
-                                        "chunk_size_feed_forward"};
-// How texts were to be generated, where older versions wrote all they knew.
-constexpr const char* of_generation[] = {"max_length",
-                                         "min_length",
-                                         "do_sample",
-                                         "early_stopping",
-                                         "num_beams",
-                                         "num_beam_groups",
-                                         "diversity_penalty",
-                                         "temperature",
-                                         "top_k",
-                                         "top_p",
-                                         "typical_p",
-                                         "repetition_penalty",
-                                         "length_penalty",
-                                         "no_repeat_ngram_size",
-                                         "encoder_no_repeat_ngram_size",
-                                         "bad_words_ids",
-                                         "num_return_sequences",
-                                         "output_scores",
-                                         "return_dict_in_generate",
-                                         "forced_bos_token_id",
-                                         "forced_eos_token_id",
-                                         "remove_invalid_values",
-                                         "exponential_decay_length_penalty",
-                                         "suppress_tokens",
-                                         "begin_suppress_tokens"};
 
 // `gated`: silu acts as the gate of the feed-forward part; models without one do not have it.
 Activation activation_of(ConfigFields& f, const std::string& field, const std::string& absent,
@@ -158,6 +55,7 @@ struct Rotary {
   double base = 10000;
   int features = 0;  // of a head that turn; 0: all
   bool interleaved = false;
+  int original = 0;  // where the file names it beside the scaling, which is LongRoPE's then (Phi-3)
   Text start(const char* name) const {
     Text t(name);
     t.with("base", base);
@@ -167,8 +65,12 @@ struct Rotary {
   }
 };
 
-std::string scaled(const Rotary& r, ConfigFields& s, const std::string& kind, int context) {
-  const int original = s.whole("original_max_position_embeddings", 1, context);
+std::string scaled(const Rotary& r, ConfigFields& s, std::string kind, int context) {
+  const int inside = s.whole("original_max_position_embeddings", 1, context);
+  const int original = r.original > 0 ? r.original : inside;
+  if (r.original > 0 && kind != "longrope" && kind != "su" && kind != "yarn")
+    s.refuse("rope_type", fmt::format("is '{}'; models of this type have LongRoPE alone", kind));
+  if (r.original > 0) kind = "longrope";
   const double factor = s.number("factor", 1);
   if (!(factor > 0)) s.refuse("factor", "must be positive");
   if (kind == "linear" && factor >= no_rotation) return "none";
@@ -197,7 +99,8 @@ std::string scaled(const Rotary& r, ConfigFields& s, const std::string& kind, in
   }
   if (kind == "longrope" || kind == "su") {
     Text t = r.start("longrope").with("original", original);
-    const double grown = s.has("factor") ? factor : static_cast<double>(context) / original;
+    const double grown =
+        s.has("factor") && r.original == 0 ? factor : static_cast<double>(context) / original;
     t.with("factor", grown);
     t.with("long_factor", s.numbers("long_factor")).with("short_factor", s.numbers("short_factor"));
     if (const double m = s.number("attention_factor", 0); m > 0) t.with("attention_factor", m);
@@ -235,35 +138,168 @@ double base_of(ConfigFields& f, const char* name, double absent) {
              : own;
 }
 
-Published llama(ConfigFields& f, const std::string& type, const std::string& where) {
-  Published p;
-  ModelConfig& m = p.model;
+// Features of a head that turn, by the share that either layout gives.
+int turned(ConfigFields& f, const char* name, double absent, int head) {
+  const Json parameters = f.object("rope_parameters");
+  double share = f.number(name, f.number("partial_rotary_factor", absent));
+  if (f.number("partial_rotary_factor", share) != share)
+    f.refuse("partial_rotary_factor", fmt::format("is not {}, {}", name, share));
+  if (parameters.contains("partial_rotary_factor") &&
+      parameters["partial_rotary_factor"].is_number())
+    share = parameters["partial_rotary_factor"].get<double>();
+  const int features = static_cast<int>(head * share);
+  if (features < 1 || features > head)
+    f.refuse(name, fmt::format("is {}, of heads of {} features", share, head));
+  return features;
+}
+
+// The sizes by their names of today.
+ModelConfig sizes(ConfigFields& f) {
+  ModelConfig m;
   m.width = f.whole("hidden_size", 1), m.layers = f.whole("num_hidden_layers", 1);
   m.heads = f.whole("num_attention_heads", 1);
   m.kv_heads = f.whole("num_key_value_heads", 1, m.heads);
-  m.head_size = f.whole("head_dim", 1, 0);
   m.ff_width = f.whole("intermediate_size", 1);
-  m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-6);
-  m.activation = activation_of(f, "hidden_act", "silu", true);
-  if (m.activation != Activation::swiglu)
+  return m;
+}
+void require_gate(ConfigFields& f) {
+  if (activation_of(f, "hidden_act", "silu", true) != Activation::swiglu)
     f.refuse("hidden_act", "must be silu: the feed-forward part is gated by it");
-  m.tied = f.flag("tie_word_embeddings", false);
-  if (type == "llama") {
-    m.attention_bias = f.flag("attention_bias", false), m.mlp_bias = f.flag("mlp_bias", false);
-  } else if (type == "qwen2") {
-    m.qkv_bias = true;
-    if (f.flag("use_sliding_window", false))
-      f.refuse("use_sliding_window", "is true, and windows of some layers alone are not known");
-    f.pass({"sliding_window"});
-  } else {
+}
+void refuse_some_windows(ConfigFields& f) {
+  if (f.flag("use_sliding_window", false))
+    f.refuse("use_sliding_window", "is true, and windows of some layers alone are not known");
+  f.pass({"sliding_window"});
+}
+
+// The rotation in the layers that no_rope_layers marks with 1; the others have no encoding.
+std::string in_some_layers(ConfigFields& f, const std::string& rotation, int layers) {
+  const auto count = static_cast<std::size_t>(layers);
+  std::vector<double> marks = f.numbers("no_rope_layers");
+  const int interval = f.whole("no_rope_layer_interval", 1, 4);
+  if (marks.empty())
+    for (int l = 1; l <= layers; ++l) marks.push_back(l % interval != 0);
+  if (marks.size() < count)
+    f.refuse("no_rope_layers", fmt::format("says nothing of layer {}", marks.size()));
+  marks.resize(count);
+  std::size_t period = 1;  // of the pattern
+  const auto repeats = [&] {
+    for (std::size_t l = period; l < count; ++l)
+      if (marks[l] != marks[l - period]) return false;
+    return true;
+  };
+  while (!repeats()) ++period;
+  std::vector<std::string> pattern;
+  for (std::size_t l = 0; l < period; ++l) pattern.push_back(marks[l] != 0 ? rotation : "none");
+  return period == 1 ? pattern[0] : fmt::format("layers[{}]", join(pattern, ", "));
+}
+
+Published llama(ConfigFields& f, const std::string& type, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m = sizes(f);
+  const bool qwen3 = type == "qwen3", smollm3 = type == "smollm3";
+  m.head_size = f.whole("head_dim", 1, qwen3 ? 128 : 0);
+  m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-6);
+  require_gate(f);
+  m.tied = f.flag("tie_word_embeddings", smollm3);
+  if (type == "mistral")
     m.window = f.whole("sliding_window", 1, 0);
-  }
+  else if (type != "llama")
+    refuse_some_windows(f);
+  if (type == "llama" || smollm3 || qwen3) m.attention_bias = f.flag("attention_bias", false);
+  if (type == "llama" || smollm3) m.mlp_bias = f.flag("mlp_bias", false);
+  if (type == "qwen2") m.qkv_bias = true;
+  if (qwen3) m.qk_norm = QkNorm::before;
   f.each("layer_types", m.window > 0 ? "sliding_attention" : "full_attention",
          "all layers see alike");
   f.only("rope_interleaved", false, "features i and i + half turn together");
   p.context = f.whole("max_position_embeddings", 1, type == "llama" ? 2048 : 32768);
   Rotary r;
+  r.base = base_of(f, "rope_theta", smollm3 ? 2e6 : 10000);
+  p.encoding = rotary(f, r, p.context, where);
+  if (smollm3) p.encoding = in_some_layers(f, p.encoding, m.layers);
+  return p;
+}
+
+Published phi3(ConfigFields& f, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m = sizes(f);
+  m.head_size = f.whole("head_dim", 1, 0);
+  m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-5);
+  require_gate(f);
+  m.tied = f.flag("tie_word_embeddings", false);
+  m.window = f.whole("sliding_window", 1, 0);
+  for (const char* bias : {"attention_bias", "mlp_bias", "lm_head_bias"})
+    f.only(bias, false, "the published code has no biases");
+  f.pass({"full_attn_mod", "interpolate_factor"});
+  p.context = f.whole("max_position_embeddings", 1, 4096);
+  Rotary r;
   r.base = base_of(f, "rope_theta", 10000);
+  r.original = f.whole("original_max_position_embeddings", 1, 4096);
+  const int features = turned(f, "partial_rotary_factor", 1, m.head_dim());
+  r.features = features < m.head_dim() ? features : 0;
+  p.encoding = rotary(f, r, p.context, where);
+  return p;
+}
+
+// Layer norms and a gate.
+Published stablelm(ConfigFields& f, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m = sizes(f);
+  m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_eps", 1e-5);
+  require_gate(f);
+  m.tied = f.flag("tie_word_embeddings", false);
+  m.qkv_bias = f.flag("use_qkv_bias", false);
+  m.parallel = m.shared_norm = f.flag("use_parallel_residual", false);
+  f.only("qk_layernorm", false, "queries and keys have no norms of their own");
+  p.context = f.whole("max_position_embeddings", 1, 4096);
+  Rotary r;
+  r.base = base_of(f, "rope_theta", 10000);
+  r.features = turned(f, "partial_rotary_factor", 0.25, m.head_dim());
+  p.encoding = rotary(f, r, p.context, where);
+  return p;
+}
+
+Published starcoder2(ConfigFields& f, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m = sizes(f);
+  m.norm = Norm::layer, m.norm_eps = f.number("norm_epsilon", 1e-5);
+  m.activation = activation_of(f, "hidden_act", "gelu_pytorch_tanh");
+  m.tied = f.flag("tie_word_embeddings", true);
+  m.attention_bias = m.mlp_bias = f.flag("use_bias", true);
+  m.window = f.whole("sliding_window", 1, 0);
+  f.only("mlp_type", "default", "the feed-forward part has no gate");
+  f.only("norm_type", "layer_norm", "the published code has no other norm");
+  f.only("scale_attn_weights", true, "scores are divided by the root of the head's size");
+  f.pass({"layer_norm_epsilon", "residual_dropout", "embedding_dropout",
+          "scale_attention_softmax_in_fp32"});
+  f.each("layer_types", m.window > 0 ? "sliding_attention" : "full_attention",
+         "all layers see alike");
+  p.context = f.whole("max_position_embeddings", 1, 4096);
+  Rotary r;
+  r.base = base_of(f, "rope_theta", 10000);
+  p.encoding = rotary(f, r, p.context, where);
+  return p;
+}
+
+Published phi(ConfigFields& f, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m = sizes(f);
+  m.norm = Norm::layer, m.norm_eps = f.number("layer_norm_eps", 1e-5);
+  m.activation = activation_of(f, "hidden_act", "gelu_new");
+  m.parallel = m.shared_norm = true;
+  m.attention_bias = m.mlp_bias = m.head_bias = true;
+  m.tied = f.flag("tie_word_embeddings", false);
+  f.only("qk_layernorm", false, "queries and keys have no norms");
+  p.context = f.whole("max_position_embeddings", 1, 2048);
+  Rotary r;
+  r.base = base_of(f, "rope_theta", 10000);
+  r.features = turned(f, "partial_rotary_factor", 0.5, m.head_dim());
   p.encoding = rotary(f, r, p.context, where);
   return p;
 }
@@ -280,18 +316,9 @@ Published neox(ConfigFields& f, const std::string& where) {
   m.tied = f.flag("tie_word_embeddings", false);
   m.attention_bias = f.flag("attention_bias", true), m.mlp_bias = true;
   p.context = f.whole("max_position_embeddings", 1, 2048);
-  const Json parameters = f.object("rope_parameters");
-  double share = f.number("rotary_pct", f.number("partial_rotary_factor", 0.25));
-  if (f.number("partial_rotary_factor", share) != share)
-    f.refuse("partial_rotary_factor", fmt::format("is not rotary_pct, {}", share));
-  if (parameters.contains("partial_rotary_factor") &&
-      parameters["partial_rotary_factor"].is_number())
-    share = parameters["partial_rotary_factor"].get<double>();
   Rotary r;
   r.base = base_of(f, "rotary_emb_base", 10000);
-  r.features = static_cast<int>(m.head_dim() * share);
-  if (r.features < 1 || r.features > m.head_dim())
-    f.refuse("rotary_pct", fmt::format("is {}, of heads of {} features", share, m.head_dim()));
+  r.features = turned(f, "rotary_pct", 0.25, m.head_dim());
   p.encoding = rotary(f, r, p.context, where);
   return p;
 }
@@ -444,8 +471,17 @@ Published published_of(const Json& config, const std::string& where) {
     f.refuse("quantization_config", "is there, and quantized weights are not read");
   const int vocabulary = f.whole("vocab_size", 1);
   Published p;
-  if (type == "llama" || type == "mistral" || type == "qwen2")
+  if (type == "llama" || type == "mistral" || type == "qwen2" || type == "qwen3" ||
+      type == "smollm3")
     p = llama(f, type, where);
+  else if (type == "phi3")
+    p = phi3(f, where);
+  else if (type == "stablelm")
+    p = stablelm(f, where);
+  else if (type == "starcoder2")
+    p = starcoder2(f, where);
+  else if (type == "phi")
+    p = phi(f, where);
   else if (type == "gpt_neox")
     p = neox(f, where);
   else if (type == "gpt2")
@@ -459,9 +495,10 @@ Published published_of(const Json& config, const std::string& where) {
   else if (type == "opt")
     p = opt(f);
   else
-    f.refuse("model_type", fmt::format("is '{}'; known are llama, mistral, qwen2, gpt_neox, gptj, "
-                                       "gpt2, bloom, mpt and opt",
-                                       type));
+    f.refuse("model_type",
+             fmt::format("is '{}'; known are llama, mistral, qwen2, qwen3, smollm3, phi3, phi, "
+                         "stablelm, starcoder2, gpt_neox, gptj, gpt2, bloom, mpt and opt",
+                         type));
   p.ends = tokens_in(f, "eos_token_id", config);
   f.finish();
   p.type = type;

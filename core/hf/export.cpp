@@ -16,6 +16,7 @@ namespace {
 struct Given {
   std::string name;
   Options options;
+  std::vector<bool> acts = {};  // of each layer; empty: in all
 
   double number(const char* option) const {
     const auto it = options.find(option);
@@ -27,14 +28,37 @@ struct Given {
   }
 };
 
+// What acts in all layers, or in those whose turn in a pattern is not 'none'. Nothing where two do.
+std::optional<Given> alone(const Sum& sum, int layers) {
+  if (sum.factors.size() != 1) return std::nullopt;
+  const Sum::Factor& factor = sum.factors[0];
+  if (factor.pattern.empty()) return Given{factor.term.name, factor.term.options};
+  std::optional<Given> found;
+  std::vector<bool> acts;
+  for (int l = 0; l < layers; ++l) {
+    const Sum& here = factor.pattern[static_cast<std::size_t>(l) % factor.pattern.size()];
+    if (here.factors.size() != 1 || !here.factors[0].pattern.empty()) return std::nullopt;
+    const Expression& term = here.factors[0].term;
+    acts.push_back(term.name != "none");
+    if (!acts.back()) continue;
+    if (found && (found->name != term.name || found->options != term.options)) return std::nullopt;
+    if (!found) found = Given{term.name, term.options};
+  }
+  if (!found) return Given{"none", {}};
+  if (std::find(acts.begin(), acts.end(), false) != acts.end()) found->acts = acts;
+  return found;
+}
+
 Given given(const Catalog& catalog, const std::string& text, const ModelConfig& m, int context) {
   const EncodingExpression x = parse_encoding(text);
   const EncodingExpression full = parse_encoding(to_text(x, full_terms(catalog, text)));
-  if (full.first.factors.size() != 1 || !full.first.factors[0].pattern.empty())
+  std::optional<Given> only = alone(full.first, m.layers);
+  if (!only)
     fail(Exit::usage,
-         "encoding '{}': models of published types have one encoding, the same in all layers",
+         "encoding '{}': models of published types have one encoding, the same in all layers that "
+         "have one",
          text);
-  Given g{full.first.factors[0].term.name, full.first.factors[0].term.options};
+  Given& g = *only;
   const auto put = [&](const char* option, double value) {
     if (g.options.contains(option)) g.options[option] = format_number(value);
   };
@@ -56,7 +80,7 @@ Given given(const Catalog& catalog, const std::string& text, const ModelConfig& 
     g.name = "rope";
   }
   if (g.name == "abf") g.name = "rope";
-  return g;
+  return *only;
 }
 
 // What is missing or other in `a`, of two forms of a model; "" for nothing.
@@ -94,6 +118,7 @@ std::string difference(const ModelConfig& ours, const ModelConfig& theirs) {
 }
 
 std::string difference(const Given& ours, const Given& theirs) {
+  if (ours.acts != theirs.acts) return "layers without an encoding";
   if (ours.name != theirs.name) return fmt::format("its encoding is '{}'", theirs.name);
   for (const auto& [option, value] : ours.options) {
     const auto it = theirs.options.find(option);
@@ -165,16 +190,61 @@ const char* activation(Activation a) {
   return "";
 }
 
-void add_llama(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
-               int context) {
+// The smallest share of a head whose product with its size rounds down to the features that turn.
+double turned_share(const ModelConfig& m, const Given& g) {
+  const double turned = g.number("features") > 0 ? g.number("features") : m.head_dim();
+  double share = turned / m.head_dim();
+  while (std::floor(m.head_dim() * share) < turned) share = std::nextafter(share, 2.0);
+  return share;
+}
+
+void add_sizes(Json& c, const ModelConfig& m, int context) {
   c["hidden_size"] = m.width, c["num_hidden_layers"] = m.layers;
   c["num_attention_heads"] = m.heads, c["num_key_value_heads"] = m.groups();
-  c["head_dim"] = m.head_dim(), c["intermediate_size"] = m.ff_width;
-  c["rms_norm_eps"] = m.norm_eps, c["hidden_act"] = "silu";
+  c["intermediate_size"] = m.ff_width, c["hidden_act"] = activation(m.activation);
   c["max_position_embeddings"] = context;
-  if (type == "llama") c["attention_bias"] = m.attention_bias, c["mlp_bias"] = m.mlp_bias;
-  if (type == "qwen2") c["use_sliding_window"] = false;
-  if (type == "mistral") c["sliding_window"] = m.window > 0 ? Json(m.window) : Json();
+}
+Json window(const ModelConfig& m) {
+  return m.window > 0 ? Json(m.window) : Json();
+}
+
+void add_llama(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
+               int context) {
+  add_sizes(c, m, context);
+  c["head_dim"] = m.head_dim(), c["rms_norm_eps"] = m.norm_eps;
+  if (type == "llama" || type == "smollm3") c["mlp_bias"] = m.mlp_bias;
+  if (type == "llama" || type == "smollm3" || type == "qwen3")
+    c["attention_bias"] = m.attention_bias;
+  if (type == "mistral")
+    c["sliding_window"] = window(m);
+  else if (type != "llama")
+    c["use_sliding_window"] = false;
+  if (type == "smollm3") {
+    c["no_rope_layers"] = std::vector<int>(static_cast<std::size_t>(m.layers), 1);
+    for (std::size_t l = 0; l < g.acts.size(); ++l) c["no_rope_layers"][l] = g.acts[l] ? 1 : 0;
+  }
+  add_rotation(c, g, 1);
+}
+
+// Types that turn a part of each head.
+void add_partial(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
+                 int context) {
+  add_sizes(c, m, context);
+  add_rotation(c, g, turned_share(m, g));
+  c["partial_rotary_factor"] = turned_share(m, g);
+  if (type == "phi3") {
+    c["rms_norm_eps"] = m.norm_eps, c["head_dim"] = m.head_dim(), c["sliding_window"] = window(m);
+    c["original_max_position_embeddings"] =
+        g.name == "longrope" ? static_cast<int>(g.number("original")) : context;
+    return;
+  }
+  c["layer_norm_eps"] = m.norm_eps, c["qk_layernorm"] = false;
+  if (type == "stablelm") c["use_qkv_bias"] = m.qkv_bias, c["use_parallel_residual"] = m.parallel;
+}
+
+void add_starcoder2(Json& c, const ModelConfig& m, const Given& g, int context) {
+  add_sizes(c, m, context);
+  c["norm_epsilon"] = m.norm_eps, c["use_bias"] = m.attention_bias, c["sliding_window"] = window(m);
   add_rotation(c, g, 1);
 }
 
@@ -184,10 +254,7 @@ void add_neox(Json& c, const ModelConfig& m, const Given& g, int context) {
   c["layer_norm_eps"] = m.norm_eps, c["hidden_act"] = activation(m.activation);
   c["max_position_embeddings"] = context, c["use_parallel_residual"] = m.parallel;
   c["attention_bias"] = m.attention_bias;
-  const double turned = g.number("features") > 0 ? g.number("features") : m.head_dim();
-  // the smallest share whose product with the head's size rounds down to it
-  double share = turned / m.head_dim();
-  while (std::floor(m.head_dim() * share) < turned) share = std::nextafter(share, 2.0);
+  const double share = turned_share(m, g);
   c["rotary_pct"] = share;
   add_rotation(c, g, share);
   c["rotary_emb_base"] = c["rope_theta"];
@@ -229,11 +296,15 @@ void add_mpt(Json& c, const ModelConfig& m, int context) {
 struct Type {
   const char *name, *architecture;
 };
-constexpr Type types[] = {{"llama", "LlamaForCausalLM"},     {"qwen2", "Qwen2ForCausalLM"},
-                          {"mistral", "MistralForCausalLM"}, {"gpt_neox", "GPTNeoXForCausalLM"},
-                          {"gpt2", "GPT2LMHeadModel"},       {"opt", "OPTForCausalLM"},
-                          {"bloom", "BloomForCausalLM"},     {"mpt", "MptForCausalLM"},
-                          {"gptj", "GPTJForCausalLM"}};
+constexpr Type types[] = {
+    {"llama", "LlamaForCausalLM"},       {"qwen2", "Qwen2ForCausalLM"},
+    {"mistral", "MistralForCausalLM"},   {"qwen3", "Qwen3ForCausalLM"},
+    {"smollm3", "SmolLM3ForCausalLM"},   {"phi3", "Phi3ForCausalLM"},
+    {"gpt_neox", "GPTNeoXForCausalLM"},  {"starcoder2", "Starcoder2ForCausalLM"},
+    {"stablelm", "StableLmForCausalLM"}, {"phi", "PhiForCausalLM"},
+    {"gpt2", "GPT2LMHeadModel"},         {"opt", "OPTForCausalLM"},
+    {"bloom", "BloomForCausalLM"},       {"mpt", "MptForCausalLM"},
+    {"gptj", "GPTJForCausalLM"}};
 
 Json config_of(const Type& type, const ModelConfig& m, const Given& g, int context,
                const std::vector<std::int32_t>& ends) {
@@ -241,8 +312,13 @@ Json config_of(const Type& type, const ModelConfig& m, const Given& g, int conte
   Json c;
   c["architectures"] = {type.architecture};
   c["model_type"] = name;
-  if (name == "llama" || name == "qwen2" || name == "mistral")
+  if (name == "llama" || name == "qwen2" || name == "mistral" || name == "qwen3" ||
+      name == "smollm3")
     add_llama(c, name, m, g, context);
+  else if (name == "phi3" || name == "stablelm" || name == "phi")
+    add_partial(c, name, m, g, context);
+  else if (name == "starcoder2")
+    add_starcoder2(c, m, g, context);
   else if (name == "gpt_neox")
     add_neox(c, m, g, context);
   else if (name == "gpt2" || name == "gptj")

@@ -30,12 +30,29 @@ const Layout llama_names = {
      {"layers.*.attention.qkv",
       "model.layers.*.self_attn.q_proj+model.layers.*.self_attn.k_proj+"
       "model.layers.*.self_attn.v_proj"},
+     {"layers.*.attention.q_norm", "model.layers.*.self_attn.q_norm"},
+     {"layers.*.attention.k_norm", "model.layers.*.self_attn.k_norm"},
      {"layers.*.attention.out", "model.layers.*.self_attn.o_proj"},
      {"layers.*.mlp_norm", "model.layers.*.post_attention_layernorm"},
      {"layers.*.mlp.in", "model.layers.*.mlp.gate_proj+model.layers.*.mlp.up_proj"},
      {"layers.*.mlp.down", "model.layers.*.mlp.down_proj"},
      {"norm", "model.norm"},
      {"head", "lm_head"}}};
+// LLaMA's names but for some modules.
+Layout llama_but(const std::map<std::string, std::string>& modules) {
+  Layout l = llama_names;
+  for (const auto& [ours, theirs] : modules) l.modules[ours] = theirs;
+  return l;
+}
+const Layout phi3_names =
+    llama_but({{"layers.*.attention.qkv", "model.layers.*.self_attn.qkv_proj"},
+               {"layers.*.mlp.in", "model.layers.*.mlp.gate_up_proj"}});
+const Layout starcoder2_names = llama_but({{"layers.*.mlp.in", "model.layers.*.mlp.c_fc"},
+                                           {"layers.*.mlp.down", "model.layers.*.mlp.c_proj"}});
+const Layout phi_names = llama_but({{"layers.*.attention.out", "model.layers.*.self_attn.dense"},
+                                    {"layers.*.mlp.in", "model.layers.*.mlp.fc1"},
+                                    {"layers.*.mlp.down", "model.layers.*.mlp.fc2"},
+                                    {"norm", "model.final_layernorm"}});
 const Layout neox_names = {
     "gpt_neox.",
     false,
@@ -127,6 +144,8 @@ const Layout opt_names = {
 const Layout& layout_of(const std::string& type) {
   static const std::map<std::string, const Layout*> all = {
       {"llama", &llama_names},   {"mistral", &llama_names}, {"qwen2", &llama_names},
+      {"qwen3", &llama_names},   {"smollm3", &llama_names}, {"stablelm", &llama_names},
+      {"phi3", &phi3_names},     {"phi", &phi_names},       {"starcoder2", &starcoder2_names},
       {"gpt_neox", &neox_names}, {"gpt2", &gpt2_names},     {"gptj", &gptj_names},
       {"bloom", &bloom_names},   {"mpt", &mpt_names},       {"opt", &opt_names}};
   return *all.at(type);

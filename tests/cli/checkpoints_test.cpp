@@ -81,7 +81,15 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
       {"rope", "", "llama"},
       {"none", "", "llama"},
       {"yarn(factor=4)", "qkv_bias = true\n", "qwen2"},
+      {"rope", "qk_norm = \"before\"\n", "qwen3"},
+      {"layers[rope, none]", "", "smollm3"},
+      {"rope(features=0.5)", "", "phi3"},
+      {"rope(features=0.5)", "norm = \"layernorm\"\n", "stablelm"},
+      {"rope", gpt + "window = 8\n", "starcoder2"},
       {"rope(features=0.5)", gpt + "parallel_residual = true\n", "gpt_neox"},
+      {"rope(features=0.5)",
+       gpt + "parallel_residual = true\nshared_norm = true\nhead_bias = true\ntie_embedding = false\n",
+       "phi"},
       {"learned", gpt, "gpt2"},
       {"alibi", mpt, "mpt"}};
   for (const auto& [encoding, form, type] : wanted) {
@@ -119,7 +127,7 @@ TEST_F(Checkpoints, SayWhatNoPublishedModelHas) {
       {"rope(resonance=true)", "resonance=true where it has false"},
       {"rope(log_n=position)", "log_n=position where it has off"},
       {"rope + alibi", "one encoding, the same in all layers"},
-      {"layers[rope, none]", "one encoding, the same in all layers"},
+      {"layers[rope, alibi]", "one encoding, the same in all layers"},
       {"yarn", "factor follows from the lengths"},
       {"rope -> none @ 50%", "a checkpoint has been trained"}};
   for (const auto& [encoding, words] : wanted) {

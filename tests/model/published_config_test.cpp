@@ -1,5 +1,6 @@
 // config.json with the fields that published models have, those that say nothing about the
-// computation included. GPT-J's, BLOOM's and SmolLM2's were compared with copies in public code.
+// computation included. GPT-J's, BLOOM's, SmolLM2's and Phi-3's were compared with copies in public
+// code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,6 +57,80 @@ constexpr Case published[] = {
       "rope_scaling": null, "rope_theta": 1000000.0, "sliding_window": null,
       "tie_word_embeddings": true, "use_cache": true, "use_mrope": false,
       "use_sliding_window": false, "vocab_size": 151936})"},
+    {"Qwen/Qwen3-0.6B", "rope(base=1000000)", R"({
+      "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "bos_token_id": 151643, "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu",
+      "hidden_size": 1024, "initializer_range": 0.02, "intermediate_size": 3072,
+      "max_position_embeddings": 40960, "max_window_layers": 28, "model_type": "qwen3",
+      "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8,
+      "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null,
+      "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.51.0",
+      "use_cache": true, "use_sliding_window": false, "vocab_size": 151936})"},
+    {"HuggingFaceTB/SmolLM3-3B, of 8 layers",
+     "layers[rope(base=5000000), rope(base=5000000), rope(base=5000000), none]", R"({
+      "architectures": ["SmolLM3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "bos_token_id": null, "eos_token_id": 128012, "hidden_act": "silu", "hidden_size": 2048,
+      "initializer_range": 0.02, "intermediate_size": 11008, "layer_types": ["full_attention"],
+      "max_position_embeddings": 65536, "max_window_layers": 28, "mlp_bias": false,
+      "model_type": "smollm3", "no_rope_layer_interval": 4,
+      "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0], "num_attention_heads": 16,
+      "num_hidden_layers": 8, "num_key_value_heads": 4, "pad_token_id": 128004,
+      "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 5000000.0,
+      "sliding_window": null, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0",
+      "use_cache": false, "use_sliding_window": false, "vocab_size": 128256})"},
+    {"microsoft/Phi-3-mini-4k-instruct", "rope(base=10000)", R"({
+      "_name_or_path": "Phi-3-mini-4k-instruct", "architectures": ["Phi3ForCausalLM"],
+      "attention_bias": false, "attention_dropout": 0.0,
+      "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config"}, "bos_token_id": 1,
+      "embd_pdrop": 0.0, "eos_token_id": 32000, "hidden_act": "silu", "hidden_size": 3072,
+      "initializer_range": 0.02, "intermediate_size": 8192, "max_position_embeddings": 4096,
+      "model_type": "phi3", "num_attention_heads": 32, "num_hidden_layers": 32,
+      "num_key_value_heads": 32, "original_max_position_embeddings": 4096, "pad_token_id": 32000,
+      "resid_pdrop": 0.0, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 10000.0,
+      "sliding_window": 2047, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+      "transformers_version": "4.40.2", "use_cache": true, "vocab_size": 32064})"},
+    {"a Phi-4-mini, with heads of 8",
+     "longrope(base=10000, features=6, original=4096, factor=32, long_factor=[2, 4, 8], "
+     "short_factor=[1, 1, 1.5])",
+     R"({
+      "architectures": ["Phi3ForCausalLM"], "full_attn_mod": 1, "hidden_act": "silu",
+      "hidden_size": 192, "interpolate_factor": 1, "intermediate_size": 512,
+      "lm_head_bias": false, "max_position_embeddings": 131072, "mlp_bias": false,
+      "model_type": "phi3", "num_attention_heads": 24, "num_hidden_layers": 2,
+      "num_key_value_heads": 8, "original_max_position_embeddings": 4096,
+      "partial_rotary_factor": 0.75, "rms_norm_eps": 1e-05,
+      "rope_scaling": {"long_factor": [2, 4, 8], "short_factor": [1, 1, 1.5], "type": "longrope"},
+      "rope_theta": 10000.0, "sliding_window": 262144, "tie_word_embeddings": true,
+      "vocab_size": 200064})"},
+    {"microsoft/phi-2", "rope(base=10000, features=32)", R"({
+      "architectures": ["PhiForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 50256,
+      "embd_pdrop": 0.0, "eos_token_id": 50256, "hidden_act": "gelu_new", "hidden_size": 2560,
+      "initializer_range": 0.02, "intermediate_size": 10240, "layer_norm_eps": 1e-05,
+      "max_position_embeddings": 2048, "model_type": "phi", "num_attention_heads": 32,
+      "num_hidden_layers": 32, "num_key_value_heads": 32, "partial_rotary_factor": 0.4,
+      "qk_layernorm": false, "resid_pdrop": 0.1, "rope_scaling": null, "rope_theta": 10000.0,
+      "tie_word_embeddings": false, "torch_dtype": "float16", "transformers_version": "4.37.0",
+      "use_cache": true, "vocab_size": 51200})"},
+    {"stabilityai/stablelm-2-1_6b", "rope(base=10000, features=16)", R"({
+      "architectures": ["StableLmForCausalLM"], "bos_token_id": 100257, "eos_token_id": 100257,
+      "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+      "intermediate_size": 5632, "layer_norm_eps": 1e-05, "max_position_embeddings": 4096,
+      "model_type": "stablelm", "num_attention_heads": 32, "num_hidden_layers": 24,
+      "num_key_value_heads": 32, "partial_rotary_factor": 0.25, "rope_theta": 10000,
+      "tie_word_embeddings": false, "torch_dtype": "float16", "transformers_version": "4.38.0",
+      "use_cache": true, "use_qkv_bias": true, "vocab_size": 100352})"},
+    {"bigcode/starcoder2-3b", "rope(base=999999.4420358813)", R"({
+      "architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1,
+      "attention_softmax_in_fp32": true, "bos_token_id": 0, "embedding_dropout": 0.1,
+      "eos_token_id": 0, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 3072,
+      "initializer_range": 0.018042, "intermediate_size": 12288, "layer_norm_epsilon": 1e-05,
+      "max_position_embeddings": 16384, "mlp_type": "default", "model_type": "starcoder2",
+      "norm_epsilon": 1e-05, "norm_type": "layer_norm", "num_attention_heads": 24,
+      "num_hidden_layers": 30, "num_key_value_heads": 2, "residual_dropout": 0.1,
+      "rope_theta": 999999.4420358813, "scale_attention_softmax_in_fp32": true,
+      "scale_attn_weights": true, "sliding_window": 4096, "torch_dtype": "bfloat16",
+      "transformers_version": "4.37.0.dev0", "use_bias": true, "use_cache": true,
+      "vocab_size": 49152})"},
     {"EleutherAI/gpt-neox-20b", "rope(base=10000, features=24)", R"({
       "architectures": ["GPTNeoXForCausalLM"], "attention_probs_dropout_prob": 0,
       "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "gelu_fast", "hidden_dropout_prob": 0,
@@ -111,6 +186,12 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("SmolLM2", "attention_multiplier", 0.5);
   refused("Qwen2.5", "layer_types", {"full_attention", "sliding_attention"});
   refused("Qwen2.5", "layer_types", "full_attention");
+  refused("Qwen3", "use_sliding_window", true);
+  refused("SmolLM3", "layer_types", {"sliding_attention"});
+  refused("Phi-3", "attention_bias", true);
+  refused("phi-2", "qk_layernorm", true);
+  refused("stablelm", "qk_layernorm", true);
+  refused("starcoder2", "mlp_type", "gated");
   refused("gpt2-xl", "pruned_heads", {{"0", {1}}});
   refused("gpt-j", "rotary", false);
   refused("gpt-j", "scale_attn_weights", false);

@@ -210,9 +210,10 @@ class PublishedForward {
     };
     if (!s.is_object()) return plain(theta);
     const std::string kind = s.contains("rope_type") ? s.at("rope_type") : s.at("type");
-    const double factor = s.value("factor", 1.0),
-                 context = config_.value("max_position_embeddings", 0);
-    const double original = s.value("original_max_position_embeddings", context);
+    const double context = config_.value("max_position_embeddings", 0);
+    const double original = config_.value("original_max_position_embeddings",
+                                          s.value("original_max_position_embeddings", context));
+    const double factor = s.value("factor", context / original);
     Rotation r = plain(theta);
     if (kind == "linear")
       for (double& f : r.frequency) f /= factor;
@@ -260,31 +261,71 @@ class PublishedForward {
     return list + "." + std::to_string(i) + ".";
   }
 
+  // What LLaMA and its like do with n, the layer's normed input: q, k and v of all heads.
+  Heads projected(const Rows& n, const std::string& l, std::size_t D, double eps) const {
+    Heads h;
+    if (entry(l + "self_attn.qkv_proj.weight") != nullptr) {  // below each other
+      const Rows all = linear(n, l + "self_attn.qkv_proj");
+      const std::size_t q = whole("num_attention_heads") * D, k = (all[0].size() - q) / 2;
+      h = {heads(columns(all, 0, q), D), heads(columns(all, q, k), D),
+           heads(columns(all, q + k, k), D)};
+    } else {
+      h = {heads(linear(n, l + "self_attn.q_proj"), D), heads(linear(n, l + "self_attn.k_proj"), D),
+           heads(linear(n, l + "self_attn.v_proj"), D)};
+    }
+    if (entry(l + "self_attn.q_norm.weight") != nullptr) {
+      for (Rows& q : h.q) q = norm(q, l + "self_attn.q_norm", eps, true);
+      for (Rows& k : h.k) k = norm(k, l + "self_attn.k_norm", eps, true);
+    }
+    return h;
+  }
+  Rows feed_forward(const Rows& n, const std::string& l) const {
+    if (entry(l + "mlp.c_fc.weight") != nullptr)
+      return linear(each(linear(n, l + "mlp.c_fc"), gelu_tanh), l + "mlp.c_proj");
+    if (entry(l + "mlp.fc1.weight") != nullptr)
+      return linear(each(linear(n, l + "mlp.fc1"), gelu_tanh), l + "mlp.fc2");
+    Rows gate, up;
+    if (entry(l + "mlp.gate_up_proj.weight") != nullptr) {
+      const Rows both = linear(n, l + "mlp.gate_up_proj");
+      gate = columns(both, 0, both[0].size() / 2);
+      up = columns(both, both[0].size() / 2, both[0].size() / 2);
+    } else {
+      gate = linear(n, l + "mlp.gate_proj"), up = linear(n, l + "mlp.up_proj");
+    }
+    gate = each(gate, silu);
+    for (std::size_t t = 0; t < gate.size(); ++t)
+      for (std::size_t f = 0; f < gate[t].size(); ++f) gate[t][f] *= up[t][f];
+    return linear(gate, l + "mlp.down_proj");
+  }
+
   Rows llama(std::span<const std::int32_t> tokens) const {
-    const double eps = config_.at("rms_norm_eps");
+    const std::string type = config_.at("model_type");
+    const bool rms = config_.contains("rms_norm_eps");
+    const double eps = config_.at(rms                    ? "rms_norm_eps"
+                                  : type == "starcoder2" ? "norm_epsilon"
+                                                         : "layer_norm_eps");
     const std::size_t D =
         config_.value("head_dim", whole("hidden_size") / whole("num_attention_heads"));
-    const Rotation r = rotation(D);
-    const Json window =
-        config_.value("model_type", "") == "mistral" ? config_["sliding_window"] : Json();
+    const Rotation r = rotation(static_cast<std::size_t>(
+        static_cast<double>(D) * config_.value("partial_rotary_factor", 1.0)));
+    Json window;
+    if (type == "mistral" || type == "phi3" || type == "starcoder2")
+      window = config_["sliding_window"];
+    const bool parallel = type == "phi" || config_.value("use_parallel_residual", false);
+    const auto turns = [&](std::size_t layer) {
+      return !config_.contains("no_rope_layers") || config_["no_rope_layers"].at(layer) == 1;
+    };
     Rows x = embedded(tokens, "model.embed_tokens.weight");
     for (std::size_t i = 0; i < whole("num_hidden_layers"); ++i) {
       const std::string l = at("model.layers", i);
-      const Rows n = norm(x, l + "input_layernorm", eps, true);
-      Heads h{heads(linear(n, l + "self_attn.q_proj"), D),
-              heads(linear(n, l + "self_attn.k_proj"), D),
-              heads(linear(n, l + "self_attn.v_proj"), D)};
-      turn(h.q, r), turn(h.k, r);
+      const Rows n = norm(x, l + "input_layernorm", eps, rms);
+      Heads h = projected(n, l, D, eps);
+      if (turns(i)) turn(h.q, r), turn(h.k, r);
       const Rows y = attention(h, window.is_number() ? window.get<std::size_t>() : 0);
-      x = sum(x, linear(y, l + "self_attn.o_proj"));
-      const Rows m = norm(x, l + "post_attention_layernorm", eps, true);
-      Rows gate = each(linear(m, l + "mlp.gate_proj"), silu);
-      const Rows up = linear(m, l + "mlp.up_proj");
-      for (std::size_t t = 0; t < gate.size(); ++t)
-        for (std::size_t f = 0; f < gate[t].size(); ++f) gate[t][f] *= up[t][f];
-      x = sum(x, linear(gate, l + "mlp.down_proj"));
+      x = sum(x, linear(y, l + (type == "phi" ? "self_attn.dense" : "self_attn.o_proj")));
+      x = sum(x, feed_forward(parallel ? n : norm(x, l + "post_attention_layernorm", eps, rms), l));
     }
-    x = norm(x, "model.norm", eps, true);
+    x = norm(x, type == "phi" ? "model.final_layernorm" : "model.norm", eps, rms);
     return linear(x, entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens");
   }
 
