@@ -244,6 +244,15 @@ Published phi3(ConfigFields& f, const std::string& where) {
   return p;
 }
 
+// Where a share of each head turns; both numbers for files that say nothing.
+void turn_part(ConfigFields& f, Published& p, int context, double share, const std::string& where) {
+  p.context = f.whole("max_position_embeddings", 1, context);
+  Rotary r;
+  r.base = base_of(f, "rope_theta", 10000);
+  r.features = turned(f, "partial_rotary_factor", share, p.model.head_dim());
+  p.encoding = rotary(f, r, p.context, where);
+}
+
 // Layer norms and a gate.
 Published stablelm(ConfigFields& f, const std::string& where) {
   Published p;
@@ -255,11 +264,7 @@ Published stablelm(ConfigFields& f, const std::string& where) {
   m.qkv_bias = f.flag("use_qkv_bias", false);
   m.parallel = m.shared_norm = f.flag("use_parallel_residual", false);
   f.only("qk_layernorm", false, "queries and keys have no norms of their own");
-  p.context = f.whole("max_position_embeddings", 1, 4096);
-  Rotary r;
-  r.base = base_of(f, "rope_theta", 10000);
-  r.features = turned(f, "partial_rotary_factor", 0.25, m.head_dim());
-  p.encoding = rotary(f, r, p.context, where);
+  turn_part(f, p, 4096, 0.25, where);
   return p;
 }
 
@@ -296,11 +301,7 @@ Published phi(ConfigFields& f, const std::string& where) {
   m.attention_bias = m.mlp_bias = m.head_bias = true;
   m.tied = f.flag("tie_word_embeddings", false);
   f.only("qk_layernorm", false, "queries and keys have no norms");
-  p.context = f.whole("max_position_embeddings", 1, 2048);
-  Rotary r;
-  r.base = base_of(f, "rope_theta", 10000);
-  r.features = turned(f, "partial_rotary_factor", 0.5, m.head_dim());
-  p.encoding = rotary(f, r, p.context, where);
+  turn_part(f, p, 2048, 0.5, where);
   return p;
 }
 
