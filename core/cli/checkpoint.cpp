@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/named_cell.h"
 #include "data/shards.h"
+#include "encoding/swap.h"
 #include "run/run.h"
 
 namespace pesuite::cli {
@@ -108,7 +109,8 @@ std::string NamedModel::encoding(const Catalog& catalog, const std::string& text
          "--encoding '{}': a checkpoint has been trained; give what to evaluate it with, such as "
          "'{}'",
          text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
-  return to_text(x, full_terms(catalog, x.source));
+  const std::string in_place = text.empty() ? own : swapped_in(catalog, text, own);
+  return to_text(parse_encoding(in_place), full_terms(catalog, in_place));
 }
 
 CellConfig NamedModel::swapped(const std::string& encoding, int longest) const {

@@ -160,7 +160,8 @@ void add_flags_of_eval(Arguments& a) {
       "protocol", po::value<std::vector<std::string>>()->composing(),
       ("of corpora: " + protocol_examples()).c_str())(
       "encoding", po::value<std::string>(),
-      "encodings to swap in, e.g. 'NAME(option=5) + OTHER' (default: those that trained)")(
+      "encodings to swap in, e.g. 'NAME(option=5) + OTHER'; options that are not written are the "
+      "model's (default: those that trained)")(
       "task", po::value<std::string>(),
       "other tasks of the same alphabet, with commas, e.g. \"text(path='other')\"; of models of "
       "text: "

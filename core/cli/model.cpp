@@ -142,6 +142,13 @@ std::vector<std::int32_t> write_companions(const NamedModel& named, const fs::pa
   return ends;
 }
 
+// Where a table of positions ends.
+std::optional<int> rows_of_table(Model& model) {
+  for (const Parameter& p : model.parameters())
+    if (p.name.starts_with("encoding.") && p.shape.rank() == 2) return static_cast<int>(p.shape[0]);
+  return std::nullopt;
+}
+
 int export_model_verb(const std::vector<std::string>& words) {
   Arguments a(
       "model export CHECKPOINT FOLDER [flags]",
@@ -149,8 +156,10 @@ int export_model_verb(const std::vector<std::string>& words) {
       "tokenizer, where a published type of model has its form and its encoding: rope and "
       "its scalings, none, learned and alibi.\nA folder in that layout may be given too, to "
       "swap its encoding.");
-  a.flags()("encoding", po::value<std::string>(),
-            "encoding to write, e.g. 'yarn(factor=4)' (default: the one that trained)")(
+  a.flags()(
+      "encoding", po::value<std::string>(),
+      "encoding to write, e.g. 'yarn(factor=4)'; options that are not written are the model's "
+      "(default: the one that trained)")(
       "context", po::value<int>(),
       "tokens it is said to be for (default: those it was trained at)")(
       "force", po::bool_switch(), "writes over a config.json that is there");
@@ -164,11 +173,9 @@ int export_model_verb(const std::vector<std::string>& words) {
   const fs::path folder = a.text("folder");
   if (fs::exists(folder / "config.json") && !a.flag("force"))
     fail(Exit::usage, "{} holds a config.json already; --force writes over it", folder.string());
-  int context = a.has("context") ? a.count("context", 1) : longest_trained(named.cell());
-  LoadedModel loaded(named, catalog, a, context);
-  for (const Parameter& p : loaded.model().parameters())  // a table of positions ends there
-    if (p.name.starts_with("encoding.") && p.shape.rank() == 2)
-      context = static_cast<int>(p.shape[0]);
+  const int asked = a.has("context") ? a.count("context", 1) : longest_trained(named.cell());
+  LoadedModel loaded(named, catalog, a, asked);
+  const int context = rows_of_table(loaded.model()).value_or(asked);
   const auto config_of = [&](const std::vector<std::int32_t>& ends) {
     return hf::config_for(catalog, loaded.model().config(), loaded.encoding(), context, ends);
   };

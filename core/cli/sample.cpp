@@ -139,7 +139,8 @@ void add_flags_of_sample(Arguments& a) {
       "count", po::value<int>()->default_value(1), "continuations of each prompt")(
       "batch", po::value<int>()->default_value(8), "prompts that are continued side by side")(
       "ignore-end", po::bool_switch(), "goes on behind an end of text")(
-      "encoding", po::value<std::string>(), "encodings to swap in, e.g. 'NAME(option=5)'")(
+      "encoding", po::value<std::string>(),
+      "encodings to swap in, e.g. 'NAME(option=5)'; options that are not written are the model's")(
       "tokenizer", po::value<std::string>(), "a file or folder (default: the model's own)")(
       "backend", po::value<std::string>(), "cpu, reference, cuda (default: the model's)")(
       "precision", po::value<std::string>(), "fp32, bf16 or, on cuda, fp16 (default: the model's)")(

@@ -10,15 +10,6 @@ namespace pesuite {
 
 namespace {
 
-template <class F>
-void each_term(const Sum& s, F body) {
-  for (const Sum::Factor& f : s.factors)
-    if (f.pattern.empty())
-      body(f.term);
-    else
-      for (const Sum& layer : f.pattern) each_term(layer, body);
-}
-
 [[noreturn]] void collide(const std::string& a, const std::string& b, const std::string& reason) {
   fail(Exit::usage, "encodings '{}' and '{}' cannot both act on one layer: {}", a, b, reason);
 }

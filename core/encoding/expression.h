@@ -40,6 +40,16 @@ struct Sum {
   bool empty() const { return factors.empty(); }
 };
 
+// Every encoding of a sum, those of patterns too, in the order of the text.
+template <class F>
+void each_term(const Sum& s, F body) {
+  for (const Sum::Factor& f : s.factors)
+    if (f.pattern.empty())
+      body(f.term);
+    else
+      for (const Sum& layer : f.pattern) each_term(layer, body);
+}
+
 // "-> to @ at, settings": from then on, training goes on under `to`. What is not set stays.
 struct Switch {
   Sum to;

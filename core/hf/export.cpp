@@ -339,20 +339,23 @@ Json config_of(const Type& type, const ModelConfig& m, const Given& g, int conte
   return c;
 }
 
-constexpr const char* unreadable = "config.json";
-
-// Why a type does not carry the model; "": it does.
-std::string misfit(const Catalog& catalog, const Json& config, const ModelConfig& m,
-                   const Given& g) {
+// Why a type does not carry the model; nothing: it does.
+struct Misfit {
+  std::string why;
+  bool encoding_alone = false;
+};
+std::optional<Misfit> misfit(const Catalog& catalog, const Json& config, const ModelConfig& m,
+                             const Given& g) {
   Published back;
   try {
-    back = published_of(config, unreadable);
-  } catch (const Error& e) {  // the encoding is not one of the type's
-    return e.what();
+    back = published_of(config, "config.json");
+  } catch (const Error&) {  // the encoding is not one of the type's
+    return Misfit{};
   }
   const Given theirs = given(catalog, back.encoding, back.model, back.context);
-  if (const std::string d = difference(m, back.model); !d.empty()) return d;
-  return difference(g, theirs);
+  if (const std::string d = difference(m, back.model); !d.empty()) return Misfit{d};
+  if (const std::string d = difference(g, theirs); !d.empty()) return Misfit{d, true};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -369,14 +372,18 @@ Json config_for(const Catalog& catalog, const ModelConfig& m, const std::string&
            "encoding '{}': {} follows from the lengths it is made for, and a config.json holds a "
            "number; write it out, as in --encoding '{}({}=...)'",
            encoding, derived, g.name, derived);
-  std::vector<std::string> why;
+  std::vector<std::string> forms, encodings;  // what is other
   for (const Type& type : types) {
     const Json config = config_of(type, m, g, context, ends);
-    const std::string reason = misfit(catalog, config, m, g);
-    if (reason.empty()) return config;
-    if (!reason.starts_with(unreadable)) why.push_back(fmt::format("{}: {}", type.name, reason));
+    const std::optional<Misfit> other = misfit(catalog, config, m, g);
+    if (!other) return config;
+    if (!other->why.empty())
+      (other->encoding_alone ? encodings : forms)
+          .push_back(fmt::format("{}: {}", type.name, other->why));
   }
-  fail(Exit::usage, "no published type carries this model with '{}' ({})", g.name, join(why, "; "));
+  // Where a type has the model's form, the others say nothing.
+  fail(Exit::usage, "no published type carries this model with '{}' ({})", g.name,
+       join(encodings.empty() ? forms : encodings, "; "));
 }
 
 namespace {

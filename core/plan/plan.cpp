@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cell/determinism.h"
 #include "cell/outside.h"
+#include "encoding/swap.h"
 #include "plan/elsewhere.h"
 #include "plan/evaluations.h"
 #include "plan/facts.h"
@@ -109,7 +110,10 @@ class Planner {
   void add_seeds(Plan& plan, std::unordered_map<std::string, Ids>& planned, const SuiteEncoding& e,
                  const SuiteTask& t, const SuiteModel& m) {
     SuiteEncoding used = e;
-    if (!m.weights.empty() && e.expression == own_encoding) used.expression = m.encoding;
+    if (!m.weights.empty())
+      used.expression = e.expression == own_encoding
+                            ? m.encoding
+                            : swapped_in(catalog_, e.expression, m.encoding);
     if (const Tuned* tuned = suite_.tuned_for(e.id, trained_task(t).id, m.id); tuned != nullptr)
       used.expression = tuned->expression;
     PlannedCell first;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "encoding/swap.h"
 #include "model/cache.h"
 #include "tests/model/published_forward.h"
 #include "tests/scratch.h"
@@ -53,6 +54,29 @@ TEST(Published, ReferenceIsPlainLoopsInDouble) {
       }
   }
   EXPECT_GE(compared, 29);
+}
+
+// A model's encoding gives what it shares to the one that takes its place.
+TEST(Published, SwappedEncodingsKeepWhatTheWeightsWereTrainedWith) {
+  constexpr const char* own_text[][3] = {
+      {"yarn(factor=4)", "rope(base=1000000)", "yarn(base=1000000, factor=4)"},
+      {"yarn(base=500, factor=4)", "rope(base=9, features=8)",
+       "yarn(base=500, factor=4, features=8)"},
+      {"abf", "rope(base=9, features=8)", "abf(features=8)"},  // its default base is its own
+      {"yarn(factor=8)", "yarn(base=5, factor=4, original=16)",
+       "yarn(base=5, factor=8, original=16)"},
+      {"ntk(factor=8)", "yarn(base=5, factor=4, original=16)", "ntk(base=5, factor=8)"},
+      {"alibi", "rope(base=9)", "alibi"},
+      {"rope + alibi", "rope(base=9)", "rope(base=9) + alibi"},
+      {"rerope", "layers[rope(base=9), none]", "layers[rerope(base=9), none]"},
+      {"layers[rerope]", "layers[rope(base=9), none]", "layers[rerope(base=9)]"},
+      {"none", "layers[rope(base=9), none]", "none"},
+      {"yarn", "rope -> rope(base=9) @ 50%", "yarn(base=9)"},
+      {"rope => yarn", "rope(base=9)", "rope => yarn"}};
+  for (const auto& [text, own, wanted] : own_text)
+    EXPECT_EQ(swapped_in(catalog(), text, own), wanted) << text << " for " << own;
+  EXPECT_THROW(swapped_in(catalog(), "no_such", "rope"), Error);
+  EXPECT_EQ(swapped_in(catalog(), "yarn", "of_a_library_that_is_not_here"), "yarn");
 }
 
 // Of a folder in fp32: it with each number cut to the bits of a bf16, as such or as a float.

@@ -1,0 +1,93 @@
+#include "encoding/swap.h"
+
+#include <algorithm>
+
+#include "plugin/card.h"
+#include "plugin/options.h"
+
+namespace pesuite {
+
+namespace {
+
+constexpr const char* nothing = "none";
+
+const pes_card& card_of(const Catalog& catalog, const std::string& name) {
+  return *catalog.encoding(name).descriptor->card;
+}
+
+// The encoding whose options the two share; null: none.
+const pes_card* shared(const Catalog& catalog, const std::string& a, const std::string& b) {
+  if (a == b) return &card_of(catalog, a);
+  const auto roots = [&](const std::string& name) {
+    std::vector<std::string> all = extends_of(card_of(catalog, name));
+    all.push_back(name);
+    return all;
+  };
+  const std::vector<std::string> known = catalog.encoding_names();
+  const std::vector<std::string> ours = roots(a), theirs = roots(b);
+  for (const std::string& r : ours)
+    if (std::find(theirs.begin(), theirs.end(), r) != theirs.end() &&
+        std::find(known.begin(), known.end(), r) != known.end())
+      return &card_of(catalog, r);
+  return nullptr;
+}
+
+const pes_option* option_of(const pes_card& card, std::string_view name) {
+  for (const pes_option* o : options_of(card))
+    if (o->name == name) return o;
+  return nullptr;
+}
+
+void take_options(const Catalog& catalog, Expression& term, const Expression& own) {
+  const pes_card* root = shared(catalog, term.name, own.name);
+  if (root == nullptr) return;
+  for (const pes_option* o : options_of(*root)) {
+    const auto given = own.options.find(o->name);
+    if (given == own.options.end() || term.options.contains(o->name)) continue;
+    const pes_option* here = option_of(card_of(catalog, term.name), o->name);
+    if (here != nullptr && std::string_view(here->value) == o->value)
+      term.options[o->name] = given->second;
+  }
+}
+
+void take_options(const Catalog& catalog, Sum& sum, const std::vector<Expression>& own) {
+  for (Sum::Factor& f : sum.factors) {
+    for (Sum& turn : f.pattern) take_options(catalog, turn, own);
+    if (f.pattern.empty())
+      for (const Expression& e : own) take_options(catalog, f.term, e);
+  }
+}
+
+bool is_nothing(const Sum& s) {
+  return names_of(s) == std::vector<std::string>{nothing};
+}
+
+}  // namespace
+
+std::string swapped_in(const Catalog& catalog, const std::string& text, const std::string& own) {
+  EncodingExpression x = parse_encoding(text);
+  to_text(x, full_terms(catalog, text));
+  if (!x.switches.empty() || !x.evaluation.empty()) return text;
+  const EncodingExpression all = parse_encoding(own);
+  const Sum& trained = all.switches.empty() ? all.first : all.switches.back().to;
+  std::vector<Expression> terms;
+  const std::vector<std::string> known = catalog.encoding_names();
+  each_term(trained, [&](const Expression& e) {
+    if (std::find(known.begin(), known.end(), e.name) != known.end()) terms.push_back(e);
+  });
+  take_options(catalog, x.first, terms);
+  const bool has_pattern = std::any_of(x.first.factors.begin(), x.first.factors.end(),
+                                       [](const Sum::Factor& f) { return !f.pattern.empty(); });
+  if (trained.factors.size() == 1 && !has_pattern && !is_nothing(x.first)) {
+    Sum::Factor layers;
+    layers.pattern = trained.factors[0].pattern;
+    if (std::any_of(layers.pattern.begin(), layers.pattern.end(), is_nothing)) {
+      for (Sum& turn : layers.pattern)
+        if (!is_nothing(turn)) turn = x.first;
+      x.first = Sum{{layers}};
+    }
+  }
+  return to_text(x);
+}
+
+}  // namespace pesuite
