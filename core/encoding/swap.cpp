@@ -15,21 +15,16 @@ const pes_card& card_of(const Catalog& catalog, const std::string& name) {
   return *catalog.encoding(name).descriptor->card;
 }
 
-// The encoding whose options the two share; null: none.
-const pes_card* shared(const Catalog& catalog, const std::string& a, const std::string& b) {
-  if (a == b) return &card_of(catalog, a);
-  const auto roots = [&](const std::string& name) {
-    std::vector<std::string> all = extends_of(card_of(catalog, name));
-    all.push_back(name);
-    return all;
-  };
-  const std::vector<std::string> known = catalog.encoding_names();
-  const std::vector<std::string> ours = roots(a), theirs = roots(b);
-  for (const std::string& r : ours)
-    if (std::find(theirs.begin(), theirs.end(), r) != theirs.end() &&
-        std::find(known.begin(), known.end(), r) != known.end())
-      return &card_of(catalog, r);
-  return nullptr;
+std::vector<std::string> roots(const Catalog& catalog, const std::string& name) {
+  std::vector<std::string> all = extends_of(card_of(catalog, name));
+  all.push_back(name);
+  return all;
+}
+bool related(const Catalog& catalog, const std::string& a, const std::string& b) {
+  const std::vector<std::string> ours = roots(catalog, a), theirs = roots(catalog, b);
+  return std::any_of(ours.begin(), ours.end(), [&](const std::string& root) {
+    return std::find(theirs.begin(), theirs.end(), root) != theirs.end();
+  });
 }
 
 const pes_option* option_of(const pes_card& card, std::string_view name) {
@@ -38,23 +33,11 @@ const pes_option* option_of(const pes_card& card, std::string_view name) {
   return nullptr;
 }
 
-void take_options(const Catalog& catalog, Expression& term, const Expression& own) {
-  const pes_card* root = shared(catalog, term.name, own.name);
-  if (root == nullptr) return;
-  for (const pes_option* o : options_of(*root)) {
-    const auto given = own.options.find(o->name);
-    if (given == own.options.end() || term.options.contains(o->name)) continue;
-    const pes_option* here = option_of(card_of(catalog, term.name), o->name);
-    if (here != nullptr && std::string_view(here->value) == o->value)
-      term.options[o->name] = given->second;
-  }
-}
-
 void take_options(const Catalog& catalog, Sum& sum, const std::vector<Expression>& own) {
   for (Sum::Factor& f : sum.factors) {
     for (Sum& turn : f.pattern) take_options(catalog, turn, own);
     if (f.pattern.empty())
-      for (const Expression& e : own) take_options(catalog, f.term, e);
+      for (const Expression& e : own) f.term = with_options_of(catalog, std::move(f.term), e);
   }
 }
 
@@ -63,6 +46,18 @@ bool is_nothing(const Sum& s) {
 }
 
 }  // namespace
+
+Expression with_options_of(const Catalog& catalog, Expression e, const Expression& trained) {
+  if (!related(catalog, e.name, trained.name)) return e;
+  for (const pes_option* o : options_of(card_of(catalog, trained.name))) {
+    const auto given = trained.options.find(o->name);
+    if (given == trained.options.end() || given->second == o->value) continue;
+    const pes_option* here = option_of(card_of(catalog, e.name), o->name);
+    if (here != nullptr && std::string_view(here->value) == o->value)
+      e.options.emplace(given->first, given->second);
+  }
+  return e;
+}
 
 std::string swapped_in(const Catalog& catalog, const std::string& text, const std::string& own) {
   EncodingExpression x = parse_encoding(text);

@@ -7,12 +7,14 @@
 
 namespace pesuite {
 
-// `text` with the options that it does not write as `own` has them, the model's encoding: all of
-// them where it names the same encoding; else those of the encoding that both take over, where its
-// default is that encoding's own. So a scaling keeps the base and the features of the rotation that
-// the weights were trained with. Layers in which the model has no encoding keep none, but where
-// `text` has a pattern of its own. `text` itself where it changes in the course of a training.
-// Error (plugin, usage) as full_terms.
+// `e` with the options that it leaves open as `trained` has them, where the two are one encoding or
+// take over the same one, and the option has one default in both. So a scaling keeps the base, the
+// features and the original length of the rotation that the weights were trained with.
+Expression with_options_of(const Catalog&, Expression e, const Expression& trained);
+
+// `text` in place of `own`, the model's encoding: each term with the options of own's, and none in
+// layers in which the model has none, but where `text` has a pattern of its own. `text` itself
+// where it changes in the course of a training. Error (plugin, usage) as full_terms.
 std::string swapped_in(const Catalog&, const std::string& text, const std::string& own);
 
 }  // namespace pesuite

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "encoding/composition.h"
+#include "encoding/swap.h"
 #include "suite/config.h"
 #include "tensor/ops.h"
 
@@ -133,14 +134,6 @@ const Expression& extended(const Sum& sum, const SearchRule& rule) {
 }
 
 }  // namespace
-
-Expression with_options_of(const Catalog& catalog, Expression e, const Expression& trained) {
-  for (const pes_option* o : options_of(*catalog.encoding(e.name).descriptor->card))
-    if (const auto it = trained.options.find(o->name);
-        it != trained.options.end() && it->second != o->value)
-      e.options.emplace(it->first, it->second);
-  return e;
-}
 
 std::string in_place(const Sum& trained, const SearchRule& rule, const Expression& e) {
   const std::string replaced = to_text(extended(trained, rule));

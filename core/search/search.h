@@ -40,10 +40,6 @@ struct Turns {
 // Error (usage) when it does not turn pairs.
 Turns turns_of(const Catalog&, const Expression&, const ModelShape&, int length);
 
-// `e` with the options of `trained` that it knows and leaves open, where they are not its defaults:
-// so it fits a model that was trained with `trained`.
-Expression with_options_of(const Catalog&, Expression e, const Expression& trained);
-
 // The text of `trained` with `e` in place of the encoding that the search extends. Error (usage)
 // when there is none.
 std::string in_place(const Sum& trained, const SearchRule&, const Expression& e);

@@ -65,7 +65,11 @@ TEST(Published, SwappedEncodingsKeepWhatTheWeightsWereTrainedWith) {
       {"abf", "rope(base=9, features=8)", "abf(features=8)"},  // its default base is its own
       {"yarn(factor=8)", "yarn(base=5, factor=4, original=16)",
        "yarn(base=5, factor=8, original=16)"},
-      {"ntk(factor=8)", "yarn(base=5, factor=4, original=16)", "ntk(base=5, factor=8)"},
+      {"ntk(factor=8)", "yarn(base=5, factor=4, original=16)",
+       "ntk(base=5, factor=8, original=16)"},
+      {"rope", "abf(base=9)", "rope"},
+      {"yarn(factor=8)", "longrope(original=16, factor=4)", "yarn(factor=8, original=16)"},
+      {"rope", "rope(base=10000, layout=half)", "rope"},
       {"alibi", "rope(base=9)", "alibi"},
       {"rope + alibi", "rope(base=9)", "rope(base=9) + alibi"},
       {"rerope", "layers[rope(base=9), none]", "layers[rerope(base=9), none]"},
