@@ -4,6 +4,8 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/pesuite)
 
 install(DIRECTORY suites plots DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite OPTIONAL)
+install(FILES bindings/pesuite.py bindings/example.py
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite/python)
 install(FILES docs/measured.json DESTINATION ${CMAKE_INSTALL_DATADIR}/pesuite)
 install(FILES LICENSE README.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
