@@ -66,6 +66,15 @@ TEST(DigitsTest, WriteThePositionMostSignificantFirst) {
   EXPECT_THAT(row("decimal", 407), ElementsAre(0, 4, 0, 7));
   EXPECT_THAT(row("decimal_norm", 90), ElementsAre(-1, -1, 1, -1));
 }
+TEST(IntegerTest, WritesThePositionIntoTheLastColumn) {
+  const ModelShape m{1, 1, 1, 4, 4, 17, 4096};
+  const auto row = [&](const char* expression, int position) {
+    return Hooks(expression, m).embed(zeros({1, 1, 4}), position);
+  };
+  EXPECT_THAT(row("integer", 4), ElementsAre(0, 0, 0, 0.25));
+  EXPECT_THAT(row("integer", 32), ElementsAre(0, 0, 0, 2)) << "past the training length it goes on";
+  EXPECT_THAT(row("integer(normalized=false)", 4), ElementsAre(0, 0, 0, 4));
+}
 TEST(DigitsTest, RefuseAPositionWithMoreDigitsThanColumns) {
   const ModelShape m{1, 1, 1, 4, 4, 16, 4096};
   EXPECT_EQ(Hooks("binary", m).embed(zeros({1, 16, 4})).size(), 64u);
@@ -92,7 +101,7 @@ TEST(AbsoluteTest, AnOffsetContinuesTheSequence) {
 }
 TEST(AbsoluteTest, TokenEmbeddingsAreScaledWhereAsked) {
   const golden::Values x = drawn({1, 3, 16}, 6);
-  for (const char* name : {"sinusoidal", "sinonly", "binary", "decimal_norm"}) {
+  for (const char* name : {"sinusoidal", "sinonly", "binary", "decimal_norm", "integer"}) {
     const std::string text = name;
     const auto scaled = Hooks(text).embed(x);
     const auto plain = Hooks(text + "(scale_embedding=false)").embed(x);
