@@ -109,7 +109,8 @@ std::string NamedModel::encoding(const Catalog& catalog, const std::string& text
          "--encoding '{}': a checkpoint has been trained; give what to evaluate it with, such as "
          "'{}'",
          text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
-  const std::string in_place = text.empty() ? own : swapped_in(catalog, text, own);
+  // weights go with what trained them, not with what was swapped in behind it
+  const std::string in_place = text.empty() ? own : swapped_in(catalog, text, encoding_of(cell_));
   return to_text(parse_encoding(in_place), full_terms(catalog, in_place));
 }
 

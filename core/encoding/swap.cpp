@@ -15,16 +15,21 @@ const pes_card& card_of(const Catalog& catalog, const std::string& name) {
   return *catalog.encoding(name).descriptor->card;
 }
 
-std::vector<std::string> roots(const Catalog& catalog, const std::string& name) {
-  std::vector<std::string> all = extends_of(card_of(catalog, name));
-  all.push_back(name);
-  return all;
-}
-bool related(const Catalog& catalog, const std::string& a, const std::string& b) {
-  const std::vector<std::string> ours = roots(catalog, a), theirs = roots(catalog, b);
-  return std::any_of(ours.begin(), ours.end(), [&](const std::string& root) {
-    return std::find(theirs.begin(), theirs.end(), root) != theirs.end();
-  });
+// The encoding whose options two have in common; null: none.
+const pes_card* shared(const Catalog& catalog, const std::string& a, const std::string& b) {
+  if (a == b) return &card_of(catalog, a);
+  const auto roots = [&](const std::string& name) {
+    std::vector<std::string> all = extends_of(card_of(catalog, name));
+    all.push_back(name);
+    return all;
+  };
+  const std::vector<std::string> known = catalog.encoding_names();
+  const std::vector<std::string> ours = roots(a), theirs = roots(b);
+  for (const std::string& root : ours)
+    if (std::find(theirs.begin(), theirs.end(), root) != theirs.end() &&
+        std::find(known.begin(), known.end(), root) != known.end())
+      return &card_of(catalog, root);
+  return nullptr;
 }
 
 const pes_option* option_of(const pes_card& card, std::string_view name) {
@@ -48,8 +53,9 @@ bool is_nothing(const Sum& s) {
 }  // namespace
 
 Expression with_options_of(const Catalog& catalog, Expression e, const Expression& trained) {
-  if (!related(catalog, e.name, trained.name)) return e;
-  for (const pes_option* o : options_of(card_of(catalog, trained.name))) {
+  const pes_card* root = shared(catalog, e.name, trained.name);
+  if (root == nullptr) return e;
+  for (const pes_option* o : options_of(*root)) {
     const auto given = trained.options.find(o->name);
     if (given == trained.options.end() || given->second == o->value) continue;
     const pes_option* here = option_of(card_of(catalog, e.name), o->name);

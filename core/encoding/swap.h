@@ -7,9 +7,10 @@
 
 namespace pesuite {
 
-// `e` with the options that it leaves open as `trained` has them, where the two are one encoding or
-// take over the same one, and the option has one default in both. So a scaling keeps the base, the
-// features and the original length of the rotation that the weights were trained with.
+// `e` with the options that it leaves open as `trained` has them: all of them where the two are one
+// encoding; else those of the encoding that both take over, where that one and `e` have the same
+// default. So a scaling keeps the base and the features of the rotation that the weights were
+// trained with, and nothing of another scaling.
 Expression with_options_of(const Catalog&, Expression e, const Expression& trained);
 
 // `text` in place of `own`, the model's encoding: each term with the options of own's, and none in

@@ -65,10 +65,9 @@ TEST(Published, SwappedEncodingsKeepWhatTheWeightsWereTrainedWith) {
       {"abf", "rope(base=9, features=8)", "abf(features=8)"},  // its default base is its own
       {"yarn(factor=8)", "yarn(base=5, factor=4, original=16)",
        "yarn(base=5, factor=8, original=16)"},
-      {"ntk(factor=8)", "yarn(base=5, factor=4, original=16)",
-       "ntk(base=5, factor=8, original=16)"},
-      {"rope", "abf(base=9)", "rope"},
-      {"yarn(factor=8)", "longrope(original=16, factor=4)", "yarn(factor=8, original=16)"},
+      {"ntk(factor=8)", "yarn(base=5, factor=4, original=16)", "ntk(base=5, factor=8)"},
+      {"rope", "abf(base=9)", "rope(base=9)"},
+      {"yarn(factor=4)", "ntk(base=7, dynamic=true, original=16)", "yarn(base=7, factor=4)"},
       {"rope", "rope(base=10000, layout=half)", "rope"},
       {"alibi", "rope(base=9)", "alibi"},
       {"rope + alibi", "rope(base=9)", "rope(base=9) + alibi"},
