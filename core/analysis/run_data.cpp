@@ -248,6 +248,17 @@ std::string TaskData::plugin_name() const {
   return expression.substr(0, expression.find('('));
 }
 
+std::map<int, std::vector<std::size_t>> TaskData::trained_further() const {
+  std::map<int, std::vector<std::size_t>> out;
+  for (const std::size_t e : encodings) {
+    int longest = 0;
+    for (const std::uint64_t seed : seeds)
+      if (const CellData* c = cell(e, seed)) longest = std::max(longest, c->longest_trained);
+    if (longest > train_length) out[longest].push_back(e);
+  }
+  return out;
+}
+
 std::string TaskData::multiple(int length) const {
   if (train_length <= 0) return "";
   return fmt::format("{:.3g}x", static_cast<double>(length) / train_length);

@@ -60,6 +60,7 @@ struct CellData {  // one (encoding, seed) of a task
   std::map<std::string, std::map<std::int64_t, double>> health;
   std::map<std::string, double> costs;  // by metric
   double train_seconds = 0;
+  int longest_trained = 0;  // of its evaluations' lengths, as their split says; 0: not known
   std::int64_t steps = 0, tokens = 0;
   double flops = 0;  // of training; 0: not recorded
 
@@ -109,7 +110,9 @@ struct TaskData {  // one (task, model, training length)
   // "2x", "1.5x": a length in training lengths.
   std::string multiple(int length) const;
   std::string label(const std::string& axis, double value) const;  // "start", else the number
-  std::string name(const Setting&) const;                          // "256 (4x), window start"
+  // Encodings that were trained on at a longer length, by that length.
+  std::map<int, std::vector<std::size_t>> trained_further() const;
+  std::string name(const Setting&) const;  // "256 (4x), window start"
 };
 
 // How one says over which lengths an encoding holds, by the suite's [effective_length].

@@ -290,6 +290,7 @@ class Sorter {
   static void add_evaluation(TaskData& t, CellData& c, const Fields& f) {
     Place p = place_of(f);
     index_of(t.lengths, p.length);
+    if (f.split == "id") c.longest_trained = std::max(c.longest_trained, p.length);
     if (f.status == "diverged") {
       if (c.status == "ok") c.status = "diverged";
       if (c.reason.empty()) c.reason = "training did not stay finite";

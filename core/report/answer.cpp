@@ -357,10 +357,11 @@ Text answer_words() {
 }
 
 std::string answer_line(const RunData& run) {
-  std::set<std::string> lengths, protocols;
+  std::set<std::string> lengths, further, protocols;
   double seconds = 0;
   for (const TaskData& t : run.tasks) {
     lengths.insert(std::to_string(t.train_length));
+    if (const std::string more = further_phrase(run, t); !more.empty()) further.insert(more);
     if (t.corpus && !t.protocols.empty()) protocols.insert(main_protocol(t));
     for (const auto& [key, c] : t.cells) seconds += c.train_seconds;
   }
@@ -369,6 +370,7 @@ std::string answer_line(const RunData& run) {
   };
   std::string out =
       fmt::format("{} · trained at {}", counted(run.seeds.size(), "seed"), listed(lengths));
+  if (!further.empty()) out += fmt::format(" ({})", listed(further));
   if (!protocols.empty()) out += " · " + listed(protocols);
   out += fmt::format(" · {} of {} cells", run.cells, std::max(run.cells, run.planned));
   if (seconds > 0) out += " · training time " + format_seconds(seconds);

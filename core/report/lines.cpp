@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/gnuplot.h"
 #include "report/tables.h"
+#include "report/text.h"
 
 namespace pesuite {
 
@@ -137,6 +138,7 @@ void set_length_axis(Figure& f, const TaskData& t, const std::vector<double>& xs
   const double margin = std::pow(xs.back() / xs.front(), 0.03) * 1.01;
   f.x = {label, xs.front() / margin, xs.back() * margin, true, {}};
   f.values["mark"] = static_cast<double>(t.train_length);
+  f.values["further"] = t.trained_further().empty() ? 0.0 : 1.0;
 }
 
 void set_y_axis(Figure& f, const Range& range, bool logarithmic) {
@@ -218,6 +220,12 @@ void name_line_ends(Figure& f, const Lines& lines) {
 std::string figure_title(const RunData& run, const TaskData& t, const std::string& what) {
   if (run.several_models()) return fmt::format("{} · {} · {}", t.task, t.model, what);
   return fmt::format("{} · {}", t.task, what);
+}
+
+std::string tint_sentence(const RunData& run, const TaskData& t) {
+  const std::string further = further_phrase(run, t);
+  return further.empty() ? "Tinted: longer than any training sequence."
+                         : fmt::format("Tinted: longer than the training length ({}).", further);
 }
 
 std::string band_sentence(const TaskData& t) {

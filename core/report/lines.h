@@ -70,6 +70,8 @@ void name_line_ends(Figure&, const Lines&);
 // "corpus · rope ..." and "Line: mean over 3 seeds; dots: the seeds."
 std::string figure_title(const RunData&, const TaskData&, const std::string& what);
 std::string band_sentence(const TaskData&);
+// What is tinted right of the training length.
+std::string tint_sentence(const RunData&, const TaskData&);
 // What the arrows at the edges mean, where there are any.
 std::string edge_sentence(const Range&, bool logarithmic);
 

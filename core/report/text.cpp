@@ -102,11 +102,25 @@ std::string imported_sentence() {
          "settings is not known here; what is tested is the numbers.";
 }
 
+std::string further_phrase(const RunData& run, const TaskData& t) {
+  constexpr std::size_t few = 5;
+  std::vector<std::string> parts;
+  for (const auto& [length, encodings] : t.trained_further()) {
+    std::vector<std::string> names;
+    for (const std::size_t e : encodings) names.push_back(run.encodings[e]);
+    parts.push_back(fmt::format(
+        "{} at {}", names.size() > few ? counted(names.size(), "encoding") : join_and(names),
+        length));
+  }
+  return parts.empty() ? "" : join_and(parts) + " too";
+}
+
 Text task_sentence(const RunData& run, const TaskData& t) {
   Text out = rich("Task {}", code(t.expression.empty() ? t.task : t.expression));
   if (!t.version.empty()) out += fmt::format(" (version {})", t.version);
   if (run.several_models()) out += rich(", model {}", code(t.model));
   out += fmt::format(", trained at {} tokens", t.train_length);
+  if (const std::string further = further_phrase(run, t); !further.empty()) out += ", " + further;
   if (!t.training.empty()) out += ": " + t.training;
   std::set<std::int64_t> units;
   for (const auto& [key, cell] : t.cells)

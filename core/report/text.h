@@ -18,6 +18,8 @@ std::string context_sentence(const RunData&);
 // What one seed or several can say about differences.
 std::string seeds_sentence(const RunData&);
 std::string imported_sentence();  // of numbers of other programs
+// Encodings that were trained on at a longer length: "a and b at 2048 too"; "" for none.
+std::string further_phrase(const RunData&, const TaskData&);
 // How a task was set up and trained.
 Text task_sentence(const RunData&, const TaskData&);
 // Encodings that did not learn the task where they were trained; "" where all did.

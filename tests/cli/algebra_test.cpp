@@ -325,6 +325,10 @@ TEST_F(Algebra, SettingsOfASwitchHoldFromItsStep) {
   EXPECT_EQ(tokens[changed], tokens["rope"]) << "half as many examples, twice as long";
   EXPECT_EQ(split["rope"], "ood");
   EXPECT_EQ(split[changed], "id") << "it has been trained at that length";
+  for (const auto& run : fs::directory_iterator(folder_ / "results" / "runs"))
+    EXPECT_NE(read_file(run.path() / "report.md").find("trained at 16 (" + changed + " at 32 too)"),
+              std::string::npos)
+        << "where a length is new for some alone, the first screen says so";
 }
 
 TEST_F(Algebra, SwitchesAndSwapsThatCannotBeAreRefused) {

@@ -154,6 +154,10 @@ struct Panels {
                          : "change of loss (nats per token)";
     f.values["matters"] = all[0].ground.matters() * scale();
     f.values["ratio"] = accuracy ? 0.0 : 1.0;
+    const bool further = std::any_of(all.begin(), all.end(), [](const TaskAnswer& a) {
+      return !a.task->trained_further().empty();
+    });
+    f.values["further"] = further ? 1.0 : 0.0;
     name_panels();
     return std::move(f);
   }

@@ -62,10 +62,9 @@ std::vector<Figure> against_length(const RunData& run, const TaskData& t,
   f.name = file_name(run, t, regret ? "regret" : "perplexity", protocol);
   f.kind = "length";
   f.title = figure_title(run, t, fmt::format("{}, {}", regret ? "regret" : "perplexity", protocol));
-  f.caption = fmt::format(
-      "{} against evaluation length, protocol {}. {} Tinted: longer than any training sequence.",
-      regret ? "Regret (nats per token above the optimum)" : "Perplexity", protocol,
-      band_sentence(t));
+  f.caption = fmt::format("{} against evaluation length, protocol {}. {} {}",
+                          regret ? "Regret (nats per token above the optimum)" : "Perplexity",
+                          protocol, band_sentence(t), tint_sentence(run, t));
   if (optimum) f.caption += " Dashed black line: the optimum.";
   f.series = series_of(run, t, &lines);
   set_length_axis(f, t, xs, "evaluation length (tokens, multiples of the training length)");
@@ -141,8 +140,9 @@ static std::vector<Figure> draw_positions(const RunData& run, const TaskData& t,
   f.caption = fmt::format(
       "{} of tokens by the context they have, at evaluation length {} ({} the training length), "
       "protocol {}, in "
-      "buckets from each power of two to the next. {} Tinted: longer than any training sequence.",
-      regret ? "Regret" : "Nats", longest, t.multiple(longest), protocol, band_sentence(t));
+      "buckets from each power of two to the next. {} {}",
+      regret ? "Regret" : "Nats", longest, t.multiple(longest), protocol, band_sentence(t),
+      tint_sentence(run, t));
   f.caption += edge_sentence(lines.range, logarithmic);
   f.series = series_of(run, t, &lines);
   set_length_axis(f, t, xs, "context (tokens before the scored one)");

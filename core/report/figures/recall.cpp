@@ -183,8 +183,8 @@ Figure recall_figure(const RunData& run, const TaskData& t, const Recall& r,
   f.title = figure_title(run, t, fmt::format("{} by distance at {}", words_of(t).title, r.name));
   f.caption = fmt::format(
       "{} of targets that must be recalled, by the tokens back to what they hang on, in buckets "
-      "from each power of two to the next. {} {} Tinted: longer than any training sequence.",
-      words_of(t).sentence, few_sentence(), band_sentence(t));
+      "from each power of two to the next. {} {} {}",
+      words_of(t).sentence, few_sentence(), band_sentence(t), tint_sentence(run, t));
   f.caption += edge_sentence(lines.range, logarithmic);
   f.series = series_of(run, t, &lines);
   set_length_axis(f, t, xs, "tokens back");

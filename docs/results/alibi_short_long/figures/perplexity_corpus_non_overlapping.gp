@@ -33,6 +33,7 @@ below = 0
 array end[4] = [0.696104557, 0.1550886843, 0.1552479016, 0.1644401159]
 fall_from = 12.39853686
 fall_to = 11.93390458
+further = 0
 infinite = 0
 array label_at[4] = [0.696104557, 0.1068303291, 0.1582589006, 0.209687472]
 mark = 64
@@ -112,7 +113,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -1,4 +1,4 @@
-# Perplexity against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence. Dashed black line: the optimum.
+# Perplexity against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than the training length (yarn_tuned at 512 too). Dashed black line: the optimum.
 # Redraw in this folder with: gnuplot perplexity_lags_sliding-16.gp   (data: perplexity_lags_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' perplexity_lags_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -51,6 +51,7 @@ below = 0
 array end[13] = [0.8599465986, 0.1092787676, 0.09331588048, 0.7676295707, 0.1182355694, 0.5535928488, 0.786529479, 0.8547589859, 0.1490209472, 0.07676043148, 0.1221892213, 0.1672073665, 0.1278129364]
 fall_from = 5.437396491
 fall_to = 4.937228485
+further = 1
 infinite = 0
 array label_at[13] = [0.8943590157, 0.1028571429, 0.05142857143, 0.7400733014, 0.1542857143, 0.5535928488, 0.7915018728, 0.8429304442, 0.3085714286, 0, 0.2057142857, 0.36, 0.2571428571]
 mark = 64
@@ -130,7 +131,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -1,4 +1,4 @@
-# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence. Arrows at the lower edge: zero or below.
+# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than the training length (yarn_tuned at 512 too). Arrows at the lower edge: zero or below.
 # Redraw in this folder with: gnuplot regret_facts_sliding-16.gp   (data: regret_facts_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' regret_facts_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -51,6 +51,7 @@ below = 1
 array end[13] = [0.8745515747, 0.4737770509, 0.5451634657, 0.3897544084, 0.5485524886, 0.8847176559, 0.4457514705, 0.9205602579, 0.7051011335, 0.1929536673, 0.7781935914, 0.6828061716, 0.7605921049]
 fall_from = 5.376061438e-05
 fall_to = 2.310422293e-05
+further = 1
 infinite = 0
 array label_at[13] = [0.8523603557, 0.4805997768, 0.5320283482, 0.377742634, 0.5834569197, 0.9037889271, 0.4291712054, 0.9552174985, 0.6980746414, 0.1929536673, 0.8009317843, 0.64664607, 0.7495032128]
 mark = 64
@@ -130,7 +131,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

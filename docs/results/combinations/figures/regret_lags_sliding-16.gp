@@ -1,4 +1,4 @@
-# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence.
+# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than the training length (yarn_tuned at 512 too).
 # Redraw in this folder with: gnuplot regret_lags_sliding-16.gp   (data: regret_lags_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' regret_lags_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -51,6 +51,7 @@ below = 0
 array end[13] = [0.930757279, 0.3329766588, 0.248418275, 0.904512921, 0.3689633212, 0.8274086889, 0.9101543379, 0.9293648746, 0.4602412051, 0.09893574085, 0.38310602, 0.5001658229, 0.4017367477]
 fall_from = 0.01367691213
 fall_to = 0.009734938583
+further = 1
 infinite = 0
 array label_at[13] = [1, 0.2822297215, 0.2308011501, 0.8457142857, 0.333658293, 0.7942857143, 0.8971428571, 0.9485714286, 0.4879440072, 0.09893574085, 0.3850868644, 0.5393725787, 0.4365154358]
 mark = 64
@@ -130,7 +131,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -30,6 +30,7 @@ below = 0
 array end[3] = [0.8868706115, 0.9153249539, 0.8875475602]
 fall_from = -0.002944846476
 fall_to = -0.007656600839
+further = 0
 infinite = 0
 array label_at[3] = [0.8451524705, 0.9480096133, 0.8965810419]
 mark = 64
@@ -109,7 +110,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -31,6 +31,7 @@ below = 0
 array end[3] = [0.5532414108, 0.8789791342, 0.5342053267]
 fall_from = 0.02965478766
 fall_to = 0.01867935925
+further = 0
 infinite = 0
 array label_at[3] = [0.5694376544, 0.8789791342, 0.518009083]
 mark = 64
@@ -110,7 +111,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

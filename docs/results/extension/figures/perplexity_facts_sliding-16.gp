@@ -1,4 +1,4 @@
-# Perplexity against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence. Dashed black line: the optimum.
+# Perplexity against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than the training length (rope_tuned, linear_tuned, yarn_tuned and abf_tuned at 512 too). Dashed black line: the optimum.
 # Redraw in this folder with: gnuplot perplexity_facts_sliding-16.gp   (data: perplexity_facts_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' perplexity_facts_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -51,6 +51,7 @@ below = 0
 array end[13] = [0.5299481945, 0.7133189061, 0.3126096506, 0.2664836046, 0.2492978276, 0.2054895347, 0.2314260865, 0.2060719435, 0.2108615808, 0.2058022034, 0.2059693992, 0.1651367664, 0.4112991401]
 fall_from = 1.82189411
 fall_to = 1.59095031
+further = 1
 infinite = 0
 array label_at[13] = [0.5657142857, 0.7133189061, 0.4628571429, 0.4114285714, 0.36, 0.05142857143, 0.3085714286, 0.2057142857, 0.2571428571, 0.1028571429, 0.1542857143, 0, 0.5142857143]
 mark = 64
@@ -130,7 +131,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

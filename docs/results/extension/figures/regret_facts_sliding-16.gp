@@ -1,4 +1,4 @@
-# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence. Arrows at the lower edge: zero or below.
+# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than the training length (rope_tuned, linear_tuned, yarn_tuned and abf_tuned at 512 too). Arrows at the lower edge: zero or below.
 # Redraw in this folder with: gnuplot regret_facts_sliding-16.gp   (data: regret_facts_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' regret_facts_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -51,6 +51,7 @@ below = 1
 array end[13] = [0.8498559402, 0.9068345634, 0.7237783944, 0.6720203388, 0.6465343854, 0.54723716, 0.6139871906, 0.5491423416, 0.5639023971, 0.5482631718, 0.5488087639, 0.139699226, 0.7949558968]
 fall_from = 0.002784884618
 fall_to = 0.001726800837
+further = 1
 infinite = 0
 array label_at[13] = [0.8952052834, 0.9466338549, 0.7923481406, 0.7409195691, 0.6894909977, 0.3809195691, 0.6380624263, 0.5352052834, 0.5866338549, 0.4323481406, 0.483776712, 0.139699226, 0.843776712]
 mark = 64
@@ -130,7 +131,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -1,4 +1,4 @@
-# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than any training sequence.
+# Regret (nats per token above the optimum) against evaluation length, protocol sliding(16). Line: mean over 5 seeds; band: 95 % t interval of the mean. Tinted: longer than the training length (rope_tuned, linear_tuned, yarn_tuned and abf_tuned at 512 too).
 # Redraw in this folder with: gnuplot regret_lags_sliding-16.gp   (data: regret_lags_sliding-16.tsv)
 # Other formats: gnuplot -e 'format="pdf"' regret_lags_sliding-16.gp   (svg, pdf, png)
 # TikZ, whose texts need escapes: pesuite report . --figures tikz
@@ -51,6 +51,7 @@ below = 0
 array end[13] = [0.9284767462, 0.9196339171, 0.9249738073, 0.3271935559, 0.4612054233, 0.2024613691, 0.2285823538, 0.1527347756, 0.721582682, 0.1360430454, 0.1389719016, 0.4644586295, 0.878241185]
 fall_from = 0.007165802574
 fall_to = 0.0048654354
+further = 1
 infinite = 0
 array label_at[13] = [0.989974271, 0.8871171282, 0.9385456996, 0.3271935559, 0.4371177407, 0.2231872605, 0.2746158319, 0.1717586891, 0.721582682, 0.06890154623, 0.1203301177, 0.4885463121, 0.8356885567]
 mark = 64
@@ -130,7 +131,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

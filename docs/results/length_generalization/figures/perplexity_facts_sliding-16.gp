@@ -37,6 +37,7 @@ below = 0
 array end[6] = [0.1347302329, 0.6017511904, 0.2255182725, 0.3698694341, 0.06720530667, 0.07274856448]
 fall_from = 1.833970952
 fall_to = 1.323800986
+further = 0
 infinite = 0
 array label_at[6] = [0.1429899394, 0.6017511904, 0.2255182725, 0.3698694341, 0.04013279658, 0.09156136801]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -37,6 +37,7 @@ below = 0
 array end[6] = [0.7391830287, 0.6875941479, 0.8929366296, 0.9354087896, 0.1201050188, 0.1113878744]
 fall_from = 5.714727874
 fall_to = 5.333893559
+further = 0
 infinite = 0
 array label_at[6] = [0.7391830287, 0.6875941479, 0.8884584239, 0.9398869953, 0.1414607323, 0.09003216086]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

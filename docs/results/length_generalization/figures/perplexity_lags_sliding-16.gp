@@ -37,6 +37,7 @@ below = 0
 array end[6] = [0.6303254714, 0.6931963866, 0.7952098898, 0.8881006598, 0.1009394455, 0.1394724153]
 fall_from = 5.60933907
 fall_to = 5.142862524
+further = 0
 infinite = 0
 array label_at[6] = [0.6303254714, 0.6931963866, 0.7952098898, 0.8881006598, 0.09449164467, 0.1459202161]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

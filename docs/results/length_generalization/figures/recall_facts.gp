@@ -37,6 +37,7 @@ below = 1
 array end[6] = [0.8501056002, 0.9107706812, 0.8328370393, 0.8915833712, 0.6615096266, 0.6638187686]
 fall_from = 1.342532424e-05
 fall_to = 4.786063275e-06
+further = 0
 infinite = 0
 array label_at[6] = [0.8456098873, 0.9484670301, 0.7941813158, 0.8970384587, 0.6369499119, 0.6883784833]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -37,6 +37,7 @@ below = 1
 array end[6] = [0.81407917, 0.9199960935, 0.8605831638, 0.9055003967, 0.3661970395, 0.5366282567]
 fall_from = 2.727076638e-05
 fall_to = 1.183256446e-05
+further = 0
 infinite = 0
 array label_at[6] = [0.7978968489, 0.9521825632, 0.8493254203, 0.9007539917, 0.3661970395, 0.5366282567]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

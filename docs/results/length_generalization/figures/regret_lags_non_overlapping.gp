@@ -36,6 +36,7 @@ below = 0
 array end[6] = [0.7403256811, 0.6886518273, 0.8943325322, 0.9368746488, 0.1202279769, 0.1114964743]
 fall_from = -0.04303237658
 fall_to = -0.1118841791
+further = 0
 infinite = 0
 array label_at[6] = [0.7403256811, 0.6886518273, 0.8898893048, 0.9413178762, 0.1415765113, 0.09014793988]
 mark = 64
@@ -115,7 +116,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -37,6 +37,7 @@ below = 0
 array end[6] = [0.796416212, 0.8375731045, 0.7969618004, 0.8521507949, 0.7571789385, 0.0624350203]
 fall_from = 5.561815832
 fall_to = 5.023347417
+further = 0
 infinite = 0
 array label_at[6] = [0.7566275986, 0.8594847415, 0.8080561701, 0.9109133129, 0.7051990272, 0.0624350203]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

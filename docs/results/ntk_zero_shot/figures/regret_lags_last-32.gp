@@ -37,6 +37,7 @@ below = 0
 array end[6] = [0.9175424673, 0.9282761153, 0.9176885888, 0.931943931, 0.9067436736, 0.1026125788]
 fall_from = 0.0106518571
 fall_to = 0.007405295831
+further = 0
 infinite = 0
 array label_at[6] = [0.8457142857, 0.9485714286, 0.8971428571, 1, 0.7942857143, 0.1026125788]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

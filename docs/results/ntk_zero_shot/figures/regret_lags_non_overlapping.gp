@@ -37,6 +37,7 @@ below = 0
 array end[6] = [0.8131146845, 0.9493657492, 0.9366778048, 0.7667384265, 0.6368837579, 0.06687927899]
 fall_from = 0.02084355389
 fall_to = 0.01539790003
+further = 0
 infinite = 0
 array label_at[6] = [0.8156408412, 0.9687360627, 0.9173074913, 0.7642122698, 0.6368837579, 0.06687927899]
 mark = 64
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

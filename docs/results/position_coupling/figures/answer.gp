@@ -22,6 +22,7 @@ array id[1] = ["learned"]
 array label[1] = ["learned"]
 set style line 1 lc rgb "#E69F00" pt 11 dt 1 lw 2 ps 0.8
 set style line 101 lc rgb "#F5D999" pt 11 dt 1 lw 1 ps 0.5
+further = 0
 gap = 76
 left = 72
 legend_height = 0
@@ -148,7 +149,7 @@ do for [p=1:panels] {
   set object 2 rectangle from panel_low[p], graph 0 to panel_high[p] * 1.02, graph 1 behind fc rgb "#F6F6F6" fs solid noborder
   set object 3 rectangle from panel_low[p], -matters to panel_high[p] * 1.02, matters behind fc rgb "#DDDDDD" fs solid noborder
   set arrow 1 from panel_low[p], 0 to panel_high[p] * 1.02, 0 nohead back lc rgb "#999999" lw 1
-  set label 13 "never trained" at graph 0.03, graph 0.96 left font ",10" tc rgb "#888888"
+  set label 13 (further ? "beyond the training length" : "never trained") at graph 0.03, graph 0.96 left font ",10" tc rgb "#888888"
   do for [i=1:n] {
     k = (p - 1) * n + i
     set label 100 + i tag[k] at screen (from + task_width + 20.0) / width, graph tag_at[k] left font ",12" tc ls i

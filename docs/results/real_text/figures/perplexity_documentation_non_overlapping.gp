@@ -47,6 +47,7 @@ below = 0
 array end[11] = [0.3175253511, 0.905497081, 0.4665352084, 0.5008941311, 0.1750410307, 0.1750410307, 0.0529362951, 0.2870802897, 0.1300424692, 0.05443950383, 0.08398516393]
 fall_from = 42.23438759
 fall_to = 35.75008979
+further = 0
 infinite = 0
 array label_at[11] = [0.36, 0.905497081, 0.4580003841, 0.5094289555, 0.2057142857, 0.2571428571, 0, 0.3085714286, 0.1542857143, 0.05142857143, 0.1028571429]
 mark = 256
@@ -126,7 +127,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -47,6 +47,7 @@ below = 0
 array end[11] = [0.2582053973, 0.9310533884, 0.3672152166, 0.4532993694, 0.1472192541, 0.1472192541, 0.05906880299, 0.2507298242, 0.1465281828, 0.05379065443, 0.1043007106]
 fall_from = 35.54683967
 fall_to = 27.92567446
+further = 0
 infinite = 0
 array label_at[11] = [0.36, 0.9310533884, 0.4114285714, 0.4628571429, 0.2057142857, 0.2571428571, 0.05142857143, 0.3085714286, 0.1542857143, 0, 0.1028571429]
 mark = 256
@@ -126,7 +127,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -45,6 +45,7 @@ below = 0
 array end[10] = [0.4251220608, 0.1839074385, 0.2090684335, 0.5482946598, 0.1837099832, 0.2751244249, 0.4141410862, 0.1839373528, 0.1838284578, 0.3771993239]
 fall_from = 1.378092577
 fall_to = 1.077684614
+further = 0
 infinite = 0
 array label_at[10] = [0.476385237, 0.1678138084, 0.2706709513, 0.5482946598, 0.06495666556, 0.3220995227, 0.4249566656, 0.2192423798, 0.116385237, 0.3735280941]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -45,6 +45,7 @@ below = 0
 array end[10] = [0.5100308219, 0.2850573656, 0.3025571094, 0.6159959024, 0.2849813757, 0.4395602938, 0.4798902604, 0.2851492583, 0.2850184942, 0.4453913317]
 fall_from = 0.4443284598
 fall_to = 0.2865798998
+further = 0
 infinite = 0
 array label_at[10] = [0.5733632213, 0.2647917928, 0.3676489356, 0.6247917928, 0.1619346499, 0.4190775071, 0.5219346499, 0.3162203642, 0.2133632213, 0.4705060785]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

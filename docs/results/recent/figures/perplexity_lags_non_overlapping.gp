@@ -45,6 +45,7 @@ below = 0
 array end[10] = [0.8902506257, 0.1150139506, 0.3801728887, 0.9281341805, 0.1127197101, 0.8981679817, 0.875491193, 0.08373786677, 0.2339378413, 0.8074049769]
 fall_from = 5.696727819
 fall_to = 5.290322218
+further = 0
 infinite = 0
 array label_at[10] = [0.8798897915, 0.1552524139, 0.3801728887, 0.9827469344, 0.1038238425, 0.931318363, 0.8284612201, 0.05239527109, 0.2339378413, 0.7770326487]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

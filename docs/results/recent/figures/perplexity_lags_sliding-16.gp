@@ -45,6 +45,7 @@ below = 0
 array end[10] = [0.8345695707, 0.09773841758, 0.4698678979, 0.8741442937, 0.09532806721, 0.8483518802, 0.848700762, 0.06933664847, 0.1902984981, 0.7938372454]
 fall_from = 5.590734171
 fall_to = 5.098630099
+further = 0
 infinite = 0
 array label_at[10] = [0.788492179, 0.1388962825, 0.4698678979, 0.9427778933, 0.08746771108, 0.8399207504, 0.8913493219, 0.03603913966, 0.1902984981, 0.7370636076]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

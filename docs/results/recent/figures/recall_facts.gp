@@ -45,6 +45,7 @@ below = 1
 array end[10] = [0.899225768, 0.6668801118, 0.7937238411, 0.9065187756, 0.2393385807, 0.7840369747, 0.8765424395, 0.6487812321, 0.6022789501, 0.8995264948]
 fall_from = 1.351021743e-05
 fall_to = 4.865148259e-06
+further = 0
 infinite = 0
 array label_at[10] = [0.8892476526, 0.6835333669, 0.7863905097, 0.9921047955, 0.2393385807, 0.7349619383, 0.8378190812, 0.6321047955, 0.580676224, 0.940676224]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -45,6 +45,7 @@ below = 1
 array end[10] = [0.8778823921, 0.4156333251, 0.722616671, 0.9063228602, 0.3405744059, 0.8109124142, 0.8746710456, 0.4222385043, 0.3943679534, 0.862618469]
 fall_from = 7.300118297e-06
 fall_to = 2.755909797e-06
+further = 0
 infinite = 0
 array label_at[10] = [0.9196468325, 0.4189178329, 0.7139325468, 0.9710754039, 0.31606069, 0.7653611182, 0.8682182611, 0.4703464043, 0.3674892614, 0.8167896896]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -45,6 +45,7 @@ below = 1
 array end[10] = [0.8813344756, 0.3546876452, 0.7022592161, 0.9084552669, 0.2893897265, 0.8549347558, 0.8712281875, 0.3932863774, 0.3286552259, 0.857537105]
 fall_from = 1.430412236e-05
 fall_to = 5.497530777e-06
+further = 0
 infinite = 0
 array label_at[10] = [0.9261265296, 0.3672190295, 0.7022592161, 0.977555101, 0.2643618866, 0.7718408153, 0.8746979581, 0.4186476009, 0.3157904581, 0.8232693867]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -45,6 +45,7 @@ below = 0
 array end[10] = [0.9356696811, 0.2414128058, 0.6782531062, 0.9478667363, 0.2320875204, 0.9382633688, 0.9307690045, 0.0753729893, 0.5185768681, 0.9069715098]
 fall_from = 0.02970913923
 fall_to = 0.02287144205
+further = 0
 infinite = 0
 array label_at[10] = [0.8971428571, 0.2624644488, 0.6782531062, 1, 0.2110358774, 0.9485714286, 0.8457142857, 0.0753729893, 0.5185768681, 0.7942857143]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -45,6 +45,7 @@ below = 0
 array end[10] = [0.9223667305, 0.2934107258, 0.7786493539, 0.933705945, 0.2824737932, 0.926379008, 0.9264796776, 0.111839912, 0.5295322291, 0.9100858102]
 fall_from = 0.01867282631
 fall_to = 0.01364289519
+further = 0
 infinite = 0
 array label_at[10] = [0.8457142857, 0.3136565452, 0.7428571429, 1, 0.2622279738, 0.8971428571, 0.9485714286, 0.111839912, 0.5295322291, 0.7942857143]
 mark = 64
@@ -124,7 +125,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

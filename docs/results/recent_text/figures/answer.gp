@@ -32,6 +32,7 @@ set style line 5 lc rgb "#A0522D" pt 7 dt (12,3,3,3) lw 2 ps 0.8
 set style line 105 lc rgb "#D9BAAB" pt 7 dt (12,3,3,3) lw 1 ps 0.5
 set style line 6 lc rgb "#332288" pt 6 dt (12,4) lw 2 ps 0.8
 set style line 106 lc rgb "#AEA7D0" pt 6 dt (12,4) lw 1 ps 0.5
+further = 0
 gap = 76
 left = 160
 legend_height = 0
@@ -158,7 +159,7 @@ do for [p=1:panels] {
   set object 2 rectangle from panel_low[p], graph 0 to panel_high[p] * 1.02, graph 1 behind fc rgb "#F6F6F6" fs solid noborder
   set object 3 rectangle from panel_low[p], -matters to panel_high[p] * 1.02, matters behind fc rgb "#DDDDDD" fs solid noborder
   set arrow 1 from panel_low[p], 0 to panel_high[p] * 1.02, 0 nohead back lc rgb "#999999" lw 1
-  set label 13 "never trained" at graph 0.03, graph 0.96 left font ",10" tc rgb "#888888"
+  set label 13 (further ? "beyond the training length" : "never trained") at graph 0.03, graph 0.96 left font ",10" tc rgb "#888888"
   do for [i=1:n] {
     k = (p - 1) * n + i
     set label 100 + i tag[k] at screen (from + task_width + 20.0) / width, graph tag_at[k] left font ",12" tc ls i

@@ -37,6 +37,7 @@ below = 0
 array end[6] = [0.8670233955, 0.3859816996, 0.1253490769, 0.1748557277, 0.05915492113, 0.08672744684]
 fall_from = 62.58749117
 fall_to = 59.03955874
+further = 0
 infinite = 0
 array label_at[6] = [0.8670233955, 0.3859816996, 0.1372360788, 0.1886646503, 0.03437893599, 0.08580750742]
 mark = 256
@@ -116,7 +117,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -39,6 +39,7 @@ below = 0
 array end[7] = [0.6681832644, 0.1825961944, 0.5892076129, 0.1401322328, 0.1397667722, 0.1397921843, 0.1881342344]
 fall_from = 1.728387686
 fall_to = 1.43404556
+further = 0
 infinite = 0
 array label_at[7] = [0.6681832644, 0.2095128951, 0.5892076129, 0.1580843236, 0.05522718077, 0.1066557522, 0.2609414665]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

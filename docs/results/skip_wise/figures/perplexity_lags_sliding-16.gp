@@ -39,6 +39,7 @@ below = 0
 array end[7] = [0.6605245649, 0.06629947316, 0.8131494965, 0.06542017004, 0.1135812975, 0.06403121384, 0.53043609]
 fall_from = 5.495321198
 fall_to = 4.884288439
+further = 0
 infinite = 0
 array label_at[7] = [0.6605245649, 0.1030473243, 0.8131494965, 0.05161875291, 0.1544758958, 0.0001901814815, 0.53043609]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

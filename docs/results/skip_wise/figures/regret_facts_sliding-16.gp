@@ -39,6 +39,7 @@ below = 1
 array end[7] = [0.9328040977, 0.788258823, 0.9234848234, 0.5292797264, 0.4460807172, 0.4577844951, 0.795243617]
 fall_from = 4.650941555e-07
 fall_to = 1.447119035e-07
+further = 0
 infinite = 0
 array label_at[7] = [0.9538587463, 0.7660369343, 0.9024301748, 0.5292797264, 0.4262183205, 0.4776468919, 0.8174655057]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -39,6 +39,7 @@ below = 0
 array end[7] = [0.8632541027, 0.09548216549, 0.913534856, 0.08570563022, 0.3641207743, 0.06934911723, 0.8093509396]
 fall_from = 0.02217763902
 fall_to = 0.01609446698
+further = 0
 infinite = 0
 array label_at[7] = [0.8626801936, 0.1349408757, 0.914108765, 0.08351230431, 0.3641207743, 0.03208373288, 0.8093509396]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

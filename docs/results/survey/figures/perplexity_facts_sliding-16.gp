@@ -79,6 +79,7 @@ below = 0
 array end[27] = [0.04996296226, 0.04615679119, 0.0461684453, 0.1283253919, 0.0482319455, 0.0542570354, 0.04791912349, 0.07630185398, 0.1038304264, 0.2866233885, 0.5272838709, 0.4730013708, 0.3943317347, 0.2236952818, 0, 0.1865954495, 0.08430017835, 0.09861281104, 0.2448427634, 0.3512229043, 0.2212979632, 0.4891472548, 0.1455727718, 0.08577742648, 0.1239321235, 0.06476991694, 0.08346988667]
 fall_from = 2.104787879
 fall_to = 1.621719376
+further = 0
 infinite = 0
 array label_at[27] = [0.1785714286, 0.03571428571, 0.07142857143, 0.5357142857, 0.1428571429, 0.2142857143, 0.1071428571, 0.2857142857, 0.4642857143, 0.75, 0.9285714286, 0.8571428571, 0.8214285714, 0.6785714286, 0, 0.6071428571, 0.3571428571, 0.4285714286, 0.7142857143, 0.7857142857, 0.6428571429, 0.8928571429, 0.5714285714, 0.3928571429, 0.5, 0.25, 0.3214285714]
 mark = 64
@@ -158,7 +159,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

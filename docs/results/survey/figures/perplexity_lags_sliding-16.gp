@@ -79,6 +79,7 @@ below = 0
 array end[27] = [0.1082121079, 0.06217146484, 0.06403763651, 0.2851081201, 0.09316198192, 0.05951737398, 0.05715600268, 0.06946369984, 0.07405265998, 0.5262460476, 0.5287264086, 0.5295797431, 0.4991240067, 0.4992511122, 0.3321538847, 0.3910788412, 0.5528045719, 0.5106652304, 0.5398813074, 0.7351424319, 0.4941340205, 0.4935664537, 0.5086895953, 0.06255295826, 0.08682327459, 0.05815040514, 0.05742076719]
 fall_from = 5.416222947
 fall_to = 4.640151375
+further = 0
 infinite = 0
 array label_at[27] = [0.3928571429, 0.1428571429, 0.2142857143, 0.4285714286, 0.3571428571, 0.1071428571, 0, 0.25, 0.2857142857, 0.75, 0.7857142857, 0.8214285714, 0.6071428571, 0.6428571429, 0.4642857143, 0.5, 0.8928571429, 0.7142857143, 0.8571428571, 0.9285714286, 0.5714285714, 0.5357142857, 0.6785714286, 0.1785714286, 0.3214285714, 0.07142857143, 0.03571428571]
 mark = 64
@@ -158,7 +159,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

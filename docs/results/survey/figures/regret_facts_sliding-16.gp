@@ -79,6 +79,7 @@ below = 0
 array end[27] = [0.5047185728, 0.2062684592, 0.2149332643, 0.7562321517, 0.4564678571, 0.5658927059, 0.4436813892, 0.6736189969, 0.7270501329, 0.8448248644, 0.9020719348, 0.8921898794, 0.875374121, 0.8197870179, 0, 0.8004446036, 0.6929895542, 0.7192355758, 0.8290738701, 0.8644640776, 0.8186651669, 0.89525475, 0.7719463144, 0.6961184732, 0.7517010916, 0.6339863529, 0.6911774494]
 fall_from = 3.105266073e-05
 fall_to = 1.286961773e-05
+further = 0
 infinite = 0
 array label_at[27] = [0.25, 0.1071428571, 0.1428571429, 0.6071428571, 0.2142857143, 0.2857142857, 0.1785714286, 0.3571428571, 0.5357142857, 0.8214285714, 1, 0.9285714286, 0.8928571429, 0.75, 0, 0.6785714286, 0.4285714286, 0.5, 0.7857142857, 0.8571428571, 0.7142857143, 0.9642857143, 0.6428571429, 0.4642857143, 0.5714285714, 0.3214285714, 0.3928571429]
 mark = 64
@@ -158,7 +159,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

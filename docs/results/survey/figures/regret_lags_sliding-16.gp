@@ -79,6 +79,7 @@ below = 0
 array end[27] = [0.4075743557, 0.1373538859, 0.1589719568, 0.6812791878, 0.3515651306, 0.1020383594, 0.06448906489, 0.2113025416, 0.2470305505, 0.8235001505, 0.8245512538, 0.8249116247, 0.8116392328, 0.8116964556, 0.7178925095, 0.7560743488, 0.8344832393, 0.8167708107, 0.8292126345, 0.8972019663, 0.8093799824, 0.8091214228, 0.8159014781, 0.1419631004, 0.3224439512, 0.08114986634, 0.06905949764]
 fall_from = 0.01814632085
 fall_to = 0.01271056117
+further = 0
 infinite = 0
 array label_at[27] = [0.4075743557, 0.1428571429, 0.2142857143, 0.5, 0.3571428571, 0.1071428571, 0, 0.25, 0.2857142857, 0.8214285714, 0.8571428571, 0.8928571429, 0.6785714286, 0.7142857143, 0.5357142857, 0.5714285714, 0.9642857143, 0.7857142857, 0.9285714286, 1, 0.6428571429, 0.6071428571, 0.75, 0.1785714286, 0.3214285714, 0.07142857143, 0.03571428571]
 mark = 64
@@ -158,7 +159,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

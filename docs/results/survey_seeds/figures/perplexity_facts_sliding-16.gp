@@ -39,6 +39,7 @@ below = 0
 array end[7] = [0.6499557836, 0.7668027411, 0.1649916412, 0.2562652869, 0.243047719, 0.07107588041, 0.1109820795]
 fall_from = 2.179805992
 fall_to = 1.836754385
+further = 0
 infinite = 0
 array label_at[7] = [0.6499557836, 0.7668027411, 0.1671117718, 0.2753707886, 0.2239422172, 0.06425462893, 0.1156832004]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -39,6 +39,7 @@ below = 0
 array end[7] = [0.8750692306, 0.8826001609, 0.8697183727, 0.6803074714, 0.8698043763, 0.07355229686, 0.07251198875]
 fall_from = 5.632464817
 fall_to = 5.152285678
+further = 0
 infinite = 0
 array label_at[7] = [0.9000123209, 0.9514408923, 0.797155178, 0.6803074714, 0.8485837494, 0.09874642852, 0.04731785709]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

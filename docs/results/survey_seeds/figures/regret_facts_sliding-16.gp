@@ -39,6 +39,7 @@ below = 1
 array end[7] = [0.9108413082, 0.9312778739, 0.7184192326, 0.7873023721, 0.7795590317, 0.4989344572, 0.6413987573]
 fall_from = 0.0009192806605
 fall_to = 0.000509628941
+further = 0
 infinite = 0
 array label_at[7] = [0.8953453054, 0.9467738768, 0.7103316407, 0.8131887836, 0.7617602121, 0.4989344572, 0.6413987573]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

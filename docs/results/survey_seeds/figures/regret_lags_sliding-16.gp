@@ -39,6 +39,7 @@ below = 0
 array end[7] = [0.9314659226, 0.933754459, 0.9298272179, 0.8637043382, 0.9298536406, 0.07414598005, 0.06459151338]
 fall_from = 0.02568815203
 fall_to = 0.01927586937
+further = 0
 infinite = 0
 array label_at[7] = [0.9485714286, 1, 0.8457142857, 0.7942857143, 0.8971428571, 0.09508303243, 0.043654461]
 mark = 64
@@ -118,7 +119,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -53,6 +53,7 @@ below = 0
 array end[14] = [0.2442239228, 0.2410650265, 0.2410908547, 0.2423989072, 0.2572472961, 0.6613244492, 0.4744130317, 0.305928483, 0.3064646585, 0.2838995136, 0.4769027724, 0.2760740926, 0.2466910095, 0.2457645687]
 fall_from = 0.5849816273
 fall_to = 0.3786253033
+further = 0
 infinite = 0
 array label_at[14] = [0.1542857143, 0, 0.05142857143, 0.1028571429, 0.3085714286, 0.6685714286, 0.5657142857, 0.4628571429, 0.5142857143, 0.4114285714, 0.6171428571, 0.36, 0.2571428571, 0.2057142857]
 mark = 64
@@ -132,7 +133,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -53,6 +53,7 @@ below = 0
 array end[14] = [0.09797445765, 0.08344452366, 0.08716637738, 0.5848969632, 0.07702423703, 0.7385823056, 0.7329949897, 0.72061242, 0.6987469715, 0.5354446828, 0.7297817398, 0.1264588771, 0.07797673944, 0.07754917608]
 fall_from = 5.364783273
 fall_to = 4.805849348
+further = 0
 infinite = 0
 array label_at[14] = [0.2571428571, 0.1542857143, 0.2057142857, 0.5744371532, 0, 0.8315800104, 0.7801514389, 0.6772942961, 0.6258657247, 0.5230085818, 0.7287228675, 0.3085714286, 0.1028571429, 0.05142857143]
 mark = 64
@@ -132,7 +133,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -53,6 +53,7 @@ below = 1
 array end[14] = [0.546851503, 0.2727864899, 0.2921456772, 0.4839047986, 0.6697672457, 0.917816477, 0.8729485055, 0.7753621597, 0.7759892862, 0.7437628361, 0.8737578078, 0.7284090977, 0.5899541838, 0.5764632581]
 fall_from = 4.034185958e-05
 fall_to = 1.671183744e-05
+further = 0
 infinite = 0
 array label_at[14] = [0.4814870252, 0.2567517978, 0.3081803692, 0.4300584538, 0.6357727395, 0.9957727395, 0.8929155966, 0.7900584538, 0.8414870252, 0.7386298823, 0.944344168, 0.6872013109, 0.584344168, 0.5329155966]
 mark = 64
@@ -132,7 +133,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.

@@ -53,6 +53,7 @@ below = 0
 array end[14] = [0.5387775357, 0.4817904574, 0.4988003775, 0.8829777978, 0.4463072816, 0.9177792729, 0.9166577978, 0.9141390756, 0.9095747562, 0.8695878931, 0.9160086447, 0.6087160285, 0.4521901171, 0.4495807015]
 fall_from = 0.001246656973
 fall_to = 0.0007319320251
+further = 0
 infinite = 0
 array label_at[14] = [0.5885714286, 0.4857142857, 0.5371428571, 0.7428571429, 0.3314285714, 1, 0.9485714286, 0.8457142857, 0.7942857143, 0.6914285714, 0.8971428571, 0.64, 0.4342857143, 0.3828571429]
 mark = 64
@@ -132,7 +133,7 @@ set yrange [y_low:y_high]
 if (mark >= x_low && mark < x_high) {
   set object 1 rectangle from mark, graph 0 to x_high, graph 1 behind fc rgb "#F4F4F4" fs solid noborder
   set arrow 1 from mark, graph 0 to mark, graph 1 nohead back lc rgb "#999999" lw 1.2
-  set label 3 "never trained" at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
+  set label 3 (further ? "beyond the training length" : "never trained") at mark, graph 0.97 left offset 0.5,0 font ",11" tc rgb "#777777"
 }
 x(i, kind) = row(i, kind) ? cell("x") : NaN
 # Values beyond the edges are shown there as arrows.
