@@ -23,7 +23,7 @@ import torch
 
 __all__ = ["Encoding", "Error", "Task", "encodings", "tasks"]
 
-MAJOR, MAX_RANK, ERROR_SIZE = 1, 4, 512
+MAJOR, MINOR, MAX_RANK, ERROR_SIZE = 1, 7, 4, 512
 
 
 class Error(Exception):
@@ -49,7 +49,9 @@ _Option = _struct("pes_option", ("name", C.c_char_p), ("value", C.c_char_p), ("h
                   ("choices", C.c_char_p))
 _Card = _struct("pes_card", *((n, C.c_char_p) for n in (
     "name", "summary", "version", "taxonomy", "used_in", "paper", "bibtex")),
-    ("claims", C.c_uint32), ("options", C.POINTER(C.POINTER(_Option))))
+    ("claims", C.c_uint32), ("options", C.POINTER(C.POINTER(_Option))),
+    *((n, C.c_char_p) for n in ("cost", "rating", "extension", "extends", "use_if")),
+    ("uses", C.c_uint32), ("tune", C.c_char_p))
 _Model = _struct("pes_model", *((n, C.c_int32) for n in (
     "layers", "heads", "kv_heads", "head_dim", "width", "train_length", "max_length")),
     ("unused", C.c_uint32), ("positions", C.c_int32))
@@ -127,11 +129,13 @@ _Task = _struct(
     "pes_task", ("card", C.POINTER(_Card)),
     ("create", C.CFUNCTYPE(C.c_bool, C.POINTER(_Use), _Values, C.POINTER(_TaskCreated), _Text)),
     ("destroy", C.CFUNCTYPE(None, C.c_void_p)),
-    ("sample", C.CFUNCTYPE(C.c_bool, C.c_void_p, C.POINTER(_Request), C.POINTER(_Example), _Text)))
+    ("sample", C.CFUNCTYPE(C.c_bool, C.c_void_p, C.POINTER(_Request), C.POINTER(_Example), _Text)),
+    # not called from here
+    *((n, C.c_void_p) for n in ("oracle", "chance", "distinct", "chance_at", "predict")))
 _Library = _struct("pes_library", ("abi_major", C.c_uint32), ("abi_minor", C.c_uint32),
                    ("name", C.c_char_p), ("version", C.c_char_p), ("licence", C.c_char_p),
                    ("encodings", C.POINTER(C.POINTER(_Encoding))),
-                   ("tasks", C.POINTER(C.POINTER(_Task))))
+                   ("tasks", C.POINTER(C.POINTER(_Task))), ("needs_minor", C.c_uint32))
 
 
 def _each(pointers):
@@ -153,8 +157,10 @@ def _library(path):
             entry = _Library.in_dll(C.CDLL(str(path)), "pes_entry")
         except (OSError, ValueError) as e:
             raise Error(f"{path}: no library of encodings or tasks: {e}") from None
-        if entry.abi_major != MAJOR:
-            raise Error(f"{path}: built for ABI {entry.abi_major}, and this file knows {MAJOR}")
+        needed = entry.needs_minor if entry.has("needs_minor") else 0
+        if entry.abi_major != MAJOR or needed > MINOR:
+            raise Error(f"{path}: wants ABI {entry.abi_major}.{needed}, and this file knows "
+                        f"{MAJOR}.{MINOR}")
         _loaded[path] = entry
     return _loaded[path]
 
