@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from unittest import mock
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "bindings"))
@@ -138,6 +139,14 @@ def run(case, expression, rules):
     return worst
 
 
+def stand_in_for_fused_attention(q, k, v, is_causal=False):
+    """What PyTorch 2.0's scaled_dot_product_attention computes, for versions that have none."""
+    assert is_causal
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    hidden = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).triu(1)
+    return torch.softmax(scores.masked_fill(hidden, -math.inf), -1) @ v
+
+
 def require_todays_structs(plugins):
     """Libraries of this tree are built with today's header: their structs have its sizes."""
     for file in sorted(pathlib.Path(plugins).glob("*.plugin.so")):
@@ -198,6 +207,10 @@ def main():
         case = json.loads((pathlib.Path(golden) / (one["name"] + ".json")).read_text())
         try:
             worst = run(case, one["encoding"], rules)
+            if worst is not None:
+                with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention",
+                                       stand_in_for_fused_attention, create=True):
+                    worst = max(worst, run(case, one["encoding"], rules))
         except pesuite.Error as e:
             failed.append(f"{one['name']}: {e}")
             continue
