@@ -35,7 +35,10 @@ Text marked(const std::string& text, Mark m) {
 }
 Text marks_sentence(bool any) {
   if (!any) return {};
-  return Text(" †: called worse than the best of its column (p < 0.05).");
+  return rich(
+      " {}: the best of its column, and what was not called worse than it, which with few "
+      "seeds may be far behind. †: called worse (p < 0.05).",
+      strong("Bold"));
 }
 
 Table corpus_table(const RunData& run, const TaskData& t, const std::vector<Contest>& all) {
