@@ -106,14 +106,22 @@ class Planner {
     std::string encoding, task, model;
   };
 
+  // What a folder's weights are read with. What is wrong with it is said, with its place, where
+  // the cell is filled.
+  std::string in_place(const std::string& expression, const std::string& own) const {
+    if (expression == own_encoding) return own;
+    try {
+      return swapped_in(catalog_, expression, own);
+    } catch (const Error&) {
+      return expression;
+    }
+  }
+
   // The cells of one encoding, task and model, which differ in the seed alone.
   void add_seeds(Plan& plan, std::unordered_map<std::string, Ids>& planned, const SuiteEncoding& e,
                  const SuiteTask& t, const SuiteModel& m) {
     SuiteEncoding used = e;
-    if (!m.weights.empty())
-      used.expression = e.expression == own_encoding
-                            ? m.encoding
-                            : swapped_in(catalog_, e.expression, m.encoding);
+    if (!m.weights.empty()) used.expression = in_place(e.expression, m.encoding);
     if (const Tuned* tuned = suite_.tuned_for(e.id, trained_task(t).id, m.id); tuned != nullptr)
       used.expression = tuned->expression;
     PlannedCell first;
