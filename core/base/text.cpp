@@ -362,6 +362,11 @@ std::string csv_table(const std::vector<std::vector<std::string>>& rows) {
 std::string utc_timestamp() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
+double seconds_of_utc(const std::string& timestamp) {
+  std::tm t{};
+  const char* const end = ::strptime(timestamp.c_str(), "%Y-%m-%dT%H:%M:%SZ", &t);
+  return end == nullptr ? 0 : static_cast<double>(::timegm(&t));
+}
 std::string utc_timestamp_compact() {
   return fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::time(nullptr)));
 }

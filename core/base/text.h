@@ -57,6 +57,8 @@ std::size_t display_width(std::string_view text);
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 std::string utc_timestamp();          // 2026-11-20T22:15:31Z
+// Of the first form, since 1970; 0 for other text.
+double seconds_of_utc(const std::string& timestamp);
 std::string utc_timestamp_compact();  // 20261120T221531Z
 
 }  // namespace pesuite

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cell/planned.h"
 #include "cell/record.h"
 #include "cli/arguments.h"
 #include "cli/find_run.h"
@@ -21,8 +22,9 @@ namespace pesuite::cli {
 
 namespace {
 
-const std::vector<std::string> formats = {"csv",     "sqlite", "junit",       "bmf",   "gab",
-                                          "comment", "curves", "tensorboard", "wandb", "mlflow"};
+const std::vector<std::string> formats = {"csv",         "sqlite",  "junit",  "bmf",
+                                          "gab",         "comment", "curves", "mlperf",
+                                          "tensorboard", "wandb",   "mlflow"};
 
 std::vector<ExportedRun> read_runs(const Arguments& a) {
   std::vector<ExportedRun> out;
@@ -31,7 +33,10 @@ std::vector<ExportedRun> read_runs(const Arguments& a) {
     Records r = read_records(run / "records.jsonl");
     for (const std::string& n : r.notes) fmt::print(stderr, "note: {}\n", n);
     if (r.all.empty()) fail(Exit::data, "{} has no records", run.string());
-    out.push_back({fs::weakly_canonical(run).filename().string(), std::move(r.all), {}});
+    out.push_back({fs::weakly_canonical(run).filename().string(), std::move(r.all)});
+    if (a.text("to") != "mlperf" || !fs::exists(run / plan_file)) continue;
+    for (const Json& cell : read_plan(run).value("cells", Json::array()))
+      out.back().configs[cell.value("cell", "")] = cell.value("config", Json::object());
   }
   return out;
 }
@@ -191,7 +196,7 @@ std::string direction_of(const Arguments& a) {
 void add_flags_of_export(Arguments& a) {
   a.flags()("to", po::value<std::string>(), join(formats, ", ").c_str())(
       "output,o", po::value<std::string>(),
-      "file to write (default: stdout); of tensorboard and wandb a folder")(
+      "file to write (default: stdout); of mlperf, tensorboard and wandb a folder")(
       "url", po::value<std::string>(), "mlflow: the server, e.g. http://localhost:5000")(
       "experiment", po::value<std::string>()->default_value("pesuite"), "mlflow: its name")(
       "timeout", real_value(30), "mlflow: seconds of a request")(
@@ -220,8 +225,8 @@ int export_verb(const std::vector<std::string>& words) {
               "Writes records of runs for other programs: csv and sqlite (every field), junit "
               "(cells and verdicts), bmf (Bencher\nmetric format), gab (github-action-benchmark), "
               "comment (Markdown of verdicts for a pull request), curves (losses by\nstep, to "
-              "which a later run can be held), tensorboard (event files), wandb (a script that "
-              "sends them), mlflow (to a\nserver).");
+              "which a later run can be held), mlperf (events in MLPerf's format), tensorboard "
+              "(event files), wandb (a script\nthat sends them), mlflow (to a server).");
   add_flags_of_export(a);
   if (!a.parse(words)) return 0;
   a.require("to", "the format: " + join(formats, ", "));
@@ -244,9 +249,14 @@ int export_verb(const std::vector<std::string>& words) {
   }
   if (is_tracker) return send_sessions(a, to);
   if (to == "sqlite") a.require("output", "the file of the database: --output FILE");
+  if (to == "mlperf") a.require("output", "the folder: --output FOLDER");
   const std::vector<ExportedRun> runs = read_runs(a);
   if (to == "curves") return export_curves(a, runs);
   if (to == "sqlite") records_sqlite(runs, a.text("output"));
+  if (to == "mlperf") {
+    const std::size_t logs = write_mlperf(runs, a.text("output"));
+    fmt::print(stderr, "wrote {} to {}\n", counted(logs, "training"), a.text("output"));
+  }
   if (to == "csv") write(a, records_csv(runs));
   if (to == "junit") write(a, junit_xml(runs, verdicts ? &*verdicts : nullptr));
   if (to == "bmf") write(a, bencher_json(runs));

@@ -23,8 +23,10 @@ int report_verb(const std::vector<std::string>& words) {
       "a hypothesis to judge beside those of the suite, e.g. 'nll(A, 4x) < nll(B, 4x)'")(
       "figures", po::value<std::string>()->default_value("svg"),
       "formats of pictures, separated by commas: svg, pdf, png, tikz; svg is drawn in any case: "
-      "pages show it")("json", po::bool_switch(),
-                       "verdicts on hypotheses as JSON on stdout, and nothing else there");
+      "pages show it")("slides", po::bool_switch(),
+                       "slides.md too: the page as slides in Markdown, for Marp or pandoc")(
+      "json", po::bool_switch(),
+      "verdicts on hypotheses as JSON on stdout, and nothing else there");
   a.positional("run");
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
@@ -38,6 +40,7 @@ int report_verb(const std::vector<std::string>& words) {
         fail(Exit::usage, "--figures {}: '{}' is no format of pictures; there are {}", formats, f,
              join(picture_formats(), ", "));
   }
+  options.slides = a.flag("slides");
   std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
   const ReportResult r = write_report(run, options);
   steps.reset();
@@ -46,8 +49,9 @@ int report_verb(const std::vector<std::string>& words) {
     fmt::print("{}\n", r.verdicts.dump(1));
     return 0;
   }
-  fmt::print("{}wrote {}, the same as a page, report.html, and {} beside it\n", r.screen,
-             r.file.string(), counted(r.figures.size(), "figure"));
+  fmt::print("{}wrote {}, the same as a page, report.html, {}and {} beside it\n", r.screen,
+             r.file.string(), options.slides ? "as slides, slides.md, " : "",
+             counted(r.figures.size(), "figure"));
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // Records and verdicts in formats of other programs. Each is a function from values to text.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct ExportedRun {
   std::vector<Json> records;
   // Of cells at work, in the form of records; not counted where `records` have the cell.
   std::vector<Json> live = {};
+  std::map<std::string, Json> configs = {};  // of cells by id, as its plan has them
 };
 
 // Every field of every record a column, coordinates as coords.NAME.
@@ -31,6 +33,10 @@ std::string bencher_json(const std::vector<ExportedRun>&);  // Bencher metric fo
 // Of github-action-benchmark, where a file has one direction: "lower" is its customSmallerIsBetter,
 // "higher" its customBiggerIsBetter.
 std::string action_benchmark_json(const std::vector<ExportedRun>&, const std::string& direction);
+
+// Events in MLPerf's format, OUT/RUN/SERIES/result_N.txt for the N-th seed; how many there are.
+// eval_accuracy is the loss of a validation in nats, eval_length a result at a length.
+std::size_t write_mlperf(const std::vector<ExportedRun>&, const fs::path& out);
 
 // A comment for a pull request, below the 65,536 characters that GitHub takes. Its first line is a
 // mark by which the next one can replace it.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <set>
 
 #include "base/text.h"
@@ -10,12 +9,6 @@
 namespace pesuite {
 
 namespace {
-
-double seconds_of(const std::string& utc) {
-  std::tm t{};
-  const char* const end = ::strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &t);
-  return end == nullptr ? 0 : static_cast<double>(::timegm(&t));
-}
 
 std::string point_name(const Json& r) {
   const std::string metric = r.value("metric", std::string()),
@@ -54,7 +47,7 @@ void note(Session& s, const Json& r) {
   if (const std::string status = r.value("status", "ok");
       status == "diverged" || r.value("part", "") == "failure")
     s.status = status;
-  if (const double at = seconds_of(r.value("ts", "")); at > 0) {
+  if (const double at = seconds_of_utc(r.value("ts", "")); at > 0) {
     s.begin = s.begin > 0 ? std::min(s.begin, at) : at;
     s.end = std::max(s.end, at);
   }

@@ -24,6 +24,7 @@ struct Renderer {
   std::function<std::string(const TableFile&)> table;
   // Files of the whole report by name. Empty for renderers of tables alone.
   std::function<std::map<std::string, std::string>(const Document&, const Pictures&)> pages = {};
+  enum class When { always, asked } when = When::always;
 };
 
 const std::vector<Renderer>& renderers();

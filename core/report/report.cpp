@@ -423,7 +423,7 @@ ReportResult write_report(const fs::path& folder, const ReportOptions& options) 
   for (const Renderer& r : renderers()) {
     for (const TableFile& t : r.table ? tables : std::vector<TableFile>())
       write_file_atomic(folder / "tables" / fmt::format("{}.{}", t.name, r.extension), r.table(t));
-    if (!r.pages) continue;
+    if (!r.pages || (r.when == Renderer::When::asked && !options.slides)) continue;
     for (const auto& [name, text] : r.pages(document, pictures))
       write_file_atomic(folder / name, text);
   }

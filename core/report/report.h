@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 struct ReportOptions {
   std::vector<std::string> expect = {};        // hypotheses beside those of the suite, not planned
   std::vector<std::string> formats = {"svg"};  // of pictures, see picture_formats()
+  bool slides = false;                         // the page as slides.md too
 };
 
 struct ReportResult {
@@ -25,8 +26,8 @@ struct ReportResult {
 };
 
 // Reads `run`/records.jsonl and writes, beside it: report.md, and its evidence as details.md;
-// report.html, both as one page; tables/NAME.{md,tex,csv}; figures/NAME.{svg,gp,tsv}; hypotheses.json. Error (data) when there are
-// no records, (usage) for a bad hypothesis.
+// report.html, both as one page; tables/NAME.{md,tex,csv}; figures/NAME.{svg,gp,tsv};
+// hypotheses.json. Error (data) when there are no records, (usage) for a bad hypothesis.
 ReportResult write_report(const fs::path& run, const ReportOptions& = {});
 bool report_exists(const fs::path& run);
 

@@ -402,6 +402,50 @@ TEST_F(Report, PageOfManyEncodingsIsShortToo) {
   EXPECT_THAT(report, HasSubstr("| encoding | a (2x) | b (2x) |"));
 }
 
+// A slide is short: a heading, then words, a figure, or some rows of a table; what is left out is
+// in the notes.
+TEST(Documents, BecomeSlides) {
+  Document d;
+  d.heading(1, "suite", Depth::screen);
+  d.text("Who wins?", Paragraph::Kind::quote);
+  d.heading(2, "Answer", Depth::screen);
+  Figure drawn, lost;
+  drawn.name = "f", drawn.title = "loss", drawn.caption = "Loss -- by length.";
+  lost.name = "lost", lost.title = "not drawn";
+  d.figures({drawn, lost});
+  Table t;
+  t.rows = {{"encoding", "value"}};
+  for (int i = 0; i < 13; ++i) t.rows.push_back({fmt::format("e{}", i), "1"});
+  d.table(t);
+  d.text(rich("{} wins.", strong("rope")));
+  std::vector<Text> claims;
+  for (int i = 0; i < 5; ++i)
+    claims.push_back(
+        rich("{} holds: {}: 1 against 2.", strong(fmt::format("H{}", i)), code("a < b")));
+  d.list(claims);
+  d.list({rich("{}: every observation", link("records.jsonl", "records.jsonl"))});
+  d.heading(3, "Verdicts", Depth::evidence);
+  d.text("hidden");
+  std::string slides;
+  for (const Renderer& r : renderers())
+    if (r.when == Renderer::When::asked) slides = r.pages(d, {{"f", "<svg/>"}}).at("slides.md");
+  const std::vector<std::string> words = {
+      "# suite\n\nWho wins?",
+      "# Answer\n\n**rope** wins.",
+      "# Answer\n\n![loss](figures/f.svg)",
+      "| e11 | 1 |\n\n---\n\n# Answer\n\n| encoding | value |",
+      "- **H3** holds\n\n<!-- H0 holds: a < b: 1 against 2. -->",
+      "# Answer\n\n- **H4** holds\n"};
+  std::size_t at = 0;
+  for (const std::string& w : words) {
+    at = slides.find(w, at);
+    ASSERT_NE(at, std::string::npos) << w << "\n" << slides;
+  }
+  EXPECT_THAT(slides, HasSubstr("<!-- Loss - - by length. -->"));
+  for (const char* left_out : {"lost", "records.jsonl", "hidden", "Verdicts"})
+    EXPECT_THAT(slides, Not(HasSubstr(left_out)));
+}
+
 TEST_F(Report, FitsATerminal) {
   for (int e = 0; e < 12; ++e)
     for (int length = 64; length <= 64 * 64; length *= 2)
