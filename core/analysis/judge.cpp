@@ -406,7 +406,8 @@ Evidence examine(const RunData& run, const Hypothesis& h, const Comparison& c) {
   e.against = r.satisfied ? r.holds_against : r.refuted_against;
   e.from_above = r.satisfied ? r.holds_below : r.refuted_below;
   const PairedTest tested = test(e.against);
-  const Interval bounds = tested.interval(1 - 2 * significance);
+  e.alpha = h.alpha;
+  const Interval bounds = tested.interval(1 - 2 * h.alpha);
   e.bound = e.from_above ? bounds.high : bounds.low;
   e.needed = tested.seeds_needed(e.against, 2 * h.alpha);
   return e;

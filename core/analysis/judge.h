@@ -34,8 +34,9 @@ struct Evidence {  // of one comparison; differences are left - right, seed by s
   double left_mean = Number::none, right_mean = Number::none;
   double difference = Number::none, low = Number::none, high = Number::none;  // 95 % interval
   double margin = 0;
-  // What was tested: the difference against this number, and its one-sided 95 % bound there.
-  double against = Number::none, bound = Number::none;
+  // What was tested: the difference against this number, and its one-sided bound there, which
+  // misses with probability `alpha`.
+  double against = Number::none, bound = Number::none, alpha = significance;
   bool from_above = false;            // "at most `bound`"; else "at least"
   double p_holds = 1, p_refuted = 1;  // one-sided
   std::string test = "none";

@@ -29,9 +29,9 @@ Text evidence_text(const Evidence& e) {
                   value_text(e.right_mean), value_text(e.difference));
   if (!std::isnan(e.low)) out += fmt::format(" [{}, {}]", value_text(e.low), value_text(e.high));
   if (!std::isnan(e.bound))  // of a one-sided test, what it tested
-    out +=
-        fmt::format(", {} {} at 95 % (tested: {} {})", e.from_above ? "at most" : "at least",
-                    value_text(e.bound), e.from_above ? "below" : "above", value_text(e.against));
+    out += fmt::format(", {} {} at {:.4g} % (tested: {} {})", e.from_above ? "at most" : "at least",
+                       value_text(e.bound), 100 * (1 - e.alpha), e.from_above ? "below" : "above",
+                       value_text(e.against));
   out += fmt::format("; {}", counted(e.seeds.size(), "seed"));
   if (e.test.starts_with("none")) return out + Text(", no test");
   out += fmt::format(", {}, {}", e.test,

@@ -227,6 +227,30 @@ TEST(Hypothesis, ShowsItsBound) {
               HasSubstr("at 95 % (tested: below 0.0000)"));
 }
 
+// A level of its own, as of a record attempt: the verdict, its bound and the seeds it wants follow.
+TEST(Hypothesis, HasALevelOfItsOwn) {
+  const MadeUp m = sample(5);
+  Hypothesis h;
+  Judged usual;
+  for (double number = 0.2; number < 0.6; number += 0.001) {
+    h.expect = fmt::format("regret(a, 4x) <= {:.3f}", number);
+    h.comparisons = parse_hypothesis(h.expect);
+    usual = judge(m.run, {h})[0];
+    if (usual.p_holds < 0.03) break;
+  }
+  ASSERT_GT(usual.p_holds, 0.01);
+  h.alpha = 0.01;
+  const Judged strict = judge(m.run, {h})[0];
+  EXPECT_EQ(judgement_name(usual.judgement), reproduced);
+  EXPECT_EQ(strict.judgement, Judgement::undecided);
+  EXPECT_EQ(strict.p_holds, usual.p_holds);
+  EXPECT_LT(usual.evidence[0].bound, 0);
+  EXPECT_GT(strict.evidence[0].bound, 0);
+  EXPECT_GT(strict.evidence[0].needed, 5u);
+  EXPECT_GT(strict.evidence[0].needed, usual.evidence[0].needed);
+  EXPECT_THAT(hypothesis_lines({strict})[0].plain(), HasSubstr(" at 99 % (tested: below 0.0000)"));
+}
+
 TEST(Hypothesis, IsNotDecidedByOneSeed) {
   const Judged j = judged(sample(1).run, "regret(a, 4x) < regret(b, 4x)");
   EXPECT_EQ(j.judgement, Judgement::untested);

@@ -193,12 +193,14 @@ std::vector<Figure> draw_claims(const std::vector<Judged>& all) {
     return {};
   Figure f;
   f.name = "claims", f.kind = "claims", f.title = "claims against their bounds";
-  f.caption =
+  const bool usual = std::all_of(
+      rows.begin(), rows.end(), [](const ClaimRow& r) { return r.evidence.alpha == significance; });
+  f.caption = fmt::format(
       "A row is a part of a claim, to a scale of its own. The line in the middle is the bound of "
-      "its test; "
-      "right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % interval. Thick "
-      "line: 90 % interval, whose end is the one-sided 95 % bound of the test. Hollow: not tested. "
-      "Verdicts hold for a claim as a whole.";
+      "its test; right of it lies what the claim says. Dot: mean over seeds. Thin line: 95 % "
+      "interval. Thick line: {}. Hollow: not tested. Verdicts hold for a claim as a whole.",
+      usual ? "90 % interval, whose end is the one-sided 95 % bound of the test"
+            : "it ends at the one-sided bound of the test, at the claim's own level");
   f.rows = {{"row", "claim", "comparison", "verdict", "kind", "unit", "x", "low", "high",
              "thick_low", "thick_high", "estimate", "estimate_low", "estimate_high", "bound"}};
   for (const auto& [judgement, colour] : claim_colours) {
