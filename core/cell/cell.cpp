@@ -29,9 +29,10 @@ struct FieldWriter {
 
   template <class T>
   void operator()(const Field& f, const T& value) {
+    if (f.optional && value == T{}) return;
     if constexpr (std::is_enum_v<T>)
       json[f.name] = value_names(value)[static_cast<std::size_t>(value)];
-    else if (!f.optional || value != T{})
+    else
       json[f.name] = value;
   }
   void either(const Field& f, bool value, const char* no, const char* yes) {

@@ -46,6 +46,16 @@ void take_options(const Catalog& catalog, Sum& sum, const std::vector<Expression
   }
 }
 
+Sum with_options_of(const Catalog& catalog, Sum sum, const Sum& trained) {
+  std::vector<Expression> own;
+  const std::vector<std::string> known = catalog.encoding_names();
+  each_term(trained, [&](const Expression& e) {
+    if (std::find(known.begin(), known.end(), e.name) != known.end()) own.push_back(e);
+  });
+  take_options(catalog, sum, own);
+  return sum;
+}
+
 bool is_nothing(const Sum& s) {
   return names_of(s) == std::vector<std::string>{nothing};
 }
@@ -71,23 +81,20 @@ std::string swapped_in(const Catalog& catalog, const std::string& text, const st
   if (!x.switches.empty() || !x.evaluation.empty()) return text;
   const EncodingExpression all = parse_encoding(own);
   const Sum& trained = all.switches.empty() ? all.first : all.switches.back().to;
-  std::vector<Expression> terms;
-  const std::vector<std::string> known = catalog.encoding_names();
-  each_term(trained, [&](const Expression& e) {
-    if (std::find(known.begin(), known.end(), e.name) != known.end()) terms.push_back(e);
-  });
-  take_options(catalog, x.first, terms);
   const bool has_pattern = std::any_of(x.first.factors.begin(), x.first.factors.end(),
                                        [](const Sum::Factor& f) { return !f.pattern.empty(); });
   if (trained.factors.size() == 1 && !has_pattern && !is_nothing(x.first)) {
     Sum::Factor layers;
     layers.pattern = trained.factors[0].pattern;
-    if (std::any_of(layers.pattern.begin(), layers.pattern.end(), is_nothing)) {
-      for (Sum& turn : layers.pattern)
-        if (!is_nothing(turn)) turn = x.first;
+    for (Sum& turn : layers.pattern)
+      if (!is_nothing(turn)) turn = with_options_of(catalog, x.first, turn);
+    if (std::any_of(layers.pattern.begin(), layers.pattern.end(),
+                    [&](const Sum& turn) { return to_text(turn) != to_text(layers.pattern[0]); })) {
       x.first = Sum{{layers}};
+      return to_text(x);
     }
   }
+  x.first = with_options_of(catalog, x.first, trained);
   return to_text(x);
 }
 

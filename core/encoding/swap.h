@@ -13,9 +13,9 @@ namespace pesuite {
 // trained with, and nothing of another scaling.
 Expression with_options_of(const Catalog&, Expression e, const Expression& trained);
 
-// `text` in place of `own`, the model's encoding: each term with the options of own's, and none in
-// layers in which the model has none, but where `text` has a pattern of its own. `text` itself
-// where it changes in the course of a training. Error (plugin, usage) as full_terms.
+// `text` in place of `own`, the model's encoding: in each layer each term with the options of own's
+// there, and none in layers in which the model has none, but where `text` has a pattern of its own.
+// `text` itself where it changes in the course of a training. Error (plugin, usage) as full_terms.
 std::string swapped_in(const Catalog&, const std::string& text, const std::string& own);
 
 }  // namespace pesuite

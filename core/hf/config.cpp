@@ -111,12 +111,7 @@ std::string scaled(const Rotary& r, ConfigFields& s, std::string kind, int conte
                                     kind));
 }
 
-// The expression of a rotary encoding, from either layout.
-std::string rotary(ConfigFields& f, Rotary r, int context, const std::string& where) {
-  const bool fifth = f.has("rope_parameters");
-  const Json scaling = f.object("rope_scaling"), parameters = f.object("rope_parameters");
-  ConfigFields s(fifth ? parameters : scaling,
-                 where + (fifth ? ": rope_parameters" : ": rope_scaling"));
+std::string rotary_in(ConfigFields s, const Rotary& r, int context) {
   s.pass({"rope_theta"});
   if (s.number("partial_rotary_factor", 1) != 1 && r.features == 0)
     s.refuse("partial_rotary_factor", "is not 1, and models of this type turn whole heads");
@@ -126,6 +121,15 @@ std::string rotary(ConfigFields& f, Rotary r, int context, const std::string& wh
   if (kind == "mrope") s.refuse("rope_type", "is 'mrope', positions in space, which text has not");
   s.finish();
   return text;
+}
+
+// The expression of a rotary encoding, from either layout.
+std::string rotary(ConfigFields& f, const Rotary& r, int context, const std::string& where) {
+  const bool fifth = f.has("rope_parameters");
+  const Json scaling = f.object("rope_scaling"), parameters = f.object("rope_parameters");
+  return rotary_in(
+      {fifth ? parameters : scaling, where + (fifth ? ": rope_parameters" : ": rope_scaling")}, r,
+      context);
 }
 
 double base_of(ConfigFields& f, const char* name, double absent) {
@@ -219,6 +223,118 @@ Published llama(ConfigFields& f, const std::string& type, const std::string& whe
   r.base = base_of(f, "rope_theta", smollm3 ? 2e6 : 10000);
   p.encoding = rotary(f, r, p.context, where);
   if (smollm3) p.encoding = in_some_layers(f, p.encoding, m.layers);
+  return p;
+}
+
+// Which layers see through a window, from a list or from the pattern of those that do not.
+void add_windows(ConfigFields& f, ModelConfig& m, int pattern) {
+  m.window = f.whole("sliding_window", 1, 0);
+  m.window_every = pattern;
+  if (const std::vector<std::string> types = f.texts("layer_types"); !types.empty()) {
+    if (std::ssize(types) != m.layers)
+      f.refuse("layer_types", fmt::format("names {} layers of {}", types.size(), m.layers));
+    for (const std::string& t : types)
+      if (t != "sliding_attention" && t != "full_attention")
+        f.refuse("layer_types",
+                 fmt::format("has '{}'; known are sliding_attention and full_attention", t));
+    const auto full = std::find(types.begin(), types.end(), "full_attention");
+    m.window_every = full == types.end() ? 0 : static_cast<int>(full - types.begin()) + 1;
+    for (int l = 0; l < m.layers; ++l)
+      if (const bool sees_all = m.window_every > 0 && (l + 1) % m.window_every == 0;
+          sees_all != (types[static_cast<std::size_t>(l)] == "full_attention"))
+        f.refuse("layer_types", "has full_attention, and not in each so many-th layer");
+  }
+  if (m.window == 0 || m.window_every == 1) m.window = m.window_every = 0;
+}
+
+// Layers with a window turn plainly, by a base of their own; the others as the scaling says.
+std::string rotary_by_window(ConfigFields& f, const ModelConfig& m, double local, double base,
+                             int context, const std::string& where) {
+  Rotary near, far;
+  const Json nested = f.object("rope_parameters");
+  std::string all;
+  if (nested.contains("full_attention") || nested.contains("sliding_attention")) {
+    const auto part = [&](const char* layers, Rotary& r, double absent) {
+      static const Json none = Json::object();
+      const Json& p = nested.contains(layers) ? nested[layers] : none;
+      const std::string there = fmt::format("{}: rope_parameters: {}", where, layers);
+      r.base = ConfigFields(p, there).number("rope_theta", absent);
+      return rotary_in({p, there}, r, context);
+    };
+    const std::string windowed = part("sliding_attention", near, local);
+    if (windowed != near.start("rope").text())
+      f.refuse("rope_parameters", "scales layers that see through a window");
+    all = part("full_attention", far, base);
+    f.pass({"rope_scaling"});  // says the same
+  } else {
+    near.base = local, far.base = base;
+    all = rotary(f, far, context, where);
+  }
+  const std::string windowed = near.start("rope").text();
+  if (m.window == 0 || all == windowed) return all;
+  if (m.window_every == 0) return windowed;
+  std::vector<std::string> pattern(static_cast<std::size_t>(m.window_every), windowed);
+  pattern.back() = all;
+  return fmt::format("layers[{}]", join(pattern, ", "));
+}
+
+// Norms of what attention and feed-forward part add, and of all queries and keys of a token.
+Published olmo(ConfigFields& f, const std::string& type, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m = sizes(f);
+  m.head_size = f.whole("head_dim", 1, 0);
+  m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-5);
+  m.norm_place = NormPlace::output, m.qk_norm = QkNorm::whole;
+  require_gate(f);
+  m.tied = f.flag("tie_word_embeddings", false);
+  m.attention_bias = f.flag("attention_bias", false);
+  p.context = f.whole("max_position_embeddings", 1, 2048);
+  const bool windows = type == "olmo3";
+  const double base = base_of(f, "rope_theta", windows ? 500000 : 10000);
+  if (windows) {
+    add_windows(f, m, 4);
+    p.encoding = rotary_by_window(f, m, base, base, p.context, where);
+  } else {
+    Rotary r;
+    r.base = base;
+    p.encoding = rotary(f, r, p.context, where);
+  }
+  return p;
+}
+
+// Gains are stored as what they are beyond 1.
+Published gemma(ConfigFields& f, const std::string& type, const std::string& where) {
+  Published p;
+  ModelConfig& m = p.model;
+  m = sizes(f);
+  const bool third = type == "gemma3_text";
+  m.head_size = f.whole("head_dim", 1, 256);
+  m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-6);
+  m.activation = Activation::geglu;
+  for (const char* field : {"hidden_act", "hidden_activation"})  // the first is not looked at
+    if (const std::string a = f.text(field, "gelu_pytorch_tanh");
+        a != "gelu_pytorch_tanh" && (a != "gelu" || std::string_view(field) == "hidden_activation"))
+      f.refuse(field, fmt::format("is '{}'; the gate of this type is gelu_pytorch_tanh", a));
+  m.scaled_embedding = true;
+  m.tied = f.flag("tie_word_embeddings", true);
+  m.attention_bias = f.flag("attention_bias", false);
+  p.context = f.whole("max_position_embeddings", 1, third ? 131072 : 8192);
+  if (!third) {
+    Rotary r;
+    r.base = base_of(f, "rope_theta", 10000);
+    p.encoding = rotary(f, r, p.context, where);
+    return p;
+  }
+  m.norm_place = NormPlace::both, m.qk_norm = QkNorm::before;
+  f.only("query_pre_attn_scalar", m.head_size, "scores are divided by the root of the head's size");
+  for (const char* cap : {"attn_logit_softcapping", "final_logit_softcapping"})
+    f.only(cap, nullptr, "nothing is capped");
+  f.only("use_bidirectional_attention", false, "tokens see the past alone");
+  f.pass({"cache_implementation"});
+  add_windows(f, m, f.whole("sliding_window_pattern", 1, f.whole("_sliding_window_pattern", 1, 6)));
+  p.encoding = rotary_by_window(f, m, f.number("rope_local_base_freq", 10000),
+                                base_of(f, "rope_theta", 1e6), p.context, where);
   return p;
 }
 
@@ -475,6 +591,10 @@ Published published_of(const Json& config, const std::string& where) {
   if (type == "llama" || type == "mistral" || type == "qwen2" || type == "qwen3" ||
       type == "smollm3")
     p = llama(f, type, where);
+  else if (type == "olmo2" || type == "olmo3")
+    p = olmo(f, type, where);
+  else if (type == "gemma" || type == "gemma3_text")
+    p = gemma(f, type, where);
   else if (type == "phi3")
     p = phi3(f, where);
   else if (type == "stablelm")
@@ -497,8 +617,9 @@ Published published_of(const Json& config, const std::string& where) {
     p = opt(f);
   else
     f.refuse("model_type",
-             fmt::format("is '{}'; known are llama, mistral, qwen2, qwen3, smollm3, phi3, phi, "
-                         "stablelm, starcoder2, gpt_neox, gptj, gpt2, bloom, mpt and opt",
+             fmt::format("is '{}'; known are llama, mistral, qwen2, qwen3, smollm3, olmo2, olmo3, "
+                         "gemma, gemma3_text, phi3, phi, stablelm, starcoder2, gpt_neox, gptj, "
+                         "gpt2, bloom, mpt and opt",
                          type));
   p.ends = tokens_in(f, "eos_token_id", config);
   f.finish();

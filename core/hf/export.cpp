@@ -16,7 +16,8 @@ namespace {
 struct Given {
   std::string name;
   Options options;
-  std::vector<bool> acts = {};  // of each layer; empty: in all
+  std::vector<bool> acts = {};    // of each layer; empty: in all
+  std::vector<Given> local = {};  // one: what acts in layers with a window, where others have none
 
   double number(const char* option) const {
     const auto it = options.find(option);
@@ -28,37 +29,39 @@ struct Given {
   }
 };
 
-// What acts in all layers, or in those whose turn in a pattern is not 'none'. Nothing where two do.
-std::optional<Given> alone(const Sum& sum, int layers) {
+// What acts in all layers, or in those whose turn in a pattern is not 'none', or in those without a
+// window where it is another in the rest. Nothing where more do.
+std::optional<Given> alone(const Sum& sum, const ModelConfig& m) {
   if (sum.factors.size() != 1) return std::nullopt;
   const Sum::Factor& factor = sum.factors[0];
   if (factor.pattern.empty()) return Given{factor.term.name, factor.term.options};
-  std::optional<Given> found;
+  std::optional<Given> found, local;
   std::vector<bool> acts;
-  for (int l = 0; l < layers; ++l) {
+  for (int l = 0; l < m.layers; ++l) {
     const Sum& here = factor.pattern[static_cast<std::size_t>(l) % factor.pattern.size()];
     if (here.factors.size() != 1 || !here.factors[0].pattern.empty()) return std::nullopt;
     const Expression& term = here.factors[0].term;
+    if (m.window_every > 0 && m.has_window(l)) {
+      if (local && (local->name != term.name || local->options != term.options))
+        return std::nullopt;
+      local = Given{term.name, term.options};
+      continue;
+    }
     acts.push_back(term.name != "none");
     if (!acts.back()) continue;
     if (found && (found->name != term.name || found->options != term.options)) return std::nullopt;
     if (!found) found = Given{term.name, term.options};
   }
-  if (!found) return Given{"none", {}};
+  if (!found) found = Given{"none", {}};
+  if (local && (local->name != found->name || local->options != found->options))
+    found->local = {*local};
+  if (found->name == "none") return found;
   if (std::find(acts.begin(), acts.end(), false) != acts.end()) found->acts = acts;
   return found;
 }
 
-Given given(const Catalog& catalog, const std::string& text, const ModelConfig& m, int context) {
-  const EncodingExpression x = parse_encoding(text);
-  const EncodingExpression full = parse_encoding(to_text(x, full_terms(catalog, text)));
-  std::optional<Given> only = alone(full.first, m.layers);
-  if (!only)
-    fail(Exit::usage,
-         "encoding '{}': models of published types have one encoding, the same in all layers that "
-         "have one",
-         text);
-  Given& g = *only;
+// What its zeros stand for, and one name for each rotation.
+void settle(Given& g, const ModelConfig& m, int context) {
   const auto put = [&](const char* option, double value) {
     if (g.options.contains(option)) g.options[option] = format_number(value);
   };
@@ -80,6 +83,19 @@ Given given(const Catalog& catalog, const std::string& text, const ModelConfig& 
     g.name = "rope";
   }
   if (g.name == "abf") g.name = "rope";
+}
+
+Given given(const Catalog& catalog, const std::string& text, const ModelConfig& m, int context) {
+  const EncodingExpression x = parse_encoding(text);
+  const EncodingExpression full = parse_encoding(to_text(x, full_terms(catalog, text)));
+  std::optional<Given> only = alone(full.first, m);
+  if (!only)
+    fail(Exit::usage,
+         "encoding '{}': models of published types have one encoding, the same in all layers that "
+         "have one, but for layers with a window",
+         text);
+  settle(*only, m, context);
+  for (Given& local : only->local) settle(local, m, context);
   return *only;
 }
 
@@ -88,7 +104,9 @@ std::string difference(const ModelConfig& ours, const ModelConfig& theirs) {
   const std::pair<const char*, bool> forms[] = {
       {"its norm is another", ours.norm == theirs.norm},
       {"its activation is another", ours.activation == theirs.activation},
-      {"it norms no queries and keys", ours.qk_norm == theirs.qk_norm},
+      {"its queries and keys are normed otherwise", ours.qk_norm == theirs.qk_norm},
+      {"its norms stand elsewhere", ours.norm_place == theirs.norm_place},
+      {"its embedding is scaled otherwise", ours.scaled_embedding == theirs.scaled_embedding},
       {"its head is tied otherwise", ours.tied == theirs.tied},
       {"its residuals run otherwise", ours.parallel == theirs.parallel},
       {"its norms are shared otherwise", ours.shared_norm == theirs.shared_norm},
@@ -109,6 +127,7 @@ std::string difference(const ModelConfig& ours, const ModelConfig& theirs) {
       {"ff_width", {ours.ff_width, theirs.ff_width}},
       {"norm_eps", {ours.norm_eps, theirs.norm_eps}},
       {"window", {ours.window, theirs.window}},
+      {"window_every", {ours.window_every, theirs.window_every}},
       {"classes", {ours.outputs(), theirs.outputs()}}};
   for (const auto& [name, n] : numbers)
     if (n.first != n.second)
@@ -125,7 +144,11 @@ std::string difference(const Given& ours, const Given& theirs) {
     if (it != theirs.options.end() && it->second != value)
       return fmt::format("{}={} where it has {}", option, value, it->second);
   }
-  return "";
+  if (ours.local.size() != theirs.local.size())
+    return theirs.local.empty() ? "an encoding of its own in layers with a window"
+                                : "layers with a window that turn as the others do";
+  const std::string there = ours.local.empty() ? "" : difference(ours.local[0], theirs.local[0]);
+  return there.empty() ? "" : there + ", in layers with a window";
 }
 
 // ---------------------------------------------------------------------- the fields of the types
@@ -186,6 +209,7 @@ const char* activation(Activation a) {
     case Activation::gelu: return "gelu";
     case Activation::gelu_tanh: return "gelu_new";
     case Activation::relu: return "relu";
+    case Activation::geglu: return "gelu_pytorch_tanh";
   }
   return "";
 }
@@ -224,6 +248,39 @@ void add_llama(Json& c, const std::string& type, const ModelConfig& m, const Giv
     for (std::size_t l = 0; l < g.acts.size(); ++l) c["no_rope_layers"][l] = g.acts[l] ? 1 : 0;
   }
   add_rotation(c, g, 1);
+}
+
+// Where layers with a window turn plainly, by a base of their own.
+void add_windows(Json& c, const ModelConfig& m, const Given& g, bool own_base) {
+  c["sliding_window"] = window(m);
+  for (int l = 0; l < m.layers; ++l)
+    c["layer_types"].push_back(m.has_window(l) ? "sliding_attention" : "full_attention");
+  const Given plain{"rope", {{"base", fmt::format("{}", c["rope_theta"].get<double>())}}};
+  const Given& local = g.local.empty() ? plain : g.local[0];
+  const double base = local.number("base");
+  if (own_base) c["rope_local_base_freq"] = base;
+  c["rope_parameters"] = {{"full_attention", c["rope_parameters"]},
+                          {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", base}}}};
+}
+
+void add_olmo(Json& c, const std::string& type, const ModelConfig& m, const Given& g, int context) {
+  add_sizes(c, m, context);
+  c["head_dim"] = m.head_dim(), c["rms_norm_eps"] = m.norm_eps;
+  c["attention_bias"] = m.attention_bias;
+  add_rotation(c, g, 1);
+  if (type == "olmo3") add_windows(c, m, g, false);
+}
+
+void add_gemma(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
+               int context) {
+  add_sizes(c, m, context);
+  c["hidden_activation"] = c["hidden_act"];
+  c["head_dim"] = m.head_dim(), c["rms_norm_eps"] = m.norm_eps;
+  c["attention_bias"] = m.attention_bias;
+  add_rotation(c, g, 1);
+  if (type != "gemma3_text") return;
+  c["query_pre_attn_scalar"] = m.head_dim();
+  add_windows(c, m, g, true);
 }
 
 // Types that turn a part of each head.
@@ -300,6 +357,8 @@ constexpr Type types[] = {
     {"llama", "LlamaForCausalLM"},       {"qwen2", "Qwen2ForCausalLM"},
     {"mistral", "MistralForCausalLM"},   {"qwen3", "Qwen3ForCausalLM"},
     {"smollm3", "SmolLM3ForCausalLM"},   {"phi3", "Phi3ForCausalLM"},
+    {"olmo2", "Olmo2ForCausalLM"},       {"olmo3", "Olmo3ForCausalLM"},
+    {"gemma", "GemmaForCausalLM"},       {"gemma3_text", "Gemma3ForCausalLM"},
     {"gpt_neox", "GPTNeoXForCausalLM"},  {"starcoder2", "Starcoder2ForCausalLM"},
     {"stablelm", "StableLmForCausalLM"}, {"phi", "PhiForCausalLM"},
     {"gpt2", "GPT2LMHeadModel"},         {"opt", "OPTForCausalLM"},
@@ -315,6 +374,10 @@ Json config_of(const Type& type, const ModelConfig& m, const Given& g, int conte
   if (name == "llama" || name == "qwen2" || name == "mistral" || name == "qwen3" ||
       name == "smollm3")
     add_llama(c, name, m, g, context);
+  else if (name == "olmo2" || name == "olmo3")
+    add_olmo(c, name, m, g, context);
+  else if (name == "gemma" || name == "gemma3_text")
+    add_gemma(c, name, m, g, context);
   else if (name == "phi3" || name == "stablelm" || name == "phi")
     add_partial(c, name, m, g, context);
   else if (name == "starcoder2")
@@ -401,7 +464,7 @@ std::vector<double> values_of(const Piece& piece, const ModelConfig& m,
       const std::int64_t at =
           piece.rows == Rows::transposed ? c * rows + r : (piece.skip + row) * width + c;
       out[static_cast<std::size_t>(at)] =
-          parameter[static_cast<std::size_t>((first + r) * width + c)];
+          parameter[static_cast<std::size_t>((first + r) * width + c)] - piece.less;
     }
   return out;
 }

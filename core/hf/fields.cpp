@@ -63,6 +63,18 @@ std::vector<double> ConfigFields::numbers(const std::string& name) {
   return out;
 }
 
+std::vector<std::string> ConfigFields::texts(const std::string& name) {
+  std::vector<std::string> out;
+  const Json* j = find(name);
+  if (j == nullptr) return out;
+  if (!j->is_array()) refuse(name, fmt::format("is {}, wanted a list of texts", j->dump()));
+  for (const Json& x : *j) {
+    if (!x.is_string()) refuse(name, fmt::format("holds {}, wanted texts", x.dump()));
+    out.push_back(x.get<std::string>());
+  }
+  return out;
+}
+
 const Json& ConfigFields::object(const std::string& name) {
   static const Json none = Json::object();
   const Json* j = find(name);

@@ -25,6 +25,7 @@ class ConfigFields {
   bool flag(const std::string& name, bool absent);
   std::string text(const std::string& name, const std::string& absent);
   std::vector<double> numbers(const std::string& name);
+  std::vector<std::string> texts(const std::string& name);
   const Json& object(const std::string& name);  // empty where it is missing
 
   // It must be this, or missing.

@@ -44,6 +44,13 @@ Layout llama_but(const std::map<std::string, std::string>& modules) {
   for (const auto& [ours, theirs] : modules) l.modules[ours] = theirs;
   return l;
 }
+const Layout olmo_names =
+    llama_but({{"layers.*.attention_out_norm", "model.layers.*.post_attention_layernorm"},
+               {"layers.*.mlp_out_norm", "model.layers.*.post_feedforward_layernorm"}});
+const Layout gemma3_names =
+    llama_but({{"layers.*.attention_out_norm", "model.layers.*.post_attention_layernorm"},
+               {"layers.*.mlp_norm", "model.layers.*.pre_feedforward_layernorm"},
+               {"layers.*.mlp_out_norm", "model.layers.*.post_feedforward_layernorm"}});
 const Layout phi3_names =
     llama_but({{"layers.*.attention.qkv", "model.layers.*.self_attn.qkv_proj"},
                {"layers.*.mlp.in", "model.layers.*.mlp.gate_up_proj"}});
@@ -142,12 +149,25 @@ const Layout opt_names = {
      {"encoding", "model.decoder.embed_positions"}}};
 
 const Layout& layout_of(const std::string& type) {
-  static const std::map<std::string, const Layout*> all = {
-      {"llama", &llama_names},   {"mistral", &llama_names}, {"qwen2", &llama_names},
-      {"qwen3", &llama_names},   {"smollm3", &llama_names}, {"stablelm", &llama_names},
-      {"phi3", &phi3_names},     {"phi", &phi_names},       {"starcoder2", &starcoder2_names},
-      {"gpt_neox", &neox_names}, {"gpt2", &gpt2_names},     {"gptj", &gptj_names},
-      {"bloom", &bloom_names},   {"mpt", &mpt_names},       {"opt", &opt_names}};
+  static const std::map<std::string, const Layout*> all = {{"llama", &llama_names},
+                                                           {"mistral", &llama_names},
+                                                           {"qwen2", &llama_names},
+                                                           {"qwen3", &llama_names},
+                                                           {"smollm3", &llama_names},
+                                                           {"stablelm", &llama_names},
+                                                           {"gemma", &llama_names},
+                                                           {"gemma3_text", &gemma3_names},
+                                                           {"olmo2", &olmo_names},
+                                                           {"olmo3", &olmo_names},
+                                                           {"phi3", &phi3_names},
+                                                           {"phi", &phi_names},
+                                                           {"starcoder2", &starcoder2_names},
+                                                           {"gpt_neox", &neox_names},
+                                                           {"gpt2", &gpt2_names},
+                                                           {"gptj", &gptj_names},
+                                                           {"bloom", &bloom_names},
+                                                           {"mpt", &mpt_names},
+                                                           {"opt", &opt_names}};
   return *all.at(type);
 }
 
@@ -219,6 +239,7 @@ std::vector<Piece> pieces_of(const Published& p, const std::string& parameter, c
     piece.rows = !linear ? Rows::straight : packed ? layout.packed : layout.linear;
     if (piece.rows == Rows::transposed && !matrix) piece.rows = Rows::straight;  // of a bias
     if (p.type == "opt" && named.module == "encoding") piece.skip = 2;
+    if (p.type.starts_with("gemma") && named.module.ends_with("norm")) piece.less = 1;
     rows += piece.skip;
     piece.shape = !matrix                          ? Shape{rows}
                   : piece.rows == Rows::transposed ? Shape{shape[1], rows}
@@ -341,6 +362,8 @@ void WeightFiles::load(const Published& p, Model& model) const {
       const auto read = [&](std::int64_t row, std::int64_t rows) {
         values.resize(static_cast<std::size_t>(rows * width));
         from.file->read(*from.entry, static_cast<std::uint64_t>(row * width), values);
+        if (piece.less != 0)
+          for (float& v : values) v += piece.less;
       };
       if (piece.rows == Rows::transposed) {
         const std::int64_t rows = piece.shape[1];

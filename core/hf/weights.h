@@ -23,6 +23,7 @@ struct Piece {
   Shape shape;  // of the tensor
   Rows rows = Rows::straight;
   std::int64_t skip = 0;  // rows of the tensor before those that count
+  float less = 0;         // numbers of the tensor are less than ours by this (Gemma's gains)
 };
 
 // A parameter's pieces, one below the other. `parameter` as Model names it, with its shape.

@@ -30,10 +30,13 @@ inline std::vector<std::string> value_names(Norm) {
   return {"layernorm", "rmsnorm"};
 }
 inline std::vector<std::string> value_names(Activation) {
-  return {"gelu", "swiglu", "gelu_tanh", "relu"};
+  return {"gelu", "swiglu", "gelu_tanh", "relu", "geglu"};
 }
 inline std::vector<std::string> value_names(QkNorm) {
-  return {"off", "before", "after", "q", "k"};
+  return {"off", "before", "after", "q", "k", "whole"};
+}
+inline std::vector<std::string> value_names(NormPlace) {
+  return {"input", "output", "both"};
 }
 inline std::vector<std::string> value_names(Init) {
   return {"normal", "fan_in"};
@@ -59,7 +62,7 @@ void walk_model(Model& c, Walk&& w) {
   w(Field{"norm"}, c.norm);
   w(Field{"norm_eps", 0, 1}, c.norm_eps);
   w(Field{"activation"}, c.activation);
-  w(Field{.name = "qk_norm", .help = "Of both, before or after the encoding acts; of q or k alone, before it."}, c.qk_norm);
+  w(Field{.name = "qk_norm", .help = "Of both, before or after the encoding acts; of q or k alone, before it; whole: of both before it, over all heads at once."}, c.qk_norm);
   w(Field{"tie_embedding"}, c.tied);
   w(Field{"parallel_residual"}, c.parallel);
   w(Field{"attention_bias"}, c.attention_bias);
@@ -77,6 +80,17 @@ void walk_model(Model& c, Walk&& w) {
           .help = "Tokens that a token attends to, itself counted; 0: all before it.",
           .optional = true},
     c.window);
+  w(Field{.name = "window_every",
+          .high = many,
+          .help = "Each so many-th layer has no window; 0: each has one.",
+          .optional = true},
+    c.window_every);
+  w(Field{.name = "norm_place",
+          .help = "Of what a layer's parts read, of what they add, or of both.",
+          .optional = true},
+    c.norm_place);
+  w(Field{.name = "scaled_embedding", .help = "Times the root of the width.", .optional = true},
+    c.scaled_embedding);
   w(Field{.name = "qkv_bias", .help = "Of q, k and v alone.", .optional = true}, c.qkv_bias);
   w(Field{.name = "biasless_norm", .help = "Layer norms without bias.", .optional = true},
     c.biasless_norm);

@@ -25,6 +25,9 @@ void check(const ModelConfig& c) {
     refuse(fmt::format("{} heads are no multiple of {} kv_heads", c.heads, c.groups()));
   if (c.shared_norm && !c.parallel)
     refuse("shared_norm needs parallel_residual: one norm cannot stand in two places");
+  if (c.shared_norm && !c.norms_input())
+    refuse("shared_norm is a norm of what is read; norm_place 'output' has none");
+  if (c.window_every > 0 && c.window == 0) refuse("window_every needs a window");
   if (c.dropout < 0 || c.dropout >= 1)
     refuse(fmt::format("dropout {} is not in [0, 1)", c.dropout));
   if (c.tied && c.outputs() != c.vocabulary)
@@ -35,10 +38,14 @@ void check(const ModelConfig& c) {
 std::int64_t parameter_count(const ModelConfig& c) {
   const std::int64_t W = c.width, F = c.ff_width, V = c.vocabulary, O = c.outputs();
   const std::int64_t qkv = (c.heads + 2 * c.groups()) * c.head_dim();
-  const std::int64_t in = c.activation == Activation::swiglu ? 2 * F : F;
+  const std::int64_t in = is_gated(c.activation) ? 2 * F : F;
   const std::int64_t norm = c.norm == Norm::layer && !c.biasless_norm ? 2 * W : W;
-  std::int64_t layer = (c.shared_norm ? 1 : 2) * norm + W * qkv + c.mixed() * W + W * in + F * W;
-  layer += (norms_q(c.qk_norm) + norms_k(c.qk_norm)) * c.head_dim();
+  const int norms = (c.norms_input() ? c.shared_norm ? 1 : 2 : 0) + (c.norms_output() ? 2 : 0);
+  std::int64_t layer = norms * norm + W * qkv + c.mixed() * W + W * in + F * W;
+  if (c.qk_norm == QkNorm::whole)
+    layer += (c.heads + c.groups()) * c.head_dim();
+  else
+    layer += (norms_q(c.qk_norm) + norms_k(c.qk_norm)) * c.head_dim();
   if (c.attention_bias || c.qkv_bias) layer += qkv;
   if (c.attention_bias) layer += W;
   if (c.mlp_bias) layer += in + W;
@@ -54,8 +61,11 @@ double forward_flops(const ModelConfig& c, double length) {
 
 double flops_behind_keys(const ModelConfig& c, double length) {
   const double W = c.width, F = c.ff_width, mixed = c.mixed();
-  const double in = c.activation == Activation::swiglu ? 2 * F : F;
-  const double seen = c.window > 0 ? std::min(length / 2, double(c.window)) : length / 2;
+  const double in = is_gated(c.activation) ? 2 * F : F;
+  double keys = 0;  // of all layers
+  for (int i = 0; i < c.layers; ++i)
+    keys += c.has_window(i) ? std::min(length / 2, double(c.window)) : length / 2;
+  const double seen = keys / c.layers;
   return 2 * (mixed * W + W * in + F * W) + 4 * mixed * seen;  // q.k and p.v
 }
 
@@ -99,7 +109,9 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
   const bool layer_norm = c.norm == Norm::layer && !c.biasless_norm;
   const std::int64_t W = c.width, F = c.ff_width, D = c.head_dim();
   const std::int64_t qkv = (c.heads + 2 * c.groups()) * D;
-  const std::int64_t in = c.activation == Activation::swiglu ? 2 * F : F;
+  const std::int64_t in = is_gated(c.activation) ? 2 * F : F;
+  const std::int64_t of_q = c.qk_norm == QkNorm::whole ? c.heads * D : D,
+                     of_k = c.qk_norm == QkNorm::whole ? c.groups() * D : D;
   const auto add_if = [&](bool wanted, const std::string& name, const Shape& shape) {
     return wanted ? add(name, shape, false) : -1;
   };
@@ -109,25 +121,30 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
   for (int i = 0; i < c.layers; ++i) {
     const std::string at = fmt::format("layers.{}.", i);
     const auto purpose = [&](const char* what) { return pes::purpose(at + "dropout." + what); };
+    const auto norm = [&](bool wanted, const char* what, int& gain, int& bias) {
+      gain = add_if(wanted, at + what + ".weight", {W});
+      bias = add_if(wanted && layer_norm, at + what + ".bias", {W});
+    };
     LayerWeights l{};
-    l.attention_norm = add(at + "attention_norm.weight", {W}, false);
-    l.attention_norm_bias = add_if(layer_norm, at + "attention_norm.bias", {W});
+    layer_first_.push_back(parameters_.size());
+    norm(c.norms_input(), "attention_norm", l.attention_norm, l.attention_norm_bias);
     l.qkv = add(at + "attention.qkv.weight", {qkv, W}, true);
     l.qkv_bias = add_if(c.attention_bias || c.qkv_bias, at + "attention.qkv.bias", {qkv});
-    l.q_norm = add_if(norms_q(c.qk_norm), at + "attention.q_norm.weight", {D});
-    l.k_norm = add_if(norms_k(c.qk_norm), at + "attention.k_norm.weight", {D});
-    l.out = add(at + "attention.out.weight", {W, c.mixed()}, true);
-    l.out_bias = add_if(c.attention_bias, at + "attention.out.bias", {W});
-    l.mlp_norm = add_if(!c.shared_norm, at + "mlp_norm.weight", {W});
-    l.mlp_norm_bias = add_if(!c.shared_norm && layer_norm, at + "mlp_norm.bias", {W});
+    l.q_norm = add_if(norms_q(c.qk_norm), at + "attention.q_norm.weight", {of_q});
+    l.k_norm = add_if(norms_k(c.qk_norm), at + "attention.k_norm.weight", {of_k});
+    l.out.weight = add(at + "attention.out.weight", {W, c.mixed()}, true);
+    l.out.bias = add_if(c.attention_bias, at + "attention.out.bias", {W});
+    norm(c.norms_output(), "attention_out_norm", l.out.norm, l.out.norm_bias);
+    norm(c.norms_input() && !c.shared_norm, "mlp_norm", l.mlp_norm, l.mlp_norm_bias);
     l.in = add(at + "mlp.in.weight", {in, W}, true);
     l.in_bias = add_if(c.mlp_bias, at + "mlp.in.bias", {in});
-    l.down = add(at + "mlp.down.weight", {W, F}, true);
-    l.down_bias = add_if(c.mlp_bias, at + "mlp.down.bias", {W});
+    l.down.weight = add(at + "mlp.down.weight", {W, F}, true);
+    l.down.bias = add_if(c.mlp_bias, at + "mlp.down.bias", {W});
+    norm(c.norms_output(), "mlp_out_norm", l.down.norm, l.down.norm_bias);
     l.drop_attention = purpose("attention");
-    l.drop_out = purpose("out");
+    l.out.drop = purpose("out");
     l.drop_activation = purpose("activation");
-    l.drop_mlp = purpose("mlp");
+    l.down.drop = purpose("mlp");
     layers_.push_back(l);
   }
   norm_ = add("norm.weight", {W}, false);
@@ -138,10 +155,8 @@ Model::Model(Backend& backend, const ModelConfig& config, Composition encoding, 
   // As the walk back leaves them behind; an encoding may have used its own from the beginning.
   std::size_t end = encoding_first_;
   for (std::size_t i = layers_.size() + 1; i-- > 0; end = gradient_order_.back().first)
-    gradient_order_.push_back({i < layers_.size()
-                                   ? static_cast<std::size_t>(layers_[i].attention_norm)
-                                   : static_cast<std::size_t>(norm_),
-                               end});
+    gradient_order_.push_back(
+        {i < layers_.size() ? layer_first_[i] : static_cast<std::size_t>(norm_), end});
   gradient_order_.push_back({0, end});
   for (const Encoding::ParameterSpec& p : encoding_.parameters()) {
     const auto at = static_cast<std::size_t>(add("encoding." + p.name, p.shape, p.decay));
@@ -228,12 +243,12 @@ Tensor Model::normed(Tensor x, int gain, int bias, Storage storage) {
   return ops::norm(tape_, x, leaf(gain), leaf(bias), config_.norm, config_.norm_eps, storage);
 }
 
-Tensor Model::project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose,
-                      const StepInfo& s) {
-  const Dropout d = dropout(purpose, s);
-  if (d.p == 0) return ops::linear(tape_, y, leaf(w), leaf(bias), residual);
-  const Tensor out = ops::dropout(tape_, ops::linear(tape_, y, leaf(w), leaf(bias)), d);
-  return ops::binary(tape_, Binary::add, residual, out);
+Tensor Model::project(Tensor y, const Addition& a, Tensor residual, const StepInfo& s) {
+  const Dropout d = dropout(a.drop, s);
+  if (d.p == 0 && a.norm < 0) return ops::linear(tape_, y, leaf(a.weight), leaf(a.bias), residual);
+  Tensor out = ops::linear(tape_, y, leaf(a.weight), leaf(a.bias));
+  if (a.norm >= 0) out = normed(out, a.norm, a.norm_bias);
+  return ops::binary(tape_, Binary::add, residual, ops::dropout(tape_, out, d));
 }
 
 Tensor Model::mlp(Tensor x, Tensor residual, const LayerWeights& l, const StepInfo& s) {
@@ -247,25 +262,44 @@ Tensor Model::mlp(Tensor x, Tensor residual, const LayerWeights& l, const StepIn
     case Activation::gelu: h = ops::unary(tape_, Unary::gelu, h); break;
     case Activation::gelu_tanh: h = ops::unary(tape_, Unary::gelu_tanh, h); break;
     case Activation::relu: h = ops::unary(tape_, Unary::relu, h); break;
+    case Activation::geglu: {
+      const std::int64_t F = config_.ff_width;
+      const Tensor by = ops::unary(tape_, Unary::gelu_tanh, ops::slice(tape_, h, 2, 0, F));
+      h = ops::binary(tape_, Binary::mul, by, ops::slice(tape_, h, 2, F, F));
+    } break;
   }
   h = ops::dropout(tape_, h, drop);  // [B, T, F]
-  return project(h, l.down, l.down_bias, residual, l.drop_mlp, s);
+  return project(h, l.down, residual, s);
 }
 
 Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& look) {
   const LayerWeights& l = layers_[static_cast<std::size_t>(index)];
   const Storage storage = backend_.activations();
-  Tensor h = normed(x, l.attention_norm, l.attention_norm_bias, storage);  // [B, T, W]
-  const bool several = readings_.size() > 1;
-  const Tensor qkv =
-      ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {}, several ? Storage::own : storage);
+  const bool norms = config_.norms_input();
+  Tensor h = norms ? normed(x, l.attention_norm, l.attention_norm_bias, storage) : x;  // [B, T, W]
+  const bool several = readings_.size() > 1, whole = config_.qk_norm == QkNorm::whole;
+  Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {},
+                           several || whole ? Storage::own : storage);
+  if (whole) qkv = norm_whole(qkv, l);
   const Tensor mixed =
       several ? mix_each(h, qkv, index, s) : mix(x, h, qkv, index, s, look);  // [B, T, H E]
   if (!mixed) return {};
-  const Tensor y = project(mixed, l.out, l.out_bias, x, l.drop_out, s);
+  const Tensor y = project(mixed, l.out, x, s);
   if (config_.shared_norm) return mlp(h, y, l, s);
   const Tensor read = config_.parallel ? x : y;
-  return mlp(normed(read, l.mlp_norm, l.mlp_norm_bias, storage), y, l, s);
+  return mlp(norms ? normed(read, l.mlp_norm, l.mlp_norm_bias, storage) : read, y, l, s);
+}
+
+// Its queries and its keys, each over all heads at once: [B, T, (H + 2G) D].
+Tensor Model::norm_whole(Tensor qkv, const LayerWeights& l) {
+  const std::int64_t q = std::int64_t{config_.heads} * config_.head_dim(),
+                     k = std::int64_t{config_.groups()} * config_.head_dim();
+  const auto normed = [&](std::int64_t first, std::int64_t n, int gain) {
+    return ops::norm(tape_, ops::slice(tape_, qkv, 2, first, n), leaf(gain), {}, Norm::rms,
+                     config_.norm_eps);
+  };
+  const Tensor both = ops::concat(tape_, normed(0, q, l.q_norm), normed(q, k, l.k_norm), 2);
+  return ops::concat(tape_, both, ops::slice(tape_, qkv, 2, q + k, k), 2);
 }
 
 Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s,
@@ -279,7 +313,7 @@ Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s
   a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
   a.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim()));
   a.dropout = dropout(l.drop_attention, s);
-  a.starts = starts_;
+  a.starts = config_.has_window(index) ? starts_ : documents_;
   const auto norm_q_and_k = [&] {
     const auto norm = [&](Tensor& x, int gain) {
       x = ops::norm(tape_, tape_.now(x), leaf(gain), {}, Norm::rms, config_.norm_eps);
@@ -287,7 +321,7 @@ Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s
     if (norms_q(config_.qk_norm)) norm(a.q, l.q_norm);
     if (norms_k(config_.qk_norm)) norm(a.k, l.k_norm);
   };
-  if (config_.qk_norm != QkNorm::after) norm_q_and_k();
+  if (config_.qk_norm != QkNorm::after && config_.qk_norm != QkNorm::whole) norm_q_and_k();
   Tensor input = tape_.later(tape_.shape(h), [h](Tape& t) { return ops::own(t, t.now(h)); });
   Cache::Seen seen;
   if (cache != nullptr) seen = cache->show(tape_, index, a, input);
@@ -321,7 +355,7 @@ Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s
 
 void Model::set_starts(std::span<const std::int32_t> of_documents, int batch, int length,
                        int seen) {
-  starts_ = of_documents;
+  starts_ = documents_ = of_documents;
   if (config_.window == 0 || config_.window >= seen + length) return;
   window_starts_.assign(of_documents.begin(), of_documents.end());
   window_starts_.resize(static_cast<std::size_t>(batch) * static_cast<std::size_t>(length));
@@ -376,7 +410,9 @@ Tensor Model::embedded(std::span<const std::int32_t> tokens, const Shape& shape)
   Buffers& b = *buffers_;
   b.reserve(std::ssize(tokens));
   backend_.upload_tokens(static_cast<std::int32_t*>(b.tokens), tokens);
-  const Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens), shape);
+  Tensor x = ops::embed(tape_, leaf(table_), static_cast<std::int32_t*>(b.tokens), shape);
+  if (config_.scaled_embedding)
+    x = ops::affine(tape_, x, std::sqrt(static_cast<double>(config_.width)), 0);
   return config_.embedding_norm ? normed(x, embedding_norm_, embedding_norm_bias_) : x;
 }
 

@@ -19,15 +19,22 @@
 
 namespace pesuite {
 
-enum class Activation { gelu, swiglu, gelu_tanh, relu };
-// Before or after the encoding acts on q and k; q, k: before, of that alone.
-enum class QkNorm { off, before, after, q, k };
+enum class Activation { gelu, swiglu, gelu_tanh, relu, geglu };
+// Half of the feed-forward part's first products gate the other half.
+constexpr bool is_gated(Activation a) {
+  return a == Activation::swiglu || a == Activation::geglu;
+}
+// Before or after the encoding acts on q and k; q, k: before, of that alone; whole: before, over
+// all heads at once (OLMo 2).
+enum class QkNorm { off, before, after, q, k, whole };
 constexpr bool norms_q(QkNorm n) {
   return n != QkNorm::off && n != QkNorm::k;
 }
 constexpr bool norms_k(QkNorm n) {
   return n != QkNorm::off && n != QkNorm::q;
 }
+// Of what a layer's parts read, of what they add (OLMo 2), or of both (Gemma 2).
+enum class NormPlace { input, output, both };
 enum class Init {
   normal,  // N(0, 0.02^2), projections into the residual stream divided by sqrt(2 layers) (GPT-2)
   fan_in   // matrices and biases U(+-1/sqrt(inputs)), embeddings N(0, 1) (PyTorch's layers)
@@ -38,6 +45,7 @@ struct ModelConfig {
   int head_size = 0;                                    // features of a head; 0: width / heads
   int ff_width = 256;
   Norm norm = Norm::rms;
+  NormPlace norm_place = NormPlace::input;
   double norm_eps = 1e-5;
   Activation activation = Activation::swiglu;
   QkNorm qk_norm = QkNorm::off;
@@ -45,11 +53,13 @@ struct ModelConfig {
   bool parallel = false;     // attention and mlp both read the layer's input (GPT-NeoX, Pythia)
   bool shared_norm = false;  // parallel: both read it through the attention's norm (GPT-J)
   bool attention_bias = false, mlp_bias = false, head_bias = false;
-  bool qkv_bias = false;        // of q, k and v alone (Qwen2)
-  bool biasless_norm = false;   // layer norms have no bias (MPT)
-  bool embedding_norm = false;  // a norm behind the embedding (BLOOM)
-  int window = 0;      // a token attends to so many, itself counted (Mistral); 0: to all before it
-  double dropout = 0;  // of embedding, attention, its output, activations, mlp output
+  bool qkv_bias = false;          // of q, k and v alone (Qwen2)
+  bool biasless_norm = false;     // layer norms have no bias (MPT)
+  bool embedding_norm = false;    // a norm behind the embedding (BLOOM)
+  bool scaled_embedding = false;  // times sqrt(width) (Vaswani et al. 2017, section 3.4; Gemma)
+  int window = 0;  // a token attends to so many, itself counted (Mistral); 0: to all before it
+  int window_every = 0;  // each so many-th layer has no window (Gemma 3); 0: each has one
+  double dropout = 0;    // of embedding, attention, its output, activations, mlp output
   Init init = Init::normal;
   int vocabulary = 256;       // inputs; a cell sets it to what its task has
   int classes = 0;            // outputs; 0: as many as inputs
@@ -60,6 +70,11 @@ struct ModelConfig {
   int mixed() const { return heads * head_dim(); }  // width of all heads side by side
   int groups() const { return kv_heads > 0 ? kv_heads : heads; }
   int outputs() const { return classes > 0 ? classes : vocabulary; }
+  bool norms_input() const { return norm_place != NormPlace::output; }
+  bool norms_output() const { return norm_place != NormPlace::input; }
+  bool has_window(int layer) const {
+    return window > 0 && (window_every == 0 || (layer + 1) % window_every != 0);
+  }
 };
 // Throws Error (usage) when the numbers do not fit together.
 void check(const ModelConfig&);
@@ -176,10 +191,16 @@ class Model {
   void with_encoding(const StepInfo&, const std::function<void(Tape&, const Composition&)>& body);
 
  private:
-  struct LayerWeights {  // indices into parameters_, -1 for what is not there
-    int attention_norm, attention_norm_bias, qkv, qkv_bias, q_norm, k_norm, out, out_bias;
-    int mlp_norm, mlp_norm_bias, in, in_bias, down, down_bias;
-    std::uint32_t drop_attention, drop_out, drop_activation, drop_mlp;  // purposes
+  // Indices into parameters_, -1 for what is not there; and what dropout is for.
+  struct Addition {  // to the residual stream
+    int weight, bias, norm, norm_bias;
+    std::uint32_t drop;
+  };
+  struct LayerWeights {
+    int attention_norm, attention_norm_bias, qkv, qkv_bias, q_norm, k_norm;
+    int mlp_norm, mlp_norm_bias, in, in_bias;
+    Addition out, down;
+    std::uint32_t drop_attention, drop_activation;
   };
   int add(std::string name, const Shape& shape, bool decay);
   void allocate_gradients();
@@ -220,9 +241,9 @@ class Model {
   void set_starts(std::span<const std::int32_t> of_documents, int batch, int length, int seen);
   Tensor normed(Tensor x, int gain, int bias, Storage = Storage::own);
   Dropout dropout(std::uint32_t purpose, const StepInfo&) const;
-  // x + dropout(linear(y)), in one pass where nothing is dropped
-  Tensor project(Tensor y, int w, int bias, Tensor residual, std::uint32_t purpose,
-                 const StepInfo&);
+  // residual + dropout(norm(linear(y))), in one pass where nothing is dropped and normed
+  Tensor project(Tensor y, const Addition&, Tensor residual, const StepInfo&);
+  Tensor norm_whole(Tensor qkv, const LayerWeights&);
 
   Backend& backend_;
   ModelUse use_;
@@ -237,6 +258,7 @@ class Model {
   };
   std::vector<Bounds> bounds_;  // of parameters that have any
   std::vector<LayerWeights> layers_;
+  std::vector<std::size_t> layer_first_;  // of each layer's parameters
   std::vector<std::int32_t> window_starts_;
   int table_ = -1, embedding_norm_ = -1, embedding_norm_bias_ = -1, norm_ = -1, norm_bias_ = -1,
       head_ = -1, head_bias_ = -1;
@@ -244,7 +266,8 @@ class Model {
   void* gradients_ = nullptr;       // of all parameters, in their order
   std::vector<ParameterRange> gradient_order_;
   std::vector<Tensor> leaves_;
-  std::span<const std::int32_t> starts_;     // of the batch of the pass
+  // Of the batch of the pass: where its documents begin, and where what layers with a window see.
+  std::span<const std::int32_t> documents_, starts_;
   std::int64_t needed_from_ = 0;             // of the last layer: its first row in each sequence
   std::vector<Reading> readings_;            // of the pass, where it reads behind caches,
   const Reading* reading_ = nullptr;         // and the one that it is at

@@ -16,7 +16,7 @@ void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
     c.eval_flops += e.probe ? pass * passes_of(*e.probe) : pass;
   }
   // weights, gradient and two moments; activations of a pass
-  const double in = m.activation == Activation::swiglu ? 2.0 : 1.0;
+  const double in = is_gated(m.activation) ? 2.0 : 1.0;
   const double layer = 10.0 * m.width + (1 + in) * m.ff_width;
   const double layers = recompute ? m.layers * 1.0 * m.width + layer : m.layers * layer;
   const double activations =

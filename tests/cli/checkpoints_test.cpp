@@ -78,12 +78,21 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
       "= 128\n";
   const std::string mpt =
       "norm = \"layernorm\"\nbiasless_norm = true\nactivation = \"gelu\"\nff_width = 128\n";
+  const std::string behind = "norm_place = \"output\"\nqk_norm = \"whole\"\n";
+  const std::string gemma = "activation = \"geglu\"\nscaled_embedding = true\n";
   const std::vector<std::array<std::string, 3>> wanted = {
       {"rope", "", "llama"},
       {"none", "", "llama"},
       {"yarn(factor=4)", "qkv_bias = true\n", "qwen2"},
       {"rope", "qk_norm = \"before\"\n", "qwen3"},
       {"layers[rope, none]", "", "smollm3"},
+      {"rope", behind, "olmo2"},
+      {"layers[rope(base=300), yarn(factor=4, base=300, original=32)]",
+       behind + "window = 8\nwindow_every = 2\n", "olmo3"},
+      {"rope", gemma, "gemma"},
+      {"layers[rope(base=300), rope(base=5000)]",
+       gemma + "norm_place = \"both\"\nqk_norm = \"before\"\nwindow = 8\nwindow_every = 2\n",
+       "gemma3_text"},
       {"rope(features=0.5)", "", "phi3"},
       {"rope(features=0.5)", "norm = \"layernorm\"\n", "stablelm"},
       {"rope", gpt + "window = 8\n", "starcoder2"},

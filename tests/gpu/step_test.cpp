@@ -12,6 +12,7 @@
 #include "pesuite/random.hpp"
 #include "tests/catalog.h"
 #include "tests/gpu/subject.h"
+#include "tests/model/forms.h"
 
 namespace pesuite::testing {
 namespace {
@@ -25,6 +26,9 @@ struct Course {
 
 constexpr double usual_weight = 0.02;  // of a target in the loss
 
+Course course(Backend& backend, const std::string& encoding, const ModelConfig& config,
+              double weight = usual_weight, double loss_scale = 1, bool other_tokens = false,
+              int length = usual_length);
 Course course(Backend& backend, const std::string& encoding, double dropout,
               Activation activation = Activation::swiglu, double weight = usual_weight,
               double loss_scale = 1, bool other_tokens = false, int length = usual_length) {
@@ -32,6 +36,10 @@ Course course(Backend& backend, const std::string& encoding, double dropout,
   config.vocabulary = config.classes = 19;
   config.dropout = dropout;
   config.activation = activation;
+  return course(backend, encoding, config, weight, loss_scale, other_tokens, length);
+}
+Course course(Backend& backend, const std::string& encoding, const ModelConfig& config,
+              double weight, double loss_scale, bool other_tokens, int length) {
   Model model(backend, config, compose(built_catalog(), encoding, shape_of(config, length, length)),
               3);
   Optimizer optimizer(backend, {});
@@ -109,6 +117,15 @@ TEST_F(Steps, InBf16AreNear) {
                            "grape_a", "hard_alibi", "pose(target=512)", "selective_rope"})
     expect_near(course(*subject(Precision::bf16), name, 0),
                 course(*open_backend("reference", {}), name, 0), 1e-2, name);
+}
+
+TEST_F(Steps, OfPublishedFormsAreNear) {
+  for (auto [name, form] : other_forms()) {
+    form.vocabulary = form.classes = 19;
+    const Course wanted = course(*open_backend("reference", {}), "rope", form);
+    expect_near(course(*subject(Precision::fp32), "rope", form), wanted, 1e-4, name.c_str());
+    expect_near(course(*subject(Precision::bf16), "rope", form), wanted, 1e-2, name.c_str());
+  }
 }
 
 TEST_F(Steps, OfT5AreNearWhereCudnnHasTheLevelPartOfItsTable) {

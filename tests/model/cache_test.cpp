@@ -10,6 +10,7 @@
 #include "model/sample.h"
 #include "pesuite/random.hpp"
 #include "tests/catalog.h"
+#include "tests/model/forms.h"
 
 namespace pesuite::testing {
 namespace {
@@ -153,6 +154,18 @@ TEST(Cache, OfModelsOfOtherForms) {
       CachedModel n(encoding, "cpu", Precision::fp32, normed);
       expect_equal(n, 1e-5);
       expect_equal_side_by_side(n, 1e-5);
+    }
+  }
+}
+
+TEST(Cache, OfModelsOfPublishedForms) {
+  for (auto& [name, form] : other_forms()) {
+    form.vocabulary = form.classes = symbols;
+    for (const std::string encoding : {"rope", "layers[rope, none]", "cope"}) {
+      SCOPED_TRACE(name + ", " + encoding);
+      CachedModel m(encoding, "cpu", Precision::fp32, form);
+      expect_equal(m, 1e-5);
+      expect_equal_side_by_side(m, 1e-5);
     }
   }
 }

@@ -78,6 +78,56 @@ constexpr Case published[] = {
       "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 5000000.0,
       "sliding_window": null, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0",
       "use_cache": false, "use_sliding_window": false, "vocab_size": 128256})"},
+    {"allenai/OLMo-2-0425-1B", "rope(base=500000)", R"({
+      "architectures": ["Olmo2ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": 2048,
+      "initializer_range": 0.02, "intermediate_size": 8192, "max_position_embeddings": 4096,
+      "model_type": "olmo2", "num_attention_heads": 16, "num_hidden_layers": 16,
+      "num_key_value_heads": 16, "pad_token_id": 100277, "rms_norm_eps": 1e-06,
+      "rope_scaling": null, "rope_theta": 500000, "tie_word_embeddings": false,
+      "torch_dtype": "float32", "transformers_version": "4.47.1", "use_cache": true,
+      "vocab_size": 100352})"},
+    {"allenai/Olmo-3-1025-7B, of 4 layers",
+     "layers[rope(base=500000), rope(base=500000), rope(base=500000), yarn(base=500000, factor=8, "
+     "original=8192, beta_fast=32, beta_slow=1, attention_factor=1.2079441541679836)]",
+     R"({
+      "architectures": ["Olmo3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "bos_token_id": 100257, "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": 4096,
+      "initializer_range": 0.02, "intermediate_size": 11008,
+      "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention",
+                      "full_attention"],
+      "max_position_embeddings": 65536, "model_type": "olmo3", "num_attention_heads": 32,
+      "num_hidden_layers": 4, "num_key_value_heads": 32, "pad_token_id": 100277,
+      "rms_norm_eps": 1e-06,
+      "rope_scaling": {"attention_factor": 1.2079441541679836, "beta_fast": 32.0,
+                       "beta_slow": 1.0, "factor": 8.0,
+                       "original_max_position_embeddings": 8192, "rope_type": "yarn"},
+      "rope_theta": 500000, "sliding_window": 4096, "tie_word_embeddings": false,
+      "torch_dtype": "bfloat16", "transformers_version": "4.57.0", "use_cache": true,
+      "vocab_size": 100278})"},
+    {"google/gemma-2b", "rope(base=10000)", R"({
+      "architectures": ["GemmaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "bos_token_id": 2, "eos_token_id": 1, "head_dim": 256, "hidden_act": "gelu",
+      "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2048, "initializer_range": 0.02,
+      "intermediate_size": 16384, "max_position_embeddings": 8192, "model_type": "gemma",
+      "num_attention_heads": 8, "num_hidden_layers": 18, "num_key_value_heads": 1,
+      "pad_token_id": 0, "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 10000.0,
+      "torch_dtype": "bfloat16", "transformers_version": "4.38.0.dev0", "use_cache": true,
+      "vocab_size": 256000})"},
+    {"google/gemma-3-1b-it",
+     "layers[rope(base=10000), rope(base=10000), rope(base=10000), rope(base=10000), "
+     "rope(base=10000), rope(base=1000000)]",
+     R"({
+      "architectures": ["Gemma3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "attn_logit_softcapping": null, "bos_token_id": 2, "cache_implementation": "hybrid",
+      "eos_token_id": [1, 106], "final_logit_softcapping": null, "head_dim": 256,
+      "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 1152, "initializer_range": 0.02,
+      "intermediate_size": 6912, "max_position_embeddings": 32768, "model_type": "gemma3_text",
+      "num_attention_heads": 4, "num_hidden_layers": 26, "num_key_value_heads": 1,
+      "pad_token_id": 0, "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06,
+      "rope_local_base_freq": 10000, "rope_scaling": null, "rope_theta": 1000000,
+      "sliding_window": 512, "sliding_window_pattern": 6, "torch_dtype": "bfloat16",
+      "transformers_version": "4.50.0.dev0", "use_cache": true, "vocab_size": 262144})"},
     {"microsoft/Phi-3-mini-4k-instruct", "rope(base=10000)", R"({
       "_name_or_path": "Phi-3-mini-4k-instruct", "architectures": ["Phi3ForCausalLM"],
       "attention_bias": false, "attention_dropout": 0.0,
@@ -188,6 +238,11 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("Qwen2.5", "layer_types", "full_attention");
   refused("Qwen3", "use_sliding_window", true);
   refused("SmolLM3", "layer_types", {"sliding_attention"});
+  refused("gemma-3", "query_pre_attn_scalar", 168);
+  refused("gemma-3", "final_logit_softcapping", 30.0);
+  refused("gemma-3", "hidden_activation", "gelu");
+  refused("gemma-2b", "hidden_act", "silu");
+  refused("Olmo-3", "clip_qkv", 8.0);
   refused("Phi-3", "attention_bias", true);
   refused("phi-2", "qk_layernorm", true);
   refused("stablelm", "qk_layernorm", true);
@@ -195,6 +250,34 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("gpt2-xl", "pruned_heads", {{"0", {1}}});
   refused("gpt-j", "rotary", false);
   refused("gpt-j", "scale_attn_weights", false);
+}
+
+// Windows of some layers: each so many-th layer has none, or the list is refused.
+TEST(PublishedConfigs, WindowsStandInAPattern) {
+  const auto taken = [](const Json& change) {
+    Json config;
+    for (const Case& c : published)
+      if (std::string_view(c.name).find("Olmo-3") != std::string_view::npos)
+        config = Json::parse(c.config);
+    config.update(change);
+    return published_of(config, "config.json");
+  };
+  const auto types = [](const std::string& letters) {
+    Json out = Json::array();
+    for (const char c : letters) out.push_back(c == 'f' ? "full_attention" : "sliding_attention");
+    return Json{{"layer_types", out}};
+  };
+  EXPECT_EQ(taken(types("sfsf")).model.window_every, 2);
+  EXPECT_EQ(taken(types("sfsf")).model.window, 4096);
+  EXPECT_EQ(taken({{"layer_types", nullptr}}).model.window_every, 4);
+  EXPECT_EQ(taken(types("ssss")).encoding, "rope(base=500000)");
+  EXPECT_EQ(taken(types("ssss")).model.window_every, 0);
+  EXPECT_EQ(taken(types("ffff")).model.window, 0);
+  EXPECT_THAT(taken(types("ffff")).encoding, HasSubstr("yarn("));
+  for (const char* letters : {"ffsf", "fsss", "sffs", "sss"})
+    EXPECT_THROW(taken(types(letters)), Error) << letters;
+  EXPECT_THROW(taken({{"layer_types", {"chunked_attention", 1, 2, 3}}}), Error);
+  EXPECT_THROW(taken({{"sliding_window", -1}}), Error);
 }
 
 }  // namespace

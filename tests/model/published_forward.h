@@ -37,6 +37,7 @@ class PublishedForward {
     if (type == "mpt") return mpt(tokens);
     if (type == "gptj") return gptj(tokens);
     if (type == "gpt_neox") return neox(tokens);
+    if (type.starts_with("olmo") || type.starts_with("gemma")) return olmo_or_gemma(tokens);
     return llama(tokens);
   }
 
@@ -86,7 +87,7 @@ class PublishedForward {
       }
     return y;
   }
-  Rows norm(Rows x, const std::string& name, double eps, bool rms = false) const {
+  Rows norm(Rows x, const std::string& name, double eps, bool rms = false, double more = 0) const {
     const Row gain = flat(name + ".weight"), bias = flat(name + ".bias");
     for (Row& row : x) {
       double mean = 0, squares = 0;
@@ -95,8 +96,8 @@ class PublishedForward {
       for (const double v : row)
         squares += (v - mean) * (v - mean) / static_cast<double>(row.size());
       for (std::size_t i = 0; i < row.size(); ++i)
-        row[i] =
-            (row[i] - mean) / std::sqrt(squares + eps) * gain[i] + (bias.empty() ? 0 : bias[i]);
+        row[i] = (row[i] - mean) / std::sqrt(squares + eps) * (gain[i] + more) +
+                 (bias.empty() ? 0 : bias[i]);
     }
     return x;
   }
@@ -201,6 +202,9 @@ class PublishedForward {
     double theta = s.is_object() ? s.value("rope_theta", 10000.0) : 10000.0;
     theta = config_.value("rope_theta", config_.value("rotary_emb_base", theta));
     if (!s.is_object()) s = config_.value("rope_scaling", Json());
+    return scaled(turned, theta, s);
+  }
+  Rotation scaled(std::size_t turned, double theta, const Json& s) const {
     const auto R = static_cast<double>(turned), T = static_cast<double>(length_);
     const auto plain = [&](double base) {
       Rotation r;
@@ -279,7 +283,7 @@ class PublishedForward {
     }
     return h;
   }
-  Rows feed_forward(const Rows& n, const std::string& l) const {
+  Rows feed_forward(const Rows& n, const std::string& l, double (*act)(double) = silu) const {
     if (entry(l + "mlp.c_fc.weight") != nullptr)
       return linear(each(linear(n, l + "mlp.c_fc"), gelu_tanh), l + "mlp.c_proj");
     if (entry(l + "mlp.fc1.weight") != nullptr)
@@ -292,7 +296,7 @@ class PublishedForward {
     } else {
       gate = linear(n, l + "mlp.gate_proj"), up = linear(n, l + "mlp.up_proj");
     }
-    gate = each(gate, silu);
+    gate = each(gate, act);
     for (std::size_t t = 0; t < gate.size(); ++t)
       for (std::size_t f = 0; f < gate[t].size(); ++f) gate[t][f] *= up[t][f];
     return linear(gate, l + "mlp.down_proj");
@@ -326,6 +330,61 @@ class PublishedForward {
       x = sum(x, feed_forward(parallel ? n : norm(x, l + "post_attention_layernorm", eps, rms), l));
     }
     x = norm(x, type == "phi" ? "model.final_layernorm" : "model.norm", eps, rms);
+    return linear(x, entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens");
+  }
+
+  // Whether a layer sees all, and how far each way of turning goes.
+  bool sees_all(std::size_t layer) const {
+    if (!config_.contains("sliding_window")) return true;
+    if (config_.contains("layer_types"))
+      return config_["layer_types"].at(layer) == "full_attention";
+    return (layer + 1) % whole("sliding_window_pattern") == 0;
+  }
+  Rotation rotation_of_layer(std::size_t layer, std::size_t D) const {
+    const bool all = sees_all(layer);
+    const Json p = config_.value("rope_parameters", Json());
+    if (p.is_object()) {
+      const Json& own = p.at(all ? "full_attention" : "sliding_attention");
+      return scaled(D, own.at("rope_theta"), own);
+    }
+    const double theta = config_.at("rope_theta");
+    return all ? scaled(D, theta, config_["rope_scaling"])
+               : scaled(D, config_.value("rope_local_base_freq", theta), Json());
+  }
+  Rows olmo_or_gemma(std::span<const std::int32_t> tokens) const {
+    const std::string type = config_.at("model_type");
+    const bool gemma = type.starts_with("gemma"), behind = type != "gemma";
+    const double eps = config_.at("rms_norm_eps"), more = gemma ? 1 : 0;
+    const std::size_t D =
+        config_.value("head_dim", whole("hidden_size") / whole("num_attention_heads"));
+    const auto normed = [&](const Rows& x, const std::string& name) {
+      return norm(x, name, eps, true, more);
+    };
+    Rows x = embedded(tokens, "model.embed_tokens.weight");
+    if (gemma)
+      for (Row& row : x)
+        for (double& v : row) v *= std::sqrt(static_cast<double>(whole("hidden_size")));
+    for (std::size_t i = 0; i < whole("num_hidden_layers"); ++i) {
+      const std::string l = at("model.layers", i), a = l + "self_attn.";
+      const Rows n = gemma ? normed(x, l + "input_layernorm") : x;
+      Rows q = linear(n, a + "q_proj"), k = linear(n, a + "k_proj");
+      if (!gemma) q = normed(q, a + "q_norm"), k = normed(k, a + "k_norm");
+      Heads h{heads(q, D), heads(k, D), heads(linear(n, a + "v_proj"), D)};
+      if (gemma && behind) {
+        for (Rows& each : h.q) each = normed(each, a + "q_norm");
+        for (Rows& each : h.k) each = normed(each, a + "k_norm");
+      }
+      const Rotation r = rotation_of_layer(i, D);
+      turn(h.q, r), turn(h.k, r);
+      Rows y = linear(attention(h, sees_all(i) ? 0 : whole("sliding_window")), a + "o_proj");
+      x = sum(x, behind ? normed(y, l + "post_attention_layernorm") : y);
+      y = !gemma
+              ? x
+              : normed(x, l + (behind ? "pre_feedforward_layernorm" : "post_attention_layernorm"));
+      y = feed_forward(y, l, gemma ? gelu_tanh : silu);
+      x = sum(x, behind ? normed(y, l + "post_feedforward_layernorm") : y);
+    }
+    x = normed(x, "model.norm");
     return linear(x, entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens");
   }
 
