@@ -76,6 +76,12 @@ int export_curves(const Arguments& a, const std::vector<ExportedRun>& runs) {
   return 0;
 }
 
+void export_mlperf(const Arguments& a, const std::vector<ExportedRun>& runs) {
+  a.require("output", "the folder: --output FOLDER");
+  const std::size_t logs = write_mlperf(runs, a.text("output"));
+  fmt::print(stderr, "wrote {} to {}\n", counted(logs, "training"), a.text("output"));
+}
+
 // Reports and figures of the runs.
 std::vector<RunFiles> files_of(const Arguments& a) {
   std::vector<RunFiles> out;
@@ -249,14 +255,10 @@ int export_verb(const std::vector<std::string>& words) {
   }
   if (is_tracker) return send_sessions(a, to);
   if (to == "sqlite") a.require("output", "the file of the database: --output FILE");
-  if (to == "mlperf") a.require("output", "the folder: --output FOLDER");
   const std::vector<ExportedRun> runs = read_runs(a);
   if (to == "curves") return export_curves(a, runs);
   if (to == "sqlite") records_sqlite(runs, a.text("output"));
-  if (to == "mlperf") {
-    const std::size_t logs = write_mlperf(runs, a.text("output"));
-    fmt::print(stderr, "wrote {} to {}\n", counted(logs, "training"), a.text("output"));
-  }
+  if (to == "mlperf") export_mlperf(a, runs);
   if (to == "csv") write(a, records_csv(runs));
   if (to == "junit") write(a, junit_xml(runs, verdicts ? &*verdicts : nullptr));
   if (to == "bmf") write(a, bencher_json(runs));

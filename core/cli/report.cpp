@@ -13,6 +13,24 @@
 
 namespace pesuite::cli {
 
+namespace {
+
+ReportOptions options_of(const Arguments& a) {
+  ReportOptions options;
+  options.expect = a.texts("expect");
+  options.slides = a.flag("slides");
+  const std::string formats = a.text("figures");
+  if (formats.empty()) return options;
+  options.formats = split(formats, ',');
+  for (const std::string& f : options.formats)
+    if (std::count(picture_formats().begin(), picture_formats().end(), f) == 0)
+      fail(Exit::usage, "--figures {}: '{}' is no format of pictures; there are {}", formats, f,
+           join(picture_formats(), ", "));
+  return options;
+}
+
+}  // namespace
+
 int report_verb(const std::vector<std::string>& words) {
   Arguments a(
       "report RUN [flags]",
@@ -31,16 +49,7 @@ int report_verb(const std::vector<std::string>& words) {
   if (!a.parse(words)) return 0;
   a.require("run", "the run");
   const fs::path run = find_run(a.text("run"), a.text("out"));
-  ReportOptions options;
-  options.expect = a.texts("expect");
-  if (const std::string formats = a.text("figures"); !formats.empty()) {
-    options.formats = split(formats, ',');
-    for (const std::string& f : options.formats)
-      if (std::count(picture_formats().begin(), picture_formats().end(), f) == 0)
-        fail(Exit::usage, "--figures {}: '{}' is no format of pictures; there are {}", formats, f,
-             join(picture_formats(), ", "));
-  }
-  options.slides = a.flag("slides");
+  const ReportOptions options = options_of(a);
   std::optional<Steps> steps(std::in_place, "reading " + (run / "records.jsonl").string());
   const ReportResult r = write_report(run, options);
   steps.reset();

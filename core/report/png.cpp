@@ -17,7 +17,7 @@ namespace {
 using Bytes = std::basic_string<unsigned char>;
 
 constexpr std::string_view signature = "\x89PNG\r\n\x1a\n";
-constexpr std::uint32_t most_points = 1 << 24;
+constexpr std::uint32_t most_pixels = 1 << 24;
 
 std::uint32_t number_at(std::string_view s, std::size_t at) {
   std::uint32_t n = 0;
@@ -81,7 +81,7 @@ std::optional<Image> read(std::string_view png) {
     at += 12 + size;
   }
   if (image.channels == 0 || image.width == 0 || image.height == 0 ||
-      image.height > most_points / image.width)
+      image.height > most_pixels / image.width)
     return {};
   const std::size_t line = image.width * image.channels;
   Bytes raw(image.height * (line + 1), 0);
