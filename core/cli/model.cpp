@@ -72,7 +72,8 @@ int model_info_verb(const std::vector<std::string>& words) {
                     {"width", m.width},       {"heads", m.heads},
                     {"kv_heads", m.groups()}, {"head_size", m.head_dim()},
                     {"ff_width", m.ff_width}, {"vocabulary", table},
-                    {"window", m.window},     {"tied", m.tied}};
+                    {"window", m.window},     {"window_every", m.window_every},
+                    {"tied", m.tied}};
     fmt::print("{}\n", j.dump());
     return 0;
   }
@@ -86,7 +87,12 @@ int model_info_verb(const std::vector<std::string>& words) {
       {"layers", fmt::format("{} of width {}, {} units", m.layers, m.width, m.ff_width)},
       {"heads", fmt::format("{} of {} features, {} of keys", m.heads, m.head_dim(), m.groups())},
       {"vocabulary", fmt::format("{} tokens{}", table, m.tied ? ", tied" : "")}};
-  if (m.window > 0) rows.push_back({"window", fmt::format("{} tokens", m.window)});
+  if (m.window > 0)
+    rows.push_back(
+        {"window", fmt::format("{} tokens{}", m.window,
+                               m.window_every > 0 ? fmt::format("; none in layers {}, {}, ..",
+                                                                m.window_every, 2 * m.window_every)
+                                                  : "")});
   fmt::print("{}", plain_table(rows));
   return 0;
 }

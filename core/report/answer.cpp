@@ -245,17 +245,15 @@ std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
 
 namespace {
 
-// Over many tasks: who keeps how many of them.
-std::vector<Text> over_tasks(const RunData& run, const std::vector<TaskAnswer>& all) {
+// Who keeps how many tasks; `where` says of which models.
+Text kept_tasks(const RunData& run, const std::vector<const TaskAnswer*>& all,
+                const std::string& where) {
   std::map<std::size_t, std::size_t> kept, of;
-  std::vector<std::string> chance;
-  for (const TaskAnswer& a : all) {
-    for (const LengthAnswer& e : a.encodings) {
+  for (const TaskAnswer* a : all)
+    for (const LengthAnswer& e : a->encodings) {
       ++of[e.encoding];  // what was never learned is not kept
       kept[e.encoding] += e.within && e.learned == Learned::yes ? 1 : 0;
     }
-    if (a.at_chance) chance.push_back(a.task->task);
-  }
   std::vector<std::size_t> order;
   for (const auto& [e, count] : of) order.push_back(e);
   std::stable_sort(order.begin(), order.end(),
@@ -264,17 +262,31 @@ std::vector<Text> over_tasks(const RunData& run, const std::vector<TaskAnswer>& 
   for (std::size_t i = 0; i < order.size() && i < 4 && kept[order[i]] > 0; ++i)
     parts.push_back(
         rich("{} {} of {}", code(run.encodings[order[i]]), kept[order[i]], of[order[i]]));
+  if (parts.empty())
+    return fmt::format("No encoding kept any of {} to its longest length{}.",
+                       counted(all.size(), "task"), where);
+  return rich("Tasks learned and kept to the longest length, in every seed{}: {}{}.", where,
+              join(parts, ", "),
+              parts.size() == order.size() ? ""
+              : kept[order[parts.size()]] == 0
+                  ? "; the others none"
+                  : fmt::format("; the others at most {}", kept[order[parts.size()]]));
+}
+
+// Over many tasks; of few models one after the other.
+std::vector<Text> over_tasks(const RunData& run, const std::vector<TaskAnswer>& all) {
+  constexpr std::size_t few = 4;
+  std::vector<std::string> chance;
   std::vector<Text> out;
-  if (kept[order[0]] == 0)
-    out.push_back(
-        fmt::format("No encoding kept any of {} tasks to its longest length.", all.size()));
-  else
-    out.push_back(rich("Tasks learned and kept to the longest length, in every seed: {}{}.",
-                       join(parts, ", "),
-                       parts.size() == order.size() ? ""
-                       : kept[order[parts.size()]] == 0
-                           ? "; the others none"
-                           : fmt::format("; the others at most {}", kept[order[parts.size()]])));
+  const bool each = run.several_models() && run.models.size() <= few;
+  for (const std::string& model : each ? run.models : std::set<std::string>{""}) {
+    std::vector<const TaskAnswer*> own;
+    for (const TaskAnswer& a : all)
+      if (!each || a.task->model == model) own.push_back(&a);
+    if (!own.empty()) out.push_back(kept_tasks(run, own, each ? ", with model " + model : ""));
+  }
+  for (const TaskAnswer& a : all)
+    if (a.at_chance) chance.push_back(a.task->task);
   if (!chance.empty())
     out.push_back(
         fmt::format("At the longest length every encoding is at chance on {}.",

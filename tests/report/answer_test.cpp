@@ -103,6 +103,24 @@ TEST_F(Report, NamesWhoKeepsItPartOfTheWay) {
                                 "to -41 points (`b`) at 4x."));
 }
 
+// What holds of one model need not hold of another: the first screen does not add them up.
+TEST_F(Report, AnswersForEachOfSeveralModels) {
+  for (const char* model : {"windows", "full"})
+    for (const char* task : {"lags", "facts"})
+      for (const int seed : {1, 2, 3})
+        for (const char* encoding : {"a", "b"}) {
+          model_ = model, task_ = task;
+          const bool rises = model_ == "full" || (task_ == "facts" && encoding[0] == 'b');
+          const double own = 1.51 + 0.001 * seed;
+          nats(encoding, seed, 64, own), nats(encoding, seed, 128, own + (rises ? 0.5 : 0));
+        }
+  EXPECT_THAT(
+      page(),
+      HasSubstr("No encoding kept any of 2 tasks to its longest length, with model full.\n\n"
+                "Tasks learned and kept to the longest length, in every seed, with model "
+                "windows: `a` 2 of 2, `b` 1 of 2."));
+}
+
 TEST_F(Report, AnswersWithOneSeedOrOneLengthToo) {
   nats("a", 1, 64, 1.6);
   EXPECT_THAT(page(), HasSubstr("This run asks nothing about length"));

@@ -26,10 +26,10 @@ class Report : public ::testing::Test {
     const char* status = std::isinf(value) ? "inf" : std::isnan(value) ? "nan" : "ok";
     return {{"schema", "pesuite.record/1"},
             {"suite", "t"},
-            {"cell", fmt::format("{}{}{}", encoding, task_, seed)},
+            {"cell", fmt::format("{}{}{}{}", encoding, task_, model_, seed)},
             {"part", "eval"},
             {"encoding", {{"id", encoding}, {"expr", encoding + "(a=1)"}}},
-            {"model", "nano"},
+            {"model", model_},
             {"task", task_},
             {"task_expr", expression_.empty() ? task_ : expression_},
             {"seed", seed},
@@ -84,7 +84,7 @@ class Report : public ::testing::Test {
   }
 
   const Scratch folder_;
-  std::string task_ = "corpus", expression_;  // "": the task's name
+  std::string model_ = "nano", task_ = "corpus", expression_;  // "": the task's name
   int train_length_ = 64;
   std::string lines_;
 };
