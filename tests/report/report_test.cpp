@@ -74,6 +74,24 @@ TEST_F(Report, KeepsInfinitiesAndCountsLostSeeds) {
   EXPECT_THAT(read_file(folder_ / "tables/length_corpus_non_overlapping.csv"), HasSubstr("inf"));
 }
 
+// The share of what a longer context offers is a number where it offers something: in most seeds.
+TEST_F(Report, SpeaksOfUseOfContextWhereThereIsSome) {
+  const auto told = [&](int seeds_that_gain) {
+    lines_.clear();
+    for (const int seed : {1, 2, 3})
+      for (const int length : {64, 128}) {
+        const Json at = {{"eval_len", length}, {"protocol", "sliding(16)"}};
+        add(record("a", seed, "nll", 1.6, at));
+        add(record("a", seed, "optimum", length > 64 && seed <= seeds_that_gain ? 1.4 : 1.5, at));
+      }
+    return page().find("Use of context") != std::string::npos;
+  };
+  EXPECT_FALSE(told(0));
+  EXPECT_FALSE(told(1));
+  EXPECT_TRUE(told(2));
+  EXPECT_TRUE(told(3));
+}
+
 TEST_F(Report, SaysWhatIsAtChance) {
   task_ = "problem";
   for (const int seed : {1, 2}) {

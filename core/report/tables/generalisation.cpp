@@ -34,10 +34,11 @@ struct Generalisation {
     Table b{fmt::format("Use of context, {}", protocol), "", {{"encoding"}}, 1};
     std::vector<int> longer;
     for (const int l : lengths_of(t, protocol)) {
-      const bool known = std::any_of(t.cells.begin(), t.cells.end(), [&](const auto& c) {
+      // Where a longer context offers next to nothing, few seeds have a number, and that is noise.
+      const auto known = std::count_if(t.cells.begin(), t.cells.end(), [&](const auto& c) {
         return !std::isnan(context_use(t, c.second, protocol, l));
       });
-      if (l > t.train_length && known) longer.push_back(l);
+      if (l > t.train_length && 2 * known > std::ssize(t.cells)) longer.push_back(l);
     }
     if (longer.empty()) return;
     for (const int l : longer) b.rows[0].push_back(fmt::format("{} ({})", l, t.multiple(l)));
