@@ -42,9 +42,12 @@ constexpr Direction directions[] = {
      "A factor on the scores offsets that a softmax over more keys is flatter.", "ssmax",
      "`rope + ssmax`; `log_n` of rotary encodings; `yarn(attention_factor=...)`"},
     {"Less position",
-     "The causal mask alone, no encoding in some layers, slow frequencies left out, or an encoding "
-     "that is dropped late in training.",
-     "none drope p_rope", "`layers[rope, none]`, `rope -> none @ 70%`"},
+     "The causal mask alone, no encoding in the layers that see all while the others have RoPE in "
+     "a "
+     "window, slow frequencies left out, or an encoding that is dropped late in training.",
+     "none drope p_rope",
+     "`layers[rope, none]`, `window` and `window_every` of a model, `rope -> none @ 70%`: "
+     "`suites/findings/local_windows.toml`"},
     {"Far positions seen in training",
      "Short sequences are trained at positions drawn from a longer range.", "pose randomized",
      "`rope -> pose(target=512) @ 75%`, `randomized(encoding=rotary, max=512)`"},
