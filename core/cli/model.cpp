@@ -53,6 +53,18 @@ int golden_models_verb(const std::vector<std::string>& words) {
   return failed > 0 || passed == 0 ? static_cast<int>(Exit::plugin) : 0;
 }
 
+static Json to_json(const hf::Published& p, std::uint64_t bytes) {
+  const ModelConfig& m = p.model;
+  return {{"type", p.type},         {"encoding", p.encoding},
+          {"context", p.context},   {"parameters", parameter_count(m)},
+          {"bytes", bytes},         {"layers", m.layers},
+          {"width", m.width},       {"heads", m.heads},
+          {"kv_heads", m.groups()}, {"head_size", m.head_dim()},
+          {"ff_width", m.ff_width}, {"vocabulary", m.vocabulary},
+          {"window", m.window},     {"window_every", m.window_every},
+          {"tied", m.tied}};
+}
+
 int model_info_verb(const std::vector<std::string>& words) {
   Arguments a("model info FOLDER [flags]",
               "What a checkpoint in Hugging Face's layout is: its sizes, and its encoding as an "
@@ -66,15 +78,7 @@ int model_info_verb(const std::vector<std::string>& words) {
   const ModelConfig& m = p.model;
   const std::int64_t table = m.vocabulary;
   if (a.flag("json")) {
-    const Json j = {{"type", p.type},         {"encoding", p.encoding},
-                    {"context", p.context},   {"parameters", parameter_count(m)},
-                    {"bytes", files.bytes()}, {"layers", m.layers},
-                    {"width", m.width},       {"heads", m.heads},
-                    {"kv_heads", m.groups()}, {"head_size", m.head_dim()},
-                    {"ff_width", m.ff_width}, {"vocabulary", table},
-                    {"window", m.window},     {"window_every", m.window_every},
-                    {"tied", m.tied}};
-    fmt::print("{}\n", j.dump());
+    fmt::print("{}\n", to_json(p, files.bytes()).dump());
     return 0;
   }
   std::vector<std::vector<std::string>> rows = {
