@@ -31,10 +31,14 @@ Activation activation_of(ConfigFields& f, const std::string& field, const std::s
   return it->second;
 }
 
+constexpr int deepest = 1 << 12;  // layers
+
 // The sizes by their names of today.
 ModelConfig sizes(ConfigFields& f) {
   ModelConfig m;
   m.width = f.whole("hidden_size", 1), m.layers = f.whole("num_hidden_layers", 1);
+  if (m.layers > deepest)  // before anything is made for each
+    f.refuse("num_hidden_layers", fmt::format("is {}: no model is that deep", m.layers));
   m.heads = f.whole("num_attention_heads", 1);
   m.kv_heads = f.whole("num_key_value_heads", 1, m.heads);
   m.ff_width = f.whole("intermediate_size", 1);
@@ -119,6 +123,7 @@ void add_windows(ConfigFields& f, ModelConfig& m, int pattern) {
         f.refuse("layer_types", "has full_attention, and not in each so many-th layer");
   }
   if (m.window == 0 || m.window_every == 1) m.window = m.window_every = 0;
+  if (m.window_every > m.layers) m.window_every = 0;
 }
 
 // Norms of what attention and feed-forward part add, and of all queries and keys of a token.
@@ -396,7 +401,7 @@ Published opt(ConfigFields& f) {
 
 // No model is larger than some; with these no product of sizes overflows.
 void require_sizes(const ModelConfig& m, const std::string& where) {
-  constexpr int widest = 1 << 17, deepest = 1 << 12;
+  constexpr int widest = 1 << 17;
   const std::int64_t mixed = std::int64_t{m.heads} * std::max(m.head_size, m.width / m.heads);
   if (m.width > widest || m.ff_width > 8 * widest || mixed > 8 * widest || m.layers > deepest)
     fail(Exit::data,

@@ -243,6 +243,8 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("gemma-3", "hidden_activation", "gelu");
   refused("gemma-2b", "hidden_act", "silu");
   refused("Olmo-3", "clip_qkv", 8.0);
+  for (const char* name : {"SmolLM3", "Olmo-3", "gemma-3"})  // and no memory is asked for
+    refused(name, "num_hidden_layers", 2000000000);
   refused("Phi-3", "attention_bias", true);
   refused("phi-2", "qk_layernorm", true);
   refused("stablelm", "qk_layernorm", true);
@@ -269,6 +271,7 @@ TEST(PublishedConfigs, WindowsStandInAPattern) {
   };
   EXPECT_EQ(taken(types("sfsf")).model.window_every, 2);
   EXPECT_EQ(taken(types("sfsf")).model.window, 4096);
+  EXPECT_EQ(taken({{"layer_types", nullptr}, {"num_hidden_layers", 3}}).model.window_every, 0);
   EXPECT_EQ(taken({{"layer_types", nullptr}}).model.window_every, 4);
   EXPECT_EQ(taken(types("ssss")).encoding, "rope(base=500000)");
   EXPECT_EQ(taken(types("ssss")).model.window_every, 0);
