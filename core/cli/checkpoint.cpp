@@ -110,7 +110,8 @@ std::string NamedModel::encoding(const Catalog& catalog, const std::string& text
          "'{}'",
          text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
   // weights go with what trained them, not with what was swapped in behind it
-  const std::string in_place = text.empty() ? own : swapped_in(catalog, text, encoding_of(cell_));
+  const std::string in_place =
+      text.empty() ? own : swapped_in(catalog, text, encoding_of(cell_), cell_.model.window_every);
   return to_text(parse_encoding(in_place), full_terms(catalog, in_place));
 }
 

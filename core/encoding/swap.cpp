@@ -1,6 +1,7 @@
 #include "encoding/swap.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "plugin/card.h"
 #include "plugin/options.h"
@@ -10,6 +11,7 @@ namespace pesuite {
 namespace {
 
 constexpr const char* nothing = "none";
+constexpr std::size_t most_turns = 1 << 12;  // no model has more layers
 
 const pes_card& card_of(const Catalog& catalog, const std::string& name) {
   return *catalog.encoding(name).descriptor->card;
@@ -75,7 +77,8 @@ Expression with_options_of(const Catalog& catalog, Expression e, const Expressio
   return e;
 }
 
-std::string swapped_in(const Catalog& catalog, const std::string& text, const std::string& own) {
+std::string swapped_in(const Catalog& catalog, const std::string& text, const std::string& own,
+                       int window_every) {
   EncodingExpression x = parse_encoding(text);
   to_text(x, full_terms(catalog, text));
   if (!x.switches.empty() || !x.evaluation.empty()) return text;
@@ -83,11 +86,17 @@ std::string swapped_in(const Catalog& catalog, const std::string& text, const st
   const Sum& trained = all.switches.empty() ? all.first : all.switches.back().to;
   const bool has_pattern = std::any_of(x.first.factors.begin(), x.first.factors.end(),
                                        [](const Sum::Factor& f) { return !f.pattern.empty(); });
-  if (trained.factors.size() == 1 && !has_pattern && !is_nothing(x.first)) {
+  if (!has_pattern && !is_nothing(x.first)) {
+    std::vector<Sum> turns = {trained};
+    if (trained.factors.size() == 1 && !trained.factors[0].pattern.empty())
+      turns = trained.factors[0].pattern;
+    const auto every = static_cast<std::size_t>(std::max(1, window_every));
     Sum::Factor layers;
-    layers.pattern = trained.factors[0].pattern;
-    for (Sum& turn : layers.pattern)
-      if (!is_nothing(turn)) turn = with_options_of(catalog, x.first, turn);
+    for (std::size_t l = 0; l < std::min(std::lcm(turns.size(), every), most_turns); ++l) {
+      const Sum& turn = turns[l % turns.size()];
+      const bool stays = is_nothing(turn) || (l + 1) % every != 0;
+      layers.pattern.push_back(stays ? turn : with_options_of(catalog, x.first, turn));
+    }
     if (std::any_of(layers.pattern.begin(), layers.pattern.end(),
                     [&](const Sum& turn) { return to_text(turn) != to_text(layers.pattern[0]); })) {
       x.first = Sum{{layers}};

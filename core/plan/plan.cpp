@@ -108,10 +108,10 @@ class Planner {
 
   // What a folder's weights are read with. What is wrong with it is said, with its place, where
   // the cell is filled.
-  std::string in_place(const std::string& expression, const std::string& own) const {
-    if (expression == own_encoding) return own;
+  std::string in_place(const std::string& expression, const SuiteModel& m) const {
+    if (expression == own_encoding) return m.encoding;
     try {
-      return swapped_in(catalog_, expression, own);
+      return swapped_in(catalog_, expression, m.encoding, m.config.window_every);
     } catch (const Error&) {
       return expression;
     }
@@ -121,7 +121,7 @@ class Planner {
   void add_seeds(Plan& plan, std::unordered_map<std::string, Ids>& planned, const SuiteEncoding& e,
                  const SuiteTask& t, const SuiteModel& m) {
     SuiteEncoding used = e;
-    if (!m.weights.empty()) used.expression = in_place(e.expression, m.encoding);
+    if (!m.weights.empty()) used.expression = in_place(e.expression, m);
     if (const Tuned* tuned = suite_.tuned_for(e.id, trained_task(t).id, m.id); tuned != nullptr)
       used.expression = tuned->expression;
     PlannedCell first;

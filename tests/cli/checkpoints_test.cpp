@@ -131,6 +131,19 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
   }
 }
 
+// Layers with a window keep what they were trained with; the published types can say so.
+TEST_F(Checkpoints, AreExtendedWhereALayerSeesAll) {
+  const fs::path published = fs::path(PESUITE_TEST_DIR) / "checkpoints";
+  for (const auto& [name, wanted] :
+       {std::pair{"olmo3", "rope(base=500000), yarn(base=500000, factor=16, original=8"},
+        std::pair{"gemma3", "layers[rope(base=10000), rope(base=10000), yarn(base=1000000, "}}) {
+    const Ended e =
+        pesuite({"model", "export", published / name, name, "--encoding", "yarn(factor=16)"});
+    ASSERT_EQ(e.code, 0) << e.err;
+    EXPECT_THAT(pesuite({"model", "info", name}).out, HasSubstr(wanted));
+  }
+}
+
 TEST_F(Checkpoints, SayWhatNoPublishedModelHas) {
   const std::string checkpoint = trained("rope");
   const std::vector<std::pair<std::string, std::string>> wanted = {

@@ -80,6 +80,16 @@ TEST(Published, SwappedEncodingsKeepWhatTheWeightsWereTrainedWith) {
       {"rope => yarn", "rope(base=9)", "rope => yarn"}};
   for (const auto& [text, own, wanted] : own_text)
     EXPECT_EQ(swapped_in(catalog(), text, own), wanted) << text << " for " << own;
+  constexpr const char* of_windows[][3] = {
+      {"yarn(factor=4)", "rope(base=9)",
+       "layers[rope(base=9), rope(base=9), yarn(base=9, factor=4)]"},
+      {"yarn(factor=4)", "layers[rope, rope, rope(base=9)]",
+       "layers[rope, rope, yarn(base=9, factor=4)]"},
+      {"yarn(factor=4)", "layers[rope, rope, none]", "layers[rope, rope, none]"},
+      {"layers[alibi]", "rope", "layers[alibi]"},
+      {"none", "rope", "none"}};
+  for (const auto& [text, own, wanted] : of_windows)
+    EXPECT_EQ(swapped_in(catalog(), text, own, 3), wanted) << text << " for " << own;
   EXPECT_THROW(swapped_in(catalog(), "no_such", "rope"), Error);
   EXPECT_EQ(swapped_in(catalog(), "yarn", "of_a_library_that_is_not_here"), "yarn");
 }
