@@ -435,5 +435,29 @@ TEST_F(ReportFigures, AttentionIsDrawnFromTheMapsOfTheFirstSeed) {
   EXPECT_EQ(weight("1", "80.5", "100.5"), "NaN") << "what follows a query is not seen";
 }
 
+// Of ranks that are all the same a figure shows nothing, and below five tasks there is no critical
+// difference to draw.
+TEST_F(ReportFigures, OfRanksShowWhatThereIs) {
+  const auto ranks = [&](double apart) {
+    lines_.clear();
+    for (const char* task : {"one", "two"})
+      for (const int seed : {1, 2, 3})
+        for (const int length : {64, 128}) {
+          task_ = task;
+          const double own = 1.51 + 0.001 * seed + (length > 64 ? 0.002 * seed : 0);
+          nats("a", seed, length, own);
+          nats("b", seed, length, own + (length > 64 ? apart * (1 + 0.01 * seed) : 0));
+        }
+    const std::string found = page();
+    const fs::path drawn = folder_ / "figures/ranks.svg";
+    EXPECT_EQ(found.find("mean rank over 2 tasks") != std::string::npos, fs::exists(drawn));
+    return fs::exists(drawn) ? read_file(drawn) : "";
+  };
+  EXPECT_EQ(ranks(0), "");
+  const std::string drawn = ranks(0.5);
+  EXPECT_NE(drawn, "");
+  EXPECT_EQ(drawn.find("critical difference"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace pesuite::testing

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "report/figures.h"
@@ -50,7 +51,8 @@ Figure rank_figure(const RunData& run, const Across& a) {
   f.values = {{"legend_width", 30.0},
               {"left", 30.0},
               {"panel_width", 680.0},
-              {"panel_height", 130 + 26 * static_cast<double>((encodings.size() + 1) / 2) +
+              {"panel_height", (std::isnan(a.critical) ? 90 : 130) +
+                                   26 * static_cast<double>((encodings.size() + 1) / 2) +
                                    9 * static_cast<double>(from.size())},
               {"legend_height", 0.0},
               {"critical", std::isnan(a.critical) ? 0 : a.critical},
@@ -101,7 +103,10 @@ Figure profile_figure(const RunData& run, const Across& a) {
 
 static std::vector<Figure> draw_ranks(const RunData& run, const Across& a) {
   std::vector<Figure> out;
-  if (!a.tasks.empty()) out.push_back(rank_figure(run, a));
+  std::set<double> ranks;  // one alone shows nothing
+  for (const Standing& s : a.standings)
+    if (!std::isnan(s.rank)) ranks.insert(s.rank);
+  if (ranks.size() > 1) out.push_back(rank_figure(run, a));
   if (a.scores.size() >= 2) out.push_back(profile_figure(run, a));
   return out;
 }

@@ -30,7 +30,7 @@ groups = 0
 left = 30
 legend_height = 0
 legend_width = 30
-panel_height = 182
+panel_height = 142
 panel_width = 680
 array rank[3] = [1.5, 2, 2.5]
 
@@ -104,17 +104,19 @@ line = 1.0
 span = n - 1.0
 bars = 0.34 * (groups + 1)
 set xrange [1 - 0.42 * span:n + 0.42 * span]
-set yrange [-(bars + half * line + 0.4):2.1]
+set yrange [-(bars + half * line + 0.4):(critical > 0 ? 2.1 : 0.9)]
 # The axis, the best rank at the left.
 set arrow from 1,0 to n,0 nohead lc rgb "#222222" lw 1.4
 do for [k=1:n] {
   set arrow from k,0 to k,0.16 nohead lc rgb "#222222" lw 1.2
   set label sprintf("%d", k) at k,0.42 center tc rgb "#222222"
 }
-set arrow from 1,1.3 to 1 + critical,1.3 nohead lc rgb "#222222" lw 2
-set arrow from 1,1.18 to 1,1.42 nohead lc rgb "#222222" lw 1.4
-set arrow from 1 + critical,1.18 to 1 + critical,1.42 nohead lc rgb "#222222" lw 1.4
-set label sprintf("critical difference %.2f", critical) at 1,1.72 left tc rgb "#222222"
+if (critical > 0) {  # else nothing is tested
+  set arrow from 1,1.3 to 1 + critical,1.3 nohead lc rgb "#222222" lw 2
+  set arrow from 1,1.18 to 1,1.42 nohead lc rgb "#222222" lw 1.4
+  set arrow from 1 + critical,1.18 to 1 + critical,1.42 nohead lc rgb "#222222" lw 1.4
+  set label sprintf("critical difference %.2f", critical) at 1,1.72 left tc rgb "#222222"
+}
 # Each encoding: down from its rank, and out to its name; the better half at the left.
 do for [i=1:n] {
   y = -(bars + (i <= half ? i : n - i + 1) * line - 0.4)
