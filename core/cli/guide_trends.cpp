@@ -43,8 +43,7 @@ constexpr Direction directions[] = {
      "`rope + ssmax`; `log_n` of rotary encodings; `yarn(attention_factor=...)`"},
     {"Less position",
      "The causal mask alone, no encoding in the layers that see all while the others have RoPE in "
-     "a "
-     "window, slow frequencies left out, or an encoding that is dropped late in training.",
+     "a window, slow frequencies left out, or an encoding that is dropped late in training.",
      "none drope p_rope",
      "`layers[rope, none]`, `window` and `window_every` of a model, `rope -> none @ 70%`: "
      "`suites/findings/local_windows.toml`"},

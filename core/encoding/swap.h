@@ -16,7 +16,8 @@ Expression with_options_of(const Catalog&, Expression e, const Expression& train
 // `text` in place of `own`, the model's encoding: in each layer each term with the options of own's
 // there, and none in layers in which the model has none. Where only each `window_every`-th layer
 // sees all, the others keep their own: in a window no distance is new. All this but where `text`
-// has a pattern of its own; `text` itself where it changes in the course of a training. Error (plugin, usage) as full_terms.
+// has a pattern of its own; `text` itself where it changes in the course of a training. Error
+// (plugin, usage) as full_terms.
 std::string swapped_in(const Catalog&, const std::string& text, const std::string& own,
                        int window_every = 0);
 

@@ -34,8 +34,9 @@ std::string bencher_json(const std::vector<ExportedRun>&);  // Bencher metric fo
 // "higher" its customBiggerIsBetter.
 std::string action_benchmark_json(const std::vector<ExportedRun>&, const std::string& direction);
 
-// Events in MLPerf's format, OUT/RUN/SERIES/result_N.txt for the N-th seed; how many there are.
-// eval_accuracy is the loss of a validation in nats, eval_length a result at a length.
+// Events in MLPerf's format (mlcommons/logging, rules 6.0), OUT/RUN/SERIES/result_N.txt for the
+// N-th seed; how many there are. eval_accuracy is the loss of a validation in nats, eval_length a
+// result at a length.
 std::size_t write_mlperf(const std::vector<ExportedRun>&, const fs::path& out);
 
 // A comment for a pull request, below the 65,536 characters that GitHub takes. Its first line is a

@@ -101,7 +101,7 @@ void write_settings(Log& log, const Json& config) {
   if (micro > 0) log.point("gradient_accumulation_steps", (batch + micro - 1) / micro);
   point("max_sequence_length", "/train/train_len");
   point("max_steps", "/train/steps");
-  log.point("train_samples", batch * whole(config, "/train/steps"));
+  if (batch > 0) log.point("train_samples", batch * whole(config, "/train/steps"));
   point("eval_samples", "/train/validation_examples");
   point("opt_name", "/train/optimizer/name");
   point("opt_base_learning_rate", "/train/optimizer/lr");

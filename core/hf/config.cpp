@@ -122,7 +122,9 @@ void add_windows(ConfigFields& f, ModelConfig& m, int pattern) {
           sees_all != (types[static_cast<std::size_t>(l)] == "full_attention"))
         f.refuse("layer_types", "has full_attention, and not in each so many-th layer");
   }
-  if (m.window == 0 || m.window_every == 1) m.window = m.window_every = 0;
+  if (m.window == 0 && m.window_every != 1)
+    f.refuse("sliding_window", "is missing, and layers see through it");
+  if (m.window_every == 1) m.window = m.window_every = 0;
   if (m.window_every > m.layers) m.window_every = 0;
 }
 

@@ -257,7 +257,7 @@ void add_windows(Json& c, const ModelConfig& m, const Given& g, bool own_base) {
     c["layer_types"].push_back(m.has_window(l) ? "sliding_attention" : "full_attention");
   const Given plain{"rope", {{"base", fmt::format("{}", c["rope_theta"].get<double>())}}};
   const Given& local = g.local.empty() ? plain : g.local[0];
-  const double base = local.number("base");
+  const double base = local.number("base") > 0 ? local.number("base") : 10000;
   if (own_base) c["rope_local_base_freq"] = base;
   c["rope_parameters"] = {{"full_attention", c["rope_parameters"]},
                           {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", base}}}};

@@ -162,6 +162,16 @@ TEST_F(Checkpoints, SayWhatNoPublishedModelHas) {
   }
 }
 
+// Layers with a window have a rotation in the types that know them.
+TEST_F(Checkpoints, SayThatLayersWithAWindowNeedARotation) {
+  const std::string form = "norm_place = \"output\"\nqk_norm = \"whole\"\nwindow = 8\n";
+  const Ended e = pesuite(
+      {"model", "export", trained("layers[none, rope]", form + "window_every = 2\n"), "out"});
+  EXPECT_EQ(e.code, 2);
+  EXPECT_THAT(e.err, HasSubstr("no published type carries this model"));
+  EXPECT_THAT(e.err, HasSubstr("in layers with a window"));
+}
+
 TEST_F(Checkpoints, GoOnFromAText) {
   const std::string checkpoint = trained("rope");
   const auto sample = [&](std::vector<std::string> more) {

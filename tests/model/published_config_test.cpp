@@ -281,6 +281,10 @@ TEST(PublishedConfigs, WindowsStandInAPattern) {
     EXPECT_THROW(taken(types(letters)), Error) << letters;
   EXPECT_THROW(taken({{"layer_types", {"chunked_attention", 1, 2, 3}}}), Error);
   EXPECT_THROW(taken({{"sliding_window", -1}}), Error);
+  EXPECT_THROW(taken({{"sliding_window", nullptr}}), Error);
+  Json all = types("ffff");
+  all["sliding_window"] = nullptr;
+  EXPECT_EQ(taken(all).model.window, 0);
 }
 
 }  // namespace
