@@ -71,7 +71,7 @@ NamedModel::NamedModel(const std::string& name) {
 }
 
 ModelUse NamedModel::use() const {
-  return published_ ? hf::WeightFiles(path_).use() : ModelUse{.trains = false};
+  return published_ ? hf::WeightFiles(path_).use(*published_) : ModelUse{.trains = false};
 }
 
 void NamedModel::load(Model& model) const {
@@ -109,6 +109,8 @@ std::string NamedModel::encoding(const Catalog& catalog, const std::string& text
          "--encoding '{}': a checkpoint has been trained; give what to evaluate it with, such as "
          "'{}'",
          text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
+  if (!text.empty() && no_layer_takes(text, encoding_of(cell_), cell_.model.window_every))
+    fail(Exit::usage, "--encoding '{}': {}", text, how_to_take);
   // weights go with what trained them, not with what was swapped in behind it
   const std::string in_place =
       text.empty() ? own : swapped_in(catalog, text, encoding_of(cell_), cell_.model.window_every);

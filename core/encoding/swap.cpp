@@ -1,6 +1,7 @@
 #include "encoding/swap.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "plugin/card.h"
@@ -62,6 +63,35 @@ bool is_nothing(const Sum& s) {
   return names_of(s) == std::vector<std::string>{nothing};
 }
 
+bool has_pattern(const Sum& s) {
+  return std::any_of(s.factors.begin(), s.factors.end(),
+                     [](const Sum::Factor& f) { return !f.pattern.empty(); });
+}
+
+// What each layer was trained with, over as many as it takes to come round.
+struct Layers {
+  std::vector<Sum> trained;
+  std::vector<bool> stays;  // no encoding, or a window: nothing is swapped in
+};
+Layers layers_of(const Sum& trained, int window_every) {
+  std::vector<Sum> turns = {trained};
+  if (trained.factors.size() == 1 && !trained.factors[0].pattern.empty())
+    turns = trained.factors[0].pattern;
+  const auto every = static_cast<std::size_t>(std::max(1, window_every));
+  Layers out;
+  for (std::size_t l = 0; l < std::min(std::lcm(turns.size(), every), most_turns); ++l) {
+    out.trained.push_back(turns[l % turns.size()]);
+    out.stays.push_back(is_nothing(out.trained.back()) || (l + 1) % every != 0);
+  }
+  return out;
+}
+
+// What weights were trained with at last.
+Sum trained_of(const std::string& own) {
+  const EncodingExpression all = parse_encoding(own);
+  return all.switches.empty() ? all.first : all.switches.back().to;
+}
+
 }  // namespace
 
 Expression with_options_of(const Catalog& catalog, Expression e, const Expression& trained) {
@@ -82,21 +112,13 @@ std::string swapped_in(const Catalog& catalog, const std::string& text, const st
   EncodingExpression x = parse_encoding(text);
   to_text(x, full_terms(catalog, text));
   if (!x.switches.empty() || !x.evaluation.empty()) return text;
-  const EncodingExpression all = parse_encoding(own);
-  const Sum& trained = all.switches.empty() ? all.first : all.switches.back().to;
-  const bool has_pattern = std::any_of(x.first.factors.begin(), x.first.factors.end(),
-                                       [](const Sum::Factor& f) { return !f.pattern.empty(); });
-  if (!has_pattern && !is_nothing(x.first)) {
-    std::vector<Sum> turns = {trained};
-    if (trained.factors.size() == 1 && !trained.factors[0].pattern.empty())
-      turns = trained.factors[0].pattern;
-    const auto every = static_cast<std::size_t>(std::max(1, window_every));
+  const Sum trained = trained_of(own);
+  if (!has_pattern(x.first) && !is_nothing(x.first)) {
+    const Layers all = layers_of(trained, window_every);
     Sum::Factor layers;
-    for (std::size_t l = 0; l < std::min(std::lcm(turns.size(), every), most_turns); ++l) {
-      const Sum& turn = turns[l % turns.size()];
-      const bool stays = is_nothing(turn) || (l + 1) % every != 0;
-      layers.pattern.push_back(stays ? turn : with_options_of(catalog, x.first, turn));
-    }
+    for (std::size_t l = 0; l < all.trained.size(); ++l)
+      layers.pattern.push_back(all.stays[l] ? all.trained[l]
+                                            : with_options_of(catalog, x.first, all.trained[l]));
     if (std::any_of(layers.pattern.begin(), layers.pattern.end(),
                     [&](const Sum& turn) { return to_text(turn) != to_text(layers.pattern[0]); })) {
       x.first = Sum{{layers}};
@@ -105,6 +127,15 @@ std::string swapped_in(const Catalog& catalog, const std::string& text, const st
   }
   x.first = with_options_of(catalog, x.first, trained);
   return to_text(x);
+}
+
+bool no_layer_takes(const std::string& text, const std::string& own, int window_every) {
+  const EncodingExpression x = parse_encoding(text);
+  if (!x.switches.empty() || !x.evaluation.empty() || has_pattern(x.first) || is_nothing(x.first))
+    return false;
+  const Sum trained = trained_of(own);
+  const Layers all = layers_of(trained, window_every);
+  return !is_nothing(trained) && std::all_of(all.stays.begin(), all.stays.end(), std::identity());
 }
 
 }  // namespace pesuite

@@ -20,5 +20,10 @@ Expression with_options_of(const Catalog&, Expression e, const Expression& train
 // (plugin, usage) as full_terms.
 std::string swapped_in(const Catalog&, const std::string& text, const std::string& own,
                        int window_every = 0);
+// Whether that changes nothing: layers with a window keep their own, and the others have none.
+bool no_layer_takes(const std::string& text, const std::string& own, int window_every);
+inline constexpr const char* how_to_take =
+    "layers with a window keep the encoding that they were trained with, and the others have none: "
+    "no layer would change; write them out, as in 'layers[none, NAME]'";
 
 }  // namespace pesuite

@@ -14,7 +14,8 @@ Checkpoint::Checkpoint(const Catalog& catalog, const fs::path& folder,
   files.require_room_for(published_);
   const ModelShape shape = shape_of(m, published_.context, std::max(longest, published_.context));
   const std::string text = encoding.empty() ? published_.encoding : encoding;
-  model_ = std::make_unique<Model>(*backend_, m, compose(catalog, text, shape), 0, files.use());
+  model_ = std::make_unique<Model>(*backend_, m, compose(catalog, text, shape), 0,
+                                   files.use(published_));
   files.load(published_, *model_);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "base/json.h"
@@ -13,11 +14,14 @@ namespace pesuite::hf {
 namespace fs = std::filesystem;
 
 struct Published {
-  std::string type;      // model_type
-  ModelConfig model;     // with its vocabulary
-  std::string encoding;  // an expression
-  int context = 0;       // tokens that it was made for
+  std::string type;                // model_type
+  ModelConfig model;               // with its vocabulary
+  std::string encoding;            // an expression
+  int context = 0;                 // tokens that it was made for
   std::vector<std::int32_t> ends;  // tokens that end a text
+  // By what the weights of a module are more than those of the files, by our names of modules, '*'
+  // for a layer: what the published code multiplies by elsewhere. Of q, k and v it is of q alone.
+  std::map<std::string, double> times;
 };
 
 // The factor of linear scaling that says: no rotation. Angles of 1e-30 a position are none in any

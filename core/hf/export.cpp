@@ -283,6 +283,23 @@ void add_gemma(Json& c, const std::string& type, const ModelConfig& m, const Giv
   add_windows(c, m, g, true);
 }
 
+// Types whose layers without a window have no encoding, and cohere, which has none with.
+void add_cohere_or_exaone(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
+                          int context) {
+  add_sizes(c, m, context);
+  c["head_dim"] = m.head_dim();
+  if (type == "exaone4")
+    c["rms_norm_eps"] = m.norm_eps;
+  else
+    c["layer_norm_eps"] = m.norm_eps, c["logit_scale"] = 1.0,
+    c["attention_bias"] = m.attention_bias;
+  add_rotation(c, g.local.empty() ? g : g.local[0], 1);
+  if (type == "cohere") return;
+  c["sliding_window"] = window(m);
+  for (int l = 0; l < m.layers; ++l)
+    c["layer_types"].push_back(m.has_window(l) ? "sliding_attention" : "full_attention");
+}
+
 // Types that turn a part of each head.
 void add_partial(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
                  int context) {
@@ -353,17 +370,28 @@ void add_mpt(Json& c, const ModelConfig& m, int context) {
 struct Type {
   const char *name, *architecture;
 };
-constexpr Type types[] = {
-    {"llama", "LlamaForCausalLM"},       {"qwen2", "Qwen2ForCausalLM"},
-    {"mistral", "MistralForCausalLM"},   {"qwen3", "Qwen3ForCausalLM"},
-    {"smollm3", "SmolLM3ForCausalLM"},   {"phi3", "Phi3ForCausalLM"},
-    {"olmo2", "Olmo2ForCausalLM"},       {"olmo3", "Olmo3ForCausalLM"},
-    {"gemma", "GemmaForCausalLM"},       {"gemma3_text", "Gemma3ForCausalLM"},
-    {"gpt_neox", "GPTNeoXForCausalLM"},  {"starcoder2", "Starcoder2ForCausalLM"},
-    {"stablelm", "StableLmForCausalLM"}, {"phi", "PhiForCausalLM"},
-    {"gpt2", "GPT2LMHeadModel"},         {"opt", "OPTForCausalLM"},
-    {"bloom", "BloomForCausalLM"},       {"mpt", "MptForCausalLM"},
-    {"gptj", "GPTJForCausalLM"}};
+constexpr Type types[] = {{"llama", "LlamaForCausalLM"},
+                          {"qwen2", "Qwen2ForCausalLM"},
+                          {"mistral", "MistralForCausalLM"},
+                          {"qwen3", "Qwen3ForCausalLM"},
+                          {"smollm3", "SmolLM3ForCausalLM"},
+                          {"phi3", "Phi3ForCausalLM"},
+                          {"olmo2", "Olmo2ForCausalLM"},
+                          {"olmo3", "Olmo3ForCausalLM"},
+                          {"gemma", "GemmaForCausalLM"},
+                          {"gemma3_text", "Gemma3ForCausalLM"},
+                          {"cohere", "CohereForCausalLM"},
+                          {"cohere2", "Cohere2ForCausalLM"},
+                          {"exaone4", "Exaone4ForCausalLM"},
+                          {"gpt_neox", "GPTNeoXForCausalLM"},
+                          {"starcoder2", "Starcoder2ForCausalLM"},
+                          {"stablelm", "StableLmForCausalLM"},
+                          {"phi", "PhiForCausalLM"},
+                          {"gpt2", "GPT2LMHeadModel"},
+                          {"opt", "OPTForCausalLM"},
+                          {"bloom", "BloomForCausalLM"},
+                          {"mpt", "MptForCausalLM"},
+                          {"gptj", "GPTJForCausalLM"}};
 
 Json config_of(const Type& type, const ModelConfig& m, const Given& g, int context,
                const std::vector<std::int32_t>& ends) {
@@ -378,6 +406,8 @@ Json config_of(const Type& type, const ModelConfig& m, const Given& g, int conte
     add_olmo(c, name, m, g, context);
   else if (name == "gemma" || name == "gemma3_text")
     add_gemma(c, name, m, g, context);
+  else if (name == "cohere" || name == "cohere2" || name == "exaone4")
+    add_cohere_or_exaone(c, name, m, g, context);
   else if (name == "phi3" || name == "stablelm" || name == "phi")
     add_partial(c, name, m, g, context);
   else if (name == "starcoder2")
@@ -464,7 +494,7 @@ std::vector<double> values_of(const Piece& piece, const ModelConfig& m,
       const std::int64_t at =
           piece.rows == Rows::transposed ? c * rows + r : (piece.skip + row) * width + c;
       out[static_cast<std::size_t>(at)] =
-          parameter[static_cast<std::size_t>((first + r) * width + c)] - piece.less;
+          parameter[static_cast<std::size_t>((first + r) * width + c)] / piece.times - piece.less;
     }
   return out;
 }

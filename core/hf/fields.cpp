@@ -50,6 +50,15 @@ std::string ConfigFields::text(const std::string& name, const std::string& absen
   return j->get<std::string>();
 }
 
+int ConfigFields::turns(const std::string& name, int absent) {
+  const Json* j = find(name);
+  if (j == nullptr || !j->is_string()) return whole(name, 1, absent);
+  const std::string letters = j->get<std::string>();
+  if (letters.find('G') + 1 != letters.size() || letters.find_first_not_of("LG") < letters.size())
+    refuse(name, fmt::format("is '{}'; known are patterns as LLLG", letters));
+  return static_cast<int>(letters.size());
+}
+
 std::vector<double> ConfigFields::numbers(const std::string& name) {
   std::vector<double> out;
   const Json* j = find(name);

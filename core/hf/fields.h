@@ -27,6 +27,8 @@ class ConfigFields {
   std::vector<double> numbers(const std::string& name);
   std::vector<std::string> texts(const std::string& name);
   const Json& object(const std::string& name);  // empty where it is missing
+  // Each so many-th layer differs: a number, or a letter for each as in "LLLG".
+  int turns(const std::string& name, int absent);
 
   // It must be this, or missing.
   void only(const std::string& name, const Json& value, const char* why);

@@ -159,6 +159,10 @@ const Layout& layout_of(const std::string& type) {
                                                            {"gemma3_text", &gemma3_names},
                                                            {"olmo2", &olmo_names},
                                                            {"olmo3", &olmo_names},
+                                                           {"cohere", &llama_names},
+                                                           {"cohere2", &llama_names},
+                                                           {"exaone4", &olmo_names},
+                                                           {"granite", &llama_names},
                                                            {"phi3", &phi3_names},
                                                            {"phi", &phi_names},
                                                            {"starcoder2", &starcoder2_names},
@@ -240,6 +244,9 @@ std::vector<Piece> pieces_of(const Published& p, const std::string& parameter, c
     if (piece.rows == Rows::transposed && !matrix) piece.rows = Rows::straight;  // of a bias
     if (p.type == "opt" && named.module == "encoding") piece.skip = 2;
     if (p.type.starts_with("gemma") && named.module.ends_with("norm")) piece.less = 1;
+    if (const auto factor = p.times.find(named.module);
+        factor != p.times.end() && (!packed || i == 0))
+      piece.times = factor->second;
     rows += piece.skip;
     piece.shape = !matrix                          ? Shape{rows}
                   : piece.rows == Rows::transposed ? Shape{shape[1], rows}
@@ -293,11 +300,14 @@ std::uint64_t WeightFiles::bytes() const {
   return n;
 }
 
-ModelUse WeightFiles::use() const {
+ModelUse WeightFiles::use(const Published& p) const {
+  const bool as_they_are = std::all_of(p.times.begin(), p.times.end(), [](const auto& factor) {
+    return factor.first.ends_with("norm") || factor.second == 1;
+  });
   const bool halves = std::all_of(tensors_.begin(), tensors_.end(), [](const auto& t) {
     return t.second.entry->shape.size() != 2 || t.second.entry->type == "BF16";
   });
-  return {.trains = false, .rounds = true, .exact = halves};
+  return {.trains = false, .rounds = true, .exact = halves && as_they_are};
 }
 
 void WeightFiles::require_room_for(const Published& p) const {
@@ -362,8 +372,9 @@ void WeightFiles::load(const Published& p, Model& model) const {
       const auto read = [&](std::int64_t row, std::int64_t rows) {
         values.resize(static_cast<std::size_t>(rows * width));
         from.file->read(*from.entry, static_cast<std::uint64_t>(row * width), values);
-        if (piece.less != 0)
-          for (float& v : values) v += piece.less;
+        if (piece.less != 0 || piece.times != 1)
+          for (float& v : values)
+            v = static_cast<float>((static_cast<double>(v) + piece.less) * piece.times);
       };
       if (piece.rows == Rows::transposed) {
         const std::int64_t rows = piece.shape[1];

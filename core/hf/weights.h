@@ -23,7 +23,8 @@ struct Piece {
   Shape shape;  // of the tensor
   Rows rows = Rows::straight;
   std::int64_t skip = 0;  // rows of the tensor before those that count
-  float less = 0;         // numbers of the tensor are less than ours by this (Gemma's gains)
+  float less = 0;         // ours are (those of the tensor + less) * times (Gemma's gains)
+  double times = 1;
 };
 
 // A parameter's pieces, one below the other. `parameter` as Model names it, with its shape.
@@ -38,8 +39,8 @@ class WeightFiles {
   // model.safetensors, or the files that model.safetensors.index.json names. Error (data).
   explicit WeightFiles(const fs::path& folder);
   std::uint64_t bytes() const;
-  // How a model reads them: matrices that are all in bf16 stay in it.
-  ModelUse use() const;
+  // How a model reads them: matrices that are all in bf16 stay in it, where they are the model's.
+  ModelUse use(const Published&) const;
   // Error (data) where they cannot hold the weights that the config describes: before memory is
   // asked for.
   void require_room_for(const Published&) const;

@@ -108,12 +108,17 @@ class Planner {
 
   // What a folder's weights are read with. What is wrong with it is said, with its place, where
   // the cell is filled.
-  std::string in_place(const std::string& expression, const SuiteModel& m) const {
-    if (expression == own_encoding) return m.encoding;
+  std::string in_place(const SuiteEncoding& e, const SuiteModel& m) {
+    if (e.expression == own_encoding) return m.encoding;
     try {
-      return swapped_in(catalog_, expression, m.encoding, m.config.window_every);
+      if (no_layer_takes(e.expression, m.encoding, m.config.window_every)) {
+        const std::string what =
+            fmt::format("'{}' in model '{}': {}", e.expression, m.id, how_to_take);
+        if (noted_.insert(e.where + what).second) problems_.add(e.where, what, Exit::usage);
+      }
+      return swapped_in(catalog_, e.expression, m.encoding, m.config.window_every);
     } catch (const Error&) {
-      return expression;
+      return e.expression;
     }
   }
 
@@ -121,7 +126,7 @@ class Planner {
   void add_seeds(Plan& plan, std::unordered_map<std::string, Ids>& planned, const SuiteEncoding& e,
                  const SuiteTask& t, const SuiteModel& m) {
     SuiteEncoding used = e;
-    if (!m.weights.empty()) used.expression = in_place(e.expression, m);
+    if (!m.weights.empty()) used.expression = in_place(e, m);
     if (const Tuned* tuned = suite_.tuned_for(e.id, trained_task(t).id, m.id); tuned != nullptr)
       used.expression = tuned->expression;
     PlannedCell first;

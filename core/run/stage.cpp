@@ -32,11 +32,19 @@ void Stage::check() const {
   check_unchanged_weights(config_);
 }
 
+namespace {
+
+ModelUse uses_of_folder(const fs::path& weights) {
+  return hf::WeightFiles(weights).use(hf::read_config(weights));
+}
+
+}  // namespace
+
 void Stage::make_model(const std::string& encoding) {
   model_.reset();  // before there is memory for another
   model_ = std::make_unique<Model>(
       backend_, model_of(config_), make_encoding(catalog_, encoding, config_), config_.seed,
-      config_.weights.empty() ? ModelUse{} : hf::WeightFiles(config_.weights).use());
+      config_.weights.empty() ? ModelUse{} : uses_of_folder(config_.weights));
   encoding_ = encoding;
   // nor without that of a library that did not load then
   for (const std::string& name : names_of(parse_encoding(encoding).first))

@@ -79,6 +79,8 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
   const std::string mpt =
       "norm = \"layernorm\"\nbiasless_norm = true\nactivation = \"gelu\"\nff_width = 128\n";
   const std::string behind = "norm_place = \"output\"\nqk_norm = \"whole\"\n";
+  const std::string cohere =
+      "norm = \"layernorm\"\nbiasless_norm = true\nparallel_residual = true\nshared_norm = true\n";
   const std::string gemma = "activation = \"geglu\"\nscaled_embedding = true\n";
   const std::vector<std::array<std::string, 3>> wanted = {
       {"rope", "", "llama"},
@@ -93,6 +95,12 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
       {"layers[rope(base=300), rope(base=5000)]",
        gemma + "norm_place = \"both\"\nqk_norm = \"before\"\nwindow = 8\nwindow_every = 2\n",
        "gemma3_text"},
+      {"rope(layout=interleaved)", cohere, "cohere"},
+      {"layers[rope(base=300, layout=interleaved), none]",
+       cohere + "window = 8\nwindow_every = 2\n", "cohere2"},
+      {"rope", "norm_place = \"output\"\nqk_norm = \"before\"\n", "exaone4"},
+      {"layers[yarn(factor=4, original=32), none]",
+       "norm_place = \"output\"\nqk_norm = \"before\"\nwindow = 8\nwindow_every = 2\n", "exaone4"},
       {"rope(features=0.5)", "", "phi3"},
       {"rope(features=0.5)", "norm = \"layernorm\"\n", "stablelm"},
       {"rope", gpt + "window = 8\n", "starcoder2"},
@@ -133,7 +141,6 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
 
 // Layers with a window keep what they were trained with; the published types can say so.
 TEST_F(Checkpoints, AreExtendedWhereALayerSeesAll) {
-  const fs::path published = fs::path(PESUITE_TEST_DIR) / "checkpoints";
   for (const auto& [name, wanted] :
        {std::pair{"olmo3", "rope(base=500000), yarn(base=500000, factor=16, original=8"},
         std::pair{"gemma3", "layers[rope(base=10000), rope(base=10000), yarn(base=1000000, "}}) {
@@ -142,6 +149,20 @@ TEST_F(Checkpoints, AreExtendedWhereALayerSeesAll) {
     ASSERT_EQ(e.code, 0) << e.err;
     EXPECT_THAT(pesuite({"model", "info", name}).out, HasSubstr(wanted));
   }
+}
+
+TEST_F(Checkpoints, SayThatNoLayerTakesWhatIsSwappedIn) {
+  const fs::path model = published / "cohere2";
+  const Ended e = pesuite({"model", "export", model, "out", "--encoding", "yarn(factor=4)"});
+  EXPECT_EQ(e.code, 2);
+  EXPECT_THAT(e.err, HasSubstr("no layer would change"));
+  const fs::path suite =
+      write("s.toml", fmt::format("name = \"t\"\n[model.m]\nweights = \"{}\"\n[[encoding]]\nexpr = "
+                                  "\"yarn(factor=4)\"\n[[task]]\ntask = \"copy\"\ntrain_len = 32\n",
+                                  model.string()));
+  const Ended planned = pesuite({"plan", suite});
+  EXPECT_EQ(planned.code, 2) << planned.out;
+  EXPECT_THAT(planned.err, HasSubstr("no layer would change"));
 }
 
 TEST_F(Checkpoints, SayWhatNoPublishedModelHas) {

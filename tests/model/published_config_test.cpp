@@ -202,6 +202,50 @@ constexpr Case published[] = {
       "norm_type": "low_precision_layernorm", "resid_pdrop": 0,
       "tokenizer_name": "EleutherAI/gpt-neox-20b", "torch_dtype": "bfloat16", "use_cache": false,
       "verbose": 0, "vocab_size": 50432})"},
+    {"CohereForAI/c4ai-command-r7b-12-2024",
+     "layers[rope(base=50000, layout=interleaved), rope(base=50000, layout=interleaved), "
+     "rope(base=50000, layout=interleaved), none]",
+     R"({
+      "architectures": ["Cohere2ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "bos_token_id": 5, "cache_implementation": "hybrid", "eos_token_id": 255001,
+      "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
+      "intermediate_size": 14336, "layer_norm_eps": 1e-05, "layer_switch": 4,
+      "logit_scale": 0.25, "max_position_embeddings": 8192, "model_type": "cohere2",
+      "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+      "order_of_interleaved_layers": "local_attn_first", "pad_token_id": 0,
+      "position_embedding_type": "rope_gptj", "rope_scaling": null, "rope_theta": 50000,
+      "rotary_pct": 1.0, "sliding_window": 4096, "sliding_window_pattern": 4,
+      "torch_dtype": "bfloat16", "transformers_version": "4.48.0.dev0", "use_cache": true,
+      "use_embedding_sharing": true, "use_gated_activation": true, "use_parallel_block": true,
+      "use_parallel_embedding": true, "vocab_size": 256000})"},
+    {"LGAI-EXAONE/EXAONE-4.0-32B, of eight layers",
+     "layers[llama3(base=1000000, factor=16, original=8192, low_freq_factor=1, "
+     "high_freq_factor=4), llama3(base=1000000, factor=16, original=8192, low_freq_factor=1, "
+     "high_freq_factor=4), llama3(base=1000000, factor=16, original=8192, low_freq_factor=1, "
+     "high_freq_factor=4), none]",
+     R"({
+      "architectures": ["Exaone4ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
+      "eos_token_id": 361, "head_dim": 128, "hidden_act": "silu", "hidden_size": 5120,
+      "initializer_range": 0.02, "intermediate_size": 27392, "layer_types": ["sliding_attention",
+      "sliding_attention", "sliding_attention", "full_attention", "sliding_attention",
+      "sliding_attention", "sliding_attention", "full_attention"],
+      "max_position_embeddings": 131072, "model_type": "exaone4", "num_attention_heads": 40,
+      "num_hidden_layers": 8, "num_key_value_heads": 8, "pad_token_id": 0, "rms_norm_eps": 1e-05,
+      "rope_scaling": {"factor": 16.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+        "original_max_position_embeddings": 8192, "rope_type": "llama3"},
+      "rope_theta": 1000000, "sliding_window": 4096, "sliding_window_pattern": "LLLG",
+      "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true,
+      "vocab_size": 102400})"},
+    {"ibm-granite/granite-3.1-2b-base", "rope(base=5000000)", R"({
+      "architectures": ["GraniteForCausalLM"], "attention_bias": false, "attention_dropout": 0.1,
+      "attention_multiplier": 0.015625, "bos_token_id": 0, "embedding_multiplier": 12.0,
+      "eos_token_id": 0, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+      "intermediate_size": 8192, "logits_scaling": 8.0, "max_position_embeddings": 131072,
+      "mlp_bias": false, "model_type": "granite", "num_attention_heads": 32,
+      "num_hidden_layers": 40, "num_key_value_heads": 8, "pad_token_id": 0,
+      "residual_multiplier": 0.22, "rms_norm_eps": 1e-05, "rope_scaling": null,
+      "rope_theta": 5000000.0, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+      "transformers_version": "4.47.0.dev0", "use_cache": true, "vocab_size": 49152})"},
     {"gpt2-xl, as an older version saved it", "learned(rows=1024)", R"({
       "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
       "bos_token_id": 50256, "do_sample": false, "embd_pdrop": 0.1, "eos_token_id": 50256,
@@ -238,13 +282,20 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("Qwen2.5", "layer_types", "full_attention");
   refused("Qwen3", "use_sliding_window", true);
   refused("SmolLM3", "layer_types", {"sliding_attention"});
-  refused("gemma-3", "query_pre_attn_scalar", 168);
+  refused("gemma-3", "query_pre_attn_scalar", 0);
   refused("gemma-3", "final_logit_softcapping", 30.0);
   refused("gemma-3", "hidden_activation", "gelu");
   refused("gemma-2b", "hidden_act", "silu");
   refused("Olmo-3", "clip_qkv", 8.0);
   for (const char* name : {"SmolLM3", "Olmo-3", "gemma-3"})  // and no memory is asked for
     refused(name, "num_hidden_layers", 2000000000);
+  refused("command-r7b", "use_qk_norm", true);
+  refused("command-r7b", "rotary_pct", 0.5);
+  refused("command-r7b", "layer_switch", 3);
+  refused("command-r7b", "use_parallel_block", false);
+  refused("EXAONE", "sliding_window_pattern", "LGLG");
+  refused("EXAONE", "sliding_window_pattern", "GLLL");
+  refused("granite", "residual_multiplier", 0.0);
   refused("Phi-3", "attention_bias", true);
   refused("phi-2", "qk_layernorm", true);
   refused("stablelm", "qk_layernorm", true);
@@ -252,6 +303,37 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("gpt2-xl", "pruned_heads", {{"0", {1}}});
   refused("gpt-j", "rotary", false);
   refused("gpt-j", "scale_attn_weights", false);
+}
+
+// Windows in each many-th layer or by letters, and none; where layers see all nothing turns.
+TEST(PublishedConfigs, LayersThatSeeAllHaveNoEncoding) {
+  const auto taken = [](const char* name, const Json& change) {
+    for (const Case& c : published) {
+      if (std::string_view(c.name).find(name) == std::string_view::npos) continue;
+      Json config = Json::parse(c.config);
+      config.update(change);
+      return published_of(config, "config.json");
+    }
+    return Published{};
+  };
+  const Json no_types = {{"layer_types", nullptr}};
+  EXPECT_EQ(taken("EXAONE", no_types).model.window_every, 4);
+  Json by_letters = no_types, none = no_types;
+  by_letters["sliding_window_pattern"] = "LG";
+  EXPECT_EQ(taken("EXAONE", by_letters).model.window_every, 2);
+  by_letters["sliding_window_pattern"] = 8;
+  EXPECT_EQ(taken("EXAONE", by_letters).model.window_every, 8);
+  none["sliding_window"] = nullptr;
+  EXPECT_EQ(taken("EXAONE", none).model.window, 0);
+  EXPECT_THAT(taken("EXAONE", none).encoding, ::testing::StartsWith("llama3("));
+  EXPECT_THROW(taken("EXAONE", {{"sliding_window", nullptr}}), Error);
+  // without windows no layer of Command R turns
+  EXPECT_EQ(taken("command-r7b", {{"sliding_window_pattern", 1}, {"layer_switch", 1}}).encoding,
+            "none");
+  EXPECT_EQ(taken("command-r7b", {{"sliding_window_pattern", 64}, {"layer_switch", 64}}).encoding,
+            "rope(base=50000, layout=interleaved)");
+  EXPECT_THROW(taken("command-r7b", {{"sliding_window", nullptr}}), Error);
+  EXPECT_THROW(taken("command-r7b", {{"model_type", "cohere"}, {"rope_theta", nullptr}}), Error);
 }
 
 // Windows of some layers: each so many-th layer has none, or the list is refused.

@@ -37,7 +37,9 @@ class PublishedForward {
     if (type == "mpt") return mpt(tokens);
     if (type == "gptj") return gptj(tokens);
     if (type == "gpt_neox") return neox(tokens);
-    if (type.starts_with("olmo") || type.starts_with("gemma")) return olmo_or_gemma(tokens);
+    if (type.starts_with("cohere")) return cohere(tokens);
+    if (type.starts_with("olmo") || type.starts_with("gemma") || type == "exaone4")
+      return normed_behind(tokens);
     return llama(tokens);
   }
 
@@ -99,6 +101,11 @@ class PublishedForward {
         row[i] = (row[i] - mean) / std::sqrt(squares + eps) * (gain[i] + more) +
                  (bias.empty() ? 0 : bias[i]);
     }
+    return x;
+  }
+  static Rows times(Rows x, double factor) {
+    for (Row& row : x)
+      for (double& v : row) v *= factor;
     return x;
   }
   static Rows each(Rows x, double (*f)(double)) {
@@ -319,18 +326,44 @@ class PublishedForward {
     const auto turns = [&](std::size_t layer) {
       return !config_.contains("no_rope_layers") || config_["no_rope_layers"].at(layer) == 1;
     };
-    Rows x = embedded(tokens, "model.embed_tokens.weight");
+    const double root = std::sqrt(static_cast<double>(D)), added = factor("residual_multiplier");
+    const double scores = config_.value("attention_multiplier", 1 / root) * root;
+    Rows x = times(embedded(tokens, "model.embed_tokens.weight"), factor("embedding_multiplier"));
     for (std::size_t i = 0; i < whole("num_hidden_layers"); ++i) {
       const std::string l = at("model.layers", i);
       const Rows n = norm(x, l + "input_layernorm", eps, rms);
       Heads h = projected(n, l, D, eps);
+      for (Rows& q : h.q) q = times(q, scores);
       if (turns(i)) turn(h.q, r), turn(h.k, r);
       const Rows y = attention(h, window.is_number() ? window.get<std::size_t>() : 0);
-      x = sum(x, linear(y, l + (type == "phi" ? "self_attn.dense" : "self_attn.o_proj")));
-      x = sum(x, feed_forward(parallel ? n : norm(x, l + "post_attention_layernorm", eps, rms), l));
+      const char* out = type == "phi" ? "self_attn.dense" : "self_attn.o_proj";
+      x = sum(x, times(linear(y, l + out), added));
+      const Rows m = parallel ? n : norm(x, l + "post_attention_layernorm", eps, rms);
+      x = sum(x, times(feed_forward(m, l), added));
     }
     x = norm(x, type == "phi" ? "model.final_layernorm" : "model.norm", eps, rms);
-    return linear(x, entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens");
+    return times(linear(x, entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens"),
+                 1 / factor("logits_scaling"));
+  }
+  double factor(const char* key) const { return config_.value(key, 1.0); }
+
+  Rows cohere(std::span<const std::int32_t> tokens) const {
+    const double eps = config_.at("layer_norm_eps");
+    const std::size_t D = whole("hidden_size") / whole("num_attention_heads");
+    const bool windows = config_.contains("sliding_window");
+    Rotation r = rotation(D);
+    r.interleaved = true;
+    Rows x = embedded(tokens, "model.embed_tokens.weight");
+    for (std::size_t i = 0; i < whole("num_hidden_layers"); ++i) {
+      const std::string l = at("model.layers", i);
+      const Rows n = norm(x, l + "input_layernorm", eps);
+      Heads h = projected(n, l, D, eps);
+      const bool far = windows && sees_all(i);
+      if (!far) turn(h.q, r), turn(h.k, r);
+      const Rows y = attention(h, windows && !far ? whole("sliding_window") : 0);
+      x = sum(sum(x, linear(y, l + "self_attn.o_proj")), feed_forward(n, l));
+    }
+    return times(linear(norm(x, "model.norm", eps), "model.embed_tokens"), factor("logit_scale"));
   }
 
   // Whether a layer sees all, and how far each way of turning goes.
@@ -342,6 +375,8 @@ class PublishedForward {
   }
   Rotation rotation_of_layer(std::size_t layer, std::size_t D) const {
     const bool all = sees_all(layer);
+    if (config_.at("model_type") == "exaone4")
+      return all && config_["sliding_window"].is_number() ? Rotation{} : rotation(D);
     const Json p = config_.value("rope_parameters", Json());
     if (p.is_object()) {
       const Json& own = p.at(all ? "full_attention" : "sliding_attention");
@@ -351,8 +386,10 @@ class PublishedForward {
     return all ? scaled(D, theta, config_["rope_scaling"])
                : scaled(D, config_.value("rope_local_base_freq", theta), Json());
   }
-  Rows olmo_or_gemma(std::span<const std::int32_t> tokens) const {
+  // OLMo, EXAONE and Gemma: all but the first Gemma have norms behind their parts.
+  Rows normed_behind(std::span<const std::int32_t> tokens) const {
     const std::string type = config_.at("model_type");
+    const bool olmo = type.starts_with("olmo");
     const bool gemma = type.starts_with("gemma"), behind = type != "gemma";
     const double eps = config_.at("rms_norm_eps"), more = gemma ? 1 : 0;
     const std::size_t D =
@@ -368,10 +405,12 @@ class PublishedForward {
       const std::string l = at("model.layers", i), a = l + "self_attn.";
       const Rows n = gemma ? normed(x, l + "input_layernorm") : x;
       Rows q = linear(n, a + "q_proj"), k = linear(n, a + "k_proj");
-      if (!gemma) q = normed(q, a + "q_norm"), k = normed(k, a + "k_norm");
+      if (olmo) q = normed(q, a + "q_norm"), k = normed(k, a + "k_norm");
       Heads h{heads(q, D), heads(k, D), heads(linear(n, a + "v_proj"), D)};
-      if (gemma && behind) {
-        for (Rows& each : h.q) each = normed(each, a + "q_norm");
+      if (!olmo && behind) {
+        const double by = std::sqrt(static_cast<double>(D) /
+                                    config_.value("query_pre_attn_scalar", static_cast<double>(D)));
+        for (Rows& each : h.q) each = times(normed(each, a + "q_norm"), by);
         for (Rows& each : h.k) each = normed(each, a + "k_norm");
       }
       const Rotation r = rotation_of_layer(i, D);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "base/file.h"
@@ -18,6 +19,16 @@ namespace {
 const Catalog& catalog() {
   static const Catalog all = open_catalog({PESUITE_TEST_PLUGINS});
   return all;
+}
+
+// Whether weights are multiplied by what is no power of two, and so rounded once more.
+bool rounds(const fs::path& folder, bool matrices) {
+  const hf::Published p = hf::read_config(folder);
+  return std::any_of(p.times.begin(), p.times.end(), [&](const auto& factor) {
+    int exponent = 0;
+    return std::abs(std::frexp(factor.second, &exponent)) != 0.5 &&
+           !(matrices && factor.first.ends_with("norm"));
+  });
 }
 
 // The largest difference of a logit, relative to the largest logit.
@@ -48,7 +59,8 @@ TEST(Published, ReferenceIsPlainLoopsInDouble) {
     const Json runs = Json::parse(read_file(item.path() / "expected.json")).at("runs");
     for (const Json& run : runs)
       for (const Json& ids : run.at("input_ids")) {
-        EXPECT_LE(apart(item.path(), ids.get<std::vector<std::int32_t>>()), 1e-10)
+        EXPECT_LE(apart(item.path(), ids.get<std::vector<std::int32_t>>()),
+                  rounds(item.path(), false) ? 1e-6 : 1e-10)
             << item.path().filename() << ", " << ids.size() << " tokens";
         ++compared;
       }
@@ -90,6 +102,15 @@ TEST(Published, SwappedEncodingsKeepWhatTheWeightsWereTrainedWith) {
       {"none", "rope", "none"}};
   for (const auto& [text, own, wanted] : of_windows)
     EXPECT_EQ(swapped_in(catalog(), text, own, 3), wanted) << text << " for " << own;
+  constexpr const char* nowhere[][3] = {{"yarn", "layers[rope, rope, none]", "no"},
+                                        {"yarn", "layers[rope, rope, rope]", "yes"},
+                                        {"yarn", "rope", "yes"},
+                                        {"yarn", "none", "yes"},
+                                        {"none", "layers[rope, rope, none]", "yes"},
+                                        {"layers[yarn]", "layers[rope, rope, none]", "yes"},
+                                        {"yarn", "rope -> layers[rope, none, none] @ 50%", "no"}};
+  for (const auto& [text, own, taken] : nowhere)
+    EXPECT_EQ(no_layer_takes(text, own, 3), taken == std::string("no")) << text << " for " << own;
   EXPECT_THROW(swapped_in(catalog(), "no_such", "rope"), Error);
   EXPECT_EQ(swapped_in(catalog(), "yarn", "of_a_library_that_is_not_here"), "yarn");
 }
@@ -165,7 +186,7 @@ TEST(Published, WeightsInBf16StayWhatTheyAre) {
         tokens[i] =
             static_cast<std::int32_t>((i * i * 7 + 3) % static_cast<std::size_t>(m.vocabulary));
       const Found a = found(whole, tokens), b = found(half, tokens);
-      EXPECT_EQ(b.bytes * 2, a.bytes) << half;
+      EXPECT_EQ(b.bytes * (rounds(half, true) ? 1 : 2), a.bytes) << half;
       ASSERT_EQ(a.nats.size(), b.nats.size());
       for (std::size_t i = 0; i < a.nats.size(); ++i)
         ASSERT_NEAR(a.nats[i], b.nats[i], 1e-5) << half << ", " << length << " tokens, place " << i;
