@@ -1,4 +1,5 @@
-// ALiBi, Press et al. 2021, section 3: the score of (i, j) gets -m (i - j), m fixed per head.
+// ALiBi, Press et al. 2021, section 3: the score of (i, j) gets -m (i - j), m fixed per head; and
+// Al-Khateeb et al. 2023, equation 3: m / s beyond the training length L, s = T / L or a constant.
 #include "chosen.h"
 #include "slopes.h"
 
@@ -13,6 +14,12 @@ struct Alibi : pes::Encoding {
       pes::integer("heads", "0", 0, 1 << 16,
                    "heads with slopes, the first ones; the others see no distance. 0: all"),
       pes::flag("learned", "false", "learn a factor exp(f) for each slope, f starts at 0"),
+      pes::real("factor", "1", 1e-3, 1e6,
+                "slopes are divided by this, as if positions were: position interpolation"),
+      pes::flag("dynamic", "false",
+                "divide slopes by length / original in each sequence longer than original"),
+      pes::integer("original", "0", 0, 1e12,
+                   "length that was trained without the extension; 0: the training length"),
       pes::real("shorten", "0", 0, 1,
                 "taken off each distance from 1 on: 0.5 in Ruoss et al. 2023"),
       pes::reals("distances", "[]", 1, 1 << 24,
@@ -38,6 +45,7 @@ struct Alibi : pes::Encoding {
 
   std::vector<double> slopes;
   double shorten;
+  double original;  // L; 0: slopes are the same at all lengths
   Distances distances;
   pes::Param log_factor;
   pes::Tensor distance;
@@ -45,23 +53,34 @@ struct Alibi : pes::Encoding {
   Alibi(const pes_model& m, const pes::Values& v)
       : slopes(static_cast<std::size_t>(m.heads)),
         shorten(v.real("shorten")),
+        original(!v.flag("dynamic")          ? 0
+                 : v.integer("original") > 0 ? static_cast<double>(v.integer("original"))
+                                             : m.train_length),
         distances(v, "distances") {
     const std::int64_t count = v.integer("heads") > 0 ? v.integer("heads") : m.heads;
     if (count > m.heads)
       throw pes::Refusal("option 'heads' wants at most the model's " + std::to_string(m.heads) +
                          " heads, not " + std::to_string(count));
-    const double largest = v.real("largest");
+    const double largest = v.real("largest"), factor = v.real("factor");
+    if (original > 0 && factor != 1)
+      throw pes::Refusal("factor and dynamic exclude each other: both stretch positions");
     for (std::int64_t h = 0; h < count; ++h)
       slopes[static_cast<std::size_t>(h)] =
-          v.is("slopes", "published")
-              ? published_slope(h, count, largest)
-              : std::exp2(-largest * static_cast<double>(h + 1) / static_cast<double>(count));
+          (v.is("slopes", "published")
+               ? published_slope(h, count, largest)
+               : std::exp2(-largest * static_cast<double>(h + 1) / static_cast<double>(count))) /
+          factor;
     if (v.flag("learned")) log_factor = param("log_factor", {m.heads, 1}, pes::constant(0));
   }
+  double stretch(std::int64_t length) const {
+    return original > 0 ? std::max(1.0, static_cast<double>(length) / original) : 1;
+  }
+  bool stale(int from, int to) const { return stretch(from) != stretch(to); }
   void begin(const pes::Step& s) {
     const std::int64_t length = s.offset + s.length;
     std::vector<double> d = distances.of(s);
-    std::for_each(d.begin() + 1, d.end(), [this](double& n) { n -= shorten; });
+    const double stretched = stretch(length);
+    std::for_each(d.begin() + 1, d.end(), [&](double& n) { n = (n - shorten) / stretched; });
     distance = s.table({static_cast<std::int64_t>(slopes.size()), length}, [&](auto h, auto n) {
       return -slopes[static_cast<std::size_t>(h)] * d[static_cast<std::size_t>(n)];
     });

@@ -8,4 +8,4 @@ static constexpr const pes_encoding* encodings[] = {
     &alibi,      &dynamic_bias, &fire,     &fox, &grape_a,        &grape_ap,
     &hard_alibi, &kerple,       &sandwich, &t5,  &transformer_xl, nullptr};
 
-PES_LIBRARY("bias", "1.3.0", "MIT", encodings, nullptr);
+PES_LIBRARY("bias", "1.4.0", "MIT", encodings, nullptr);

@@ -268,6 +268,11 @@ TEST(Alibi, OptionsChangeSlopesAndDistances) {
   // three heads: 2^-4 2^-8 2^-2 as published, 2^(-8/3) 2^(-16/3) 2^-8 by the other rule
   EXPECT_EQ(slope("alibi(heads=3)", 2), 0.25);
   EXPECT_NEAR(slope("alibi(heads=3, slopes=geometric)", 1), std::exp2(-16 / 3.0), 1e-15);
+  // interpolated: 70 tokens, where 35 were trained
+  EXPECT_EQ(slope("alibi(factor=4)", 0), 0.0625);
+  EXPECT_EQ(slope("alibi(dynamic=true, original=35)", 0), 0.125);
+  EXPECT_EQ(slope("alibi(dynamic=true, original=140)", 0), 0.25);
+  EXPECT_NEAR(slope("alibi(dynamic=true, original=35, shorten=0.5)", 0), 0.0625, 1e-15);
   Scores learned("alibi(learned=true)");
   const double f = at(learned.parameter("log_factor"), {2, 0});
   EXPECT_NEAR(-at(forward(learned, learned.distance()), {2, 1}), std::exp(f) / 64, 1e-15);
@@ -354,6 +359,7 @@ TEST(Alibi, RefusesListsThatAreNoDistances) {
     }
     return "";
   };
+  EXPECT_THAT(refusal("alibi(factor=2, dynamic=true)"), ::testing::HasSubstr("exclude each other"));
   EXPECT_THAT(refusal("alibi(heads=5)"), ::testing::HasSubstr("at most the model's 4 heads"));
   for (const char* e : {"alibi", "t5", "kerple", "transformer_xl"})
     EXPECT_THAT(refusal(std::string(e) + "(random_distances=1)"),
