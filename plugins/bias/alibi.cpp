@@ -75,7 +75,9 @@ struct Alibi : pes::Encoding {
   double stretch(std::int64_t length) const {
     return original > 0 ? std::max(1.0, static_cast<double>(length) / original) : 1;
   }
-  bool stale(int from, int to) const { return stretch(from) != stretch(to); }
+  bool stale(int from, int to) const {
+    return stretch(from) != stretch(to) || distances.stale(from, to);
+  }
   void begin(const pes::Step& s) {
     const std::int64_t length = s.offset + s.length;
     std::vector<double> d = distances.of(s);

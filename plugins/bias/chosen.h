@@ -63,6 +63,7 @@ class Distances {
     if (chosen_.below > 0) --chosen_.below;  // drawn from 0 .. below - 2, distances are one more
   }
   bool random() const { return chosen_.below > 0; }
+  bool stale(int from, int to) const { return random() && from != to; }  // another draw
   std::int64_t longest() const { return chosen_.below; }  // of those that are drawn from
 
   std::vector<double> of(const pes::Step& s) const {  // [offset + length]

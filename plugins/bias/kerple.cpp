@@ -49,6 +49,7 @@ struct Kerple : pes::Encoding {
     keep_within(a, v.real("floor"), any);
     keep_within(p, v.real("floor"), power ? 2 : any);
   }
+  bool stale(int from, int to) const { return distances.stale(from, to); }
   void begin(const pes::Step& s) {
     const std::int64_t length = s.offset + s.length;
     const std::vector<double> all = distances.of(s);

@@ -74,6 +74,7 @@ struct T5 : pes::Encoding {
     return static_cast<int>(
         std::min<double>(one_way - 1, exact + std::trunc(octave * (one_way - exact))));
   }
+  bool stale(int from, int to) const { return distances.stale(from, to); }
   void begin(const pes::Step& s) {
     const std::vector<double> all = distances.of(s);
     const auto of = [&](auto, auto n) {

@@ -85,7 +85,9 @@ struct TransformerXl : pes::Encoding {
   pes::Tensor of(const pes::Step& s, pes::Param p, int layer) const {  // [1, H, 1, D]
     return slice(s[p], 0, own > 1 ? layer : 0, 1);
   }
-  bool stale(int from, int to) const { return remaining && from != to; }
+  bool stale(int from, int to) const {
+    return (remaining && from != to) || distances.stale(from, to);
+  }
   void attend(const pes::Step& s, pes::Attention& a) const {
     a.q = a.q + of(s, u, a.layer);
     a.rewrite = true;

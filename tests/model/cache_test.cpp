@@ -131,17 +131,17 @@ INSTANTIATE_TEST_SUITE_P(All, CacheOf, ::testing::ValuesIn(built_catalog().encod
 
 INSTANTIATE_TEST_SUITE_P(
     Options, CacheOf,
-    ::testing::Values("alibi(dynamic=true)", "yarn(dynamic=true)", "ntk(dynamic=true)",
-                      "linear(dynamic=true)", "longrope(dynamic=true)", "longrope(start_tokens=4)",
-                      "rope(log_n=length)", "rope(log_n=position)", "clex(log_scale=true)",
-                      "rope + alibi", "sinusoidal + alibi", "sinusoidal + fire", "learned + cope",
-                      "layers[rope, none]", "layers[rope, alibi]", "layers[rope, fox]",
-                      "hard_alibi", "learned(rows=24, past=interpolate)",
-                      "learned(rows=24, past=clamp)", "drope(qk_norm=true)", "rope + fox",
-                      "transformer_xl(argument=remaining)", "pose(target=96)",
-                      "randomized(encoding=rotary)", "rope + drope", "rope + ssmax",
-                      "grape_m(contextual=true)", "fope(learned=true)",
-                      "selective_rope(kernel=0, gate=true)"));
+    ::testing::Values(
+        "alibi(dynamic=true)", "alibi(random_distances=500)", "t5(random_distances=500)",
+        "kerple(random_distances=500)", "transformer_xl(random_distances=500)",
+        "yarn(dynamic=true)", "ntk(dynamic=true)", "linear(dynamic=true)", "longrope(dynamic=true)",
+        "longrope(start_tokens=4)", "rope(log_n=length)", "rope(log_n=position)",
+        "clex(log_scale=true)", "rope + alibi", "sinusoidal + alibi", "sinusoidal + fire",
+        "learned + cope", "layers[rope, none]", "layers[rope, alibi]", "layers[rope, fox]",
+        "hard_alibi", "learned(rows=24, past=interpolate)", "learned(rows=24, past=clamp)",
+        "drope(qk_norm=true)", "rope + fox", "transformer_xl(argument=remaining)",
+        "pose(target=96)", "randomized(encoding=rotary)", "rope + drope", "rope + ssmax",
+        "grape_m(contextual=true)", "fope(learned=true)", "selective_rope(kernel=0, gate=true)"));
 
 TEST(Cache, OfModelsOfOtherForms) {
   for (const std::string encoding : {"rope", "alibi", "cope", "sinusoidal"}) {
