@@ -26,6 +26,7 @@ struct Chosen {
                          "' exclude each other");
   }
   bool any() const { return !list.empty() || below > 0; }
+  bool stale(int from, int to) const { return below > 0 && from != to; }  // another draw
 
   // The first `count` numbers of this pass, increasing.
   std::vector<double> numbers(const pes::Step& s, std::int64_t count) const {
@@ -63,7 +64,7 @@ class Distances {
     if (chosen_.below > 0) --chosen_.below;  // drawn from 0 .. below - 2, distances are one more
   }
   bool random() const { return chosen_.below > 0; }
-  bool stale(int from, int to) const { return random() && from != to; }  // another draw
+  bool stale(int from, int to) const { return chosen_.stale(from, to); }
   std::int64_t longest() const { return chosen_.below; }  // of those that are drawn from
 
   std::vector<double> of(const pes::Step& s) const {  // [offset + length]

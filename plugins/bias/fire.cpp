@@ -64,6 +64,7 @@ struct Fire : pes::Encoding {
   pes::Tensor psi(const pes::Step& s, pes::Tensor u) const { return log(abs(s[c]) * u + 1.0); }
 
   // psi of every distance, and of every query's normalizer, once a step
+  bool stale(int from, int to) const { return positions.stale(from, to); }
   void begin(const pes::Step& s) {
     const std::vector<double> p = positions.numbers(s, s.offset + s.length);
     const auto count = static_cast<std::int64_t>(p.back()) + 1;
