@@ -5,13 +5,11 @@
 #include <memory>
 
 #include "backend/cpu/bf16.h"
-#include "base/text.h"
 #include "model/cache.h"
 #include "model/preset.h"
 #include "model/sample.h"
 #include "pesuite/random.hpp"
-#include "plugin/card.h"
-#include "tests/catalog.h"
+#include "tests/model/each_option.h"
 #include "tests/model/forms.h"
 
 namespace pesuite::testing {
@@ -127,24 +125,6 @@ TEST_P(CacheOf, OfSeveralLengthsSideBySide) {
   expect_equal_side_by_side(cpu, 1e-5);
   CachedModel reference(GetParam(), "reference");
   expect_equal_side_by_side(reference, 1e-12);
-}
-
-// Each encoding with another value of one option.
-std::vector<std::string> with_one_option() {
-  std::vector<std::string> out;
-  for (const std::string& name : built_catalog().encoding_names()) {
-    const pes_card& card = *built_catalog().encoding(name).descriptor->card;
-    for (const pes_option* o : options_of(card)) {
-      std::vector<std::string> values;
-      if (o->type == PES_BOOL) values = {o->value == std::string("true") ? "false" : "true"};
-      if (o->type == PES_CHOICE) values = split(o->choices, '|');
-      if (o->type == PES_INT) values = {"2", "40", "500"};
-      if (o->type == PES_REAL) values = {"0.5", "3"};
-      for (const std::string& value : values)
-        if (value != o->value) out.push_back(fmt::format("{}({}={})", name, o->name, value));
-    }
-  }
-  return out;
 }
 
 TEST(Cache, EqualsAPassOverAllTokensWithEachOption) {
