@@ -6,12 +6,13 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "model/model.h"
 #include "model/optimizer.h"
 #include "model/preset.h"
 #include "pesuite/random.hpp"
-#include "tests/catalog.h"
 #include "tests/gpu/subject.h"
+#include "tests/model/each_option.h"
 #include "tests/model/forms.h"
 
 namespace pesuite::testing {
@@ -103,6 +104,22 @@ TEST_F(Steps, OfEveryEncodingAgreeWithTheReference) {
     EXPECT_LT(wanted.nats.back(), wanted.nats.front()) << name << " learns";
     expect_near(course(*subject(Precision::fp32), name, 0), wanted, 1e-4, name);
   }
+}
+
+TEST_F(Steps, OfEachOptionAgreeWithTheReference) {
+  if (launches() < 0) GTEST_SKIP() << "the same kernels as of each encoding: on the host alone";
+  int held = 0;
+  for (const std::string& encoding : with_one_option()) {
+    Course wanted;
+    try {
+      wanted = course(*open_backend("reference", {}), encoding, 0);
+    } catch (const Error&) {
+      continue;  // the option wants another beside it, or shorter texts
+    }
+    expect_near(course(*subject(Precision::fp32), encoding, 0), wanted, 1e-4, encoding);
+    ++held;
+  }
+  EXPECT_GE(held, 200);
 }
 
 TEST_F(Steps, WithDropoutDropTheSame) {

@@ -65,22 +65,28 @@ struct Panels {
     f.rows = {{"panel", "encoding", "kind", "x", "value"}};
   }
 
-  // Where each encoding starts: a row an encoding, the mean filled, the seeds hollow.
+  // Where each encoding of the task starts: a row an encoding, the mean filled, the seeds hollow.
   void starts(const TaskAnswer& a) {
     const Ground start = start_ground(a);
     Range x;
-    for (std::size_t i = 0; i < encodings.size(); ++i) {
-      const double row = static_cast<double>(encodings.size() - i);
-      const std::vector<SeedValue> values = scores(start, encodings[i]);
+    std::vector<std::size_t> asked;
+    for (const std::size_t e : encodings)
+      if (std::any_of(a.encodings.begin(), a.encodings.end(),
+                      [&](const LengthAnswer& x) { return x.encoding == e; }))
+        asked.push_back(e);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const double row = static_cast<double>(asked.size() - i);
+      const std::vector<SeedValue> values = scores(start, asked[i]);
       for (const SeedValue& v : values) {
         if (!std::isfinite(v.value)) continue;
         x.include(v.value * scale());
         if (values.size() < seeds_for_t)
-          add(0, run.encodings[encodings[i]], "seed", v.value * scale(), row);
+          add(0, run.encodings[asked[i]], "seed", v.value * scale(), row);
       }
-      add(0, run.encodings[encodings[i]], "mean", summarize(values).mean * scale(), row);
-      f.y.ticks.emplace_back(row, shorten(run.encodings[encodings[i]], 18));
+      add(0, run.encodings[asked[i]], "mean", summarize(values).mean * scale(), row);
+      f.y.ticks.emplace_back(row, shorten(run.encodings[asked[i]], 18));
     }
+    f.values["start_rows"] = static_cast<double>(asked.size());
     const double room = std::max((x.high - x.low) * 0.15, a.ground.matters() * scale());
     f.values["start_low"] = x.empty() ? 0 : x.low - room;
     f.values["start_high"] = x.empty()  ? 1

@@ -50,6 +50,7 @@ start_best = 100
 start_high = 101
 start_label = "accuracy (%)"
 start_low = 83.3
+start_rows = 6
 start_step = 5
 start_title = "mqar at 64"
 start_width = 190
@@ -131,7 +132,7 @@ set lmargin at screen left / real(width)
 set rmargin at screen (left + start_width) / real(width)
 set title start_title offset 0,-0.4 font ",12" tc rgb "#111111"
 set xrange [start_low:start_high]
-set yrange [0.3:n + 0.7]
+set yrange [0.3:start_rows + 0.7]
 eval "set ytics scale 0 ".y_ticks
 set xtics start_step font ",11"
 set format x "%g"

@@ -64,6 +64,7 @@ start_best = 0.03034518684
 start_high = 1.134877643
 start_label = "nats above the optimum"
 start_low = -0.1137242639
+start_rows = 13
 start_step = 0.5
 start_title = "lags at 64"
 start_width = 190
@@ -145,7 +146,7 @@ set lmargin at screen left / real(width)
 set rmargin at screen (left + start_width) / real(width)
 set title start_title offset 0,-0.4 font ",12" tc rgb "#111111"
 set xrange [start_low:start_high]
-set yrange [0.3:n + 0.7]
+set yrange [0.3:start_rows + 0.7]
 eval "set ytics scale 0 ".y_ticks
 set xtics start_step font ",11"
 set format x "%g"

@@ -40,6 +40,7 @@ start_best = 56.83333333
 start_high = 61.83333333
 start_label = "accuracy (%)"
 start_low = 42.88333333
+start_rows = 1
 start_step = 5
 start_title = "plain at 35"
 start_width = 190
@@ -121,7 +122,7 @@ set lmargin at screen left / real(width)
 set rmargin at screen (left + start_width) / real(width)
 set title start_title offset 0,-0.4 font ",12" tc rgb "#111111"
 set xrange [start_low:start_high]
-set yrange [0.3:n + 0.7]
+set yrange [0.3:start_rows + 0.7]
 eval "set ytics scale 0 ".y_ticks
 set xtics start_step font ",11"
 set format x "%g"

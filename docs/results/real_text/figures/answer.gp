@@ -60,6 +60,7 @@ start_best = 3.723555529
 start_high = 4.376094057
 start_label = "nats per token"
 start_low = 3.638441808
+start_rows = 11
 start_step = 0.2
 start_title = "documentation at 256"
 start_width = 190
@@ -141,7 +142,7 @@ set lmargin at screen left / real(width)
 set rmargin at screen (left + start_width) / real(width)
 set title start_title offset 0,-0.4 font ",12" tc rgb "#111111"
 set xrange [start_low:start_high]
-set yrange [0.3:n + 0.7]
+set yrange [0.3:start_rows + 0.7]
 eval "set ytics scale 0 ".y_ticks
 set xtics start_step font ",11"
 set format x "%g"

@@ -48,6 +48,7 @@ start_best = 100
 start_high = 101
 start_label = "exact match (%)"
 start_low = -10.78333333
+start_rows = 5
 start_step = 50
 start_title = "passkey at 64"
 start_width = 190
@@ -129,7 +130,7 @@ set lmargin at screen left / real(width)
 set rmargin at screen (left + start_width) / real(width)
 set title start_title offset 0,-0.4 font ",12" tc rgb "#111111"
 set xrange [start_low:start_high]
-set yrange [0.3:n + 0.7]
+set yrange [0.3:start_rows + 0.7]
 eval "set ytics scale 0 ".y_ticks
 set xtics start_step font ",11"
 set format x "%g"
