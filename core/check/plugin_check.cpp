@@ -169,14 +169,27 @@ void check_encoding(Runner& runner, const Expression& e, const Settings& setting
   }
 }
 
-// name(option=value) for every other value of every option that is a choice, one at a time.
-std::vector<Expression> variants_of(const pes_card& card, const Expression& base) {
+// Numbers that most options allow; of whole ones what is beyond the training length.
+std::vector<std::string> some_numbers(const pes_option& o) {
+  std::vector<double> some;
+  if (o.type == PES_INT) some = {500};
+  if (o.type == PES_REAL) some = {0.5, 3};
+  std::vector<std::string> out;
+  for (const double x : some)
+    if (o.low <= x && x <= o.high) out.push_back(format_number(x));
+  return out;
+}
+
+// name(option=value) for every other value of every option that is a choice, one at a time; and, if
+// asked for, some numbers of the others.
+std::vector<Expression> variants_of(const pes_card& card, const Expression& base, bool numbers) {
   std::vector<Expression> out;
   for (const pes_option* o : options_of(card)) {
     if (base.options.contains(o->name)) continue;
     std::vector<std::string> values;
     if (o->type == PES_BOOL) values = {"true", "false"};
     if (o->type == PES_CHOICE) values = split(o->choices, '|');
+    if (numbers && values.empty()) values = some_numbers(*o);
     for (const std::string& v : values)
       if (v != o->value) {
         out.push_back(base);
@@ -254,13 +267,13 @@ struct Offer {
 };
 
 // What the library offers, read in a process of its own.
-Offer offer_of(Runner& runner) {
+Offer offer_of(Runner& runner, bool numbers) {
   const Finding f = runner.ask("library", "loads", [&] {
     const Library library = Library::open(runner.report().file);
     Json out = {{"encodings", Json::object()}, {"tasks", Json::array()}};
     for (const pes_encoding* e : library.encodings()) {
       Json variants = Json::array();
-      for (const Expression& v : variants_of(*e->card, {e->card->name, {}}))
+      for (const Expression& v : variants_of(*e->card, {e->card->name, {}}, numbers))
         variants.push_back({v.options.begin()->first, v.options.begin()->second});
       out["encodings"][e->card->name] = std::move(variants);
     }
@@ -282,7 +295,7 @@ Offer offer_of(Runner& runner) {
 }  // namespace
 
 Report check_library(const fs::path& file, const Settings& settings) {
-  constexpr int variants_from = 6;
+  constexpr int variants_from = 6, numbers_from = 7;
   for (const std::string& p : settings.encodings)
     if (p.find('(') != std::string::npos) parse_expression(p, "encoding");
   Runner runner(file, settings);
@@ -302,7 +315,7 @@ Report check_library(const fs::path& file, const Settings& settings) {
     if (runner.wants(name) || is_bad(f.outcome)) runner.add(std::move(f));
     if (!usable) return std::move(runner.report());
   }
-  const Offer offer = offer_of(runner);
+  const Offer offer = offer_of(runner, settings.strictness >= numbers_from);
   for (const std::string& name : offer.encodings)
     for (const Expression& e : wanted_of(settings, name)) {
       std::string subject = fmt::format("encoding {}", name);

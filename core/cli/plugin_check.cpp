@@ -55,7 +55,8 @@ int plugin_check(const std::vector<std::string>& words) {
               "a time limit, and\npasses, fails, crashes, times out, or is skipped for a reason. "
               "Exit code 4 when anything is wrong.\n--list shows all checks.");
   a.flags()("strictness", po::value<int>()->default_value(5),
-            "1 to 10; from 6 on also every other value of each choice, from 8 on more fuzzing")(
+            "1 to 10; from 6 on also every other value of each choice, from 7 on some numbers of "
+            "each option, from 8 on more fuzzing")(
       "encoding", po::value<std::vector<std::string>>()->composing(),
       "only encodings of this name or pattern; may carry options")(
       "task", po::value<std::vector<std::string>>()->composing(),

@@ -131,6 +131,32 @@ TEST_F(PluginCheck, FindsEveryMistakeOnceAndSaysItsCause) {
   for (const auto& [name, finding] : wanted) EXPECT_TRUE(found.contains(name)) << name;
 }
 
+TEST_F(PluginCheck, TriesOtherOptionsWhereItIsStricter) {
+  const auto tried = [&](const char* strictness) {
+    const Ended e =
+        check(std::string(PESUITE_TEST_PLUGINS) + "/bias.plugin.so",
+              {"--encoding", "alibi", "--check", "cached", "--strictness", strictness, "--json"});
+    EXPECT_EQ(e.code, 0) << e.err;
+    std::set<std::string> subjects;
+    const Json all = Json::parse(e.out);
+    for (const Json& f : all["libraries"][0]["findings"])
+      subjects.insert(f["subject"].get<std::string>());
+    return subjects;
+  };
+  const Faults five = {"encoding alibi"};
+  Faults six = five, seven;
+  six.insert({"encoding alibi slopes=geometric", "encoding alibi learned=true",
+              "encoding alibi dynamic=true"});
+  seven = six;
+  seven.insert({"encoding alibi largest=0.5", "encoding alibi largest=3",
+                "encoding alibi factor=0.5", "encoding alibi factor=3", "encoding alibi heads=500",
+                "encoding alibi original=500", "encoding alibi shorten=0.5",
+                "encoding alibi random_distances=500"});
+  EXPECT_EQ(tried("5"), five);
+  EXPECT_EQ(tried("6"), six);
+  EXPECT_EQ(tried("7"), seven);
+}
+
 TEST_F(PluginCheck, ReadsCards) {
   const std::pair<const char*, const char*> wanted[] = {
       {"0 failed", "passed    descriptors"},
