@@ -106,6 +106,10 @@ double Instance::untrained(int length) const {
   if (!PES_HAS(&encoding_, untrained) || encoding_.untrained == nullptr) return 0;
   return encoding_.untrained(self_, length);
 }
+bool Instance::stale(int from, int to) const {
+  return PES_HAS(&encoding_, stale) && encoding_.stale != nullptr &&
+         encoding_.stale(self_, from, to);
+}
 
 void Instance::settle(Tape& tape, const char* hook) {
   tape.set_caller({});

@@ -37,6 +37,7 @@ class Instance {
   const std::vector<Encoding::ParameterSpec>& parameters() const { return parameters_; }
   std::vector<float> init(std::size_t parameter, std::uint64_t seed) const;
   double untrained(int length) const;
+  bool stale(int from, int to) const;
 
   // The hooks of one pass, in the order the host calls them. Throw Fault when a hook errs, Refused
   // when it gave the step up with a sentence.

@@ -153,6 +153,11 @@ void check_encoding(Runner& runner, const Expression& e, const Settings& setting
     const bool wanted = runner.wants(c.name);
     if (c.level > settings.strictness || (variant && c.of_defaults) || (!wanted && !c.gate))
       continue;
+    if (!e.options.empty() && std::string_view(c.proves).starts_with("claim:")) {
+      if (wanted)
+        runner.add({subject, c.name, Outcome::skipped, "Claims are of the default options.", 0});
+      continue;
+    }
     if (!gate.empty()) {
       if (wanted) runner.add({subject, c.name, Outcome::skipped, gate, 0});
       continue;

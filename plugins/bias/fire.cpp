@@ -12,7 +12,7 @@ struct Fire : pes::Encoding {
                   "hidden units shared by the heads, which differ in W2, or an MLP for each head"),
       pes::choice("layers", "each", "each|shared",
                   "parameters for each layer, or one set for all (FIRE-S)"),
-      pes::real("threshold", "512", 1e-6, 1e9,
+      pes::real("threshold", "512", 1, 1e9,
                 "L: positions up to it share one normalizer; it is multiplied by a learned m that "
                 "starts at 1"),
       pes::real("log_scale", "0.1", 1e-9, 1e9, "start value of c"),

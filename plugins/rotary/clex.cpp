@@ -56,6 +56,8 @@ struct Clex : rotary::Rotary<Clex> {
         log_scale(v.flag("log_scale")),
         given(v.reals("sample")),
         solver(base, R, v.real("time_dt")) {
+    if (time > 0 && time < 1)
+      throw pes::Refusal("option 'time' wants 0, or 1 and more: sequences do not shrink");
     const double steps = (std::max(max_factor, time) - 1) / v.real("time_dt");
     if (steps > 4096)
       throw pes::Refusal("would take " + std::to_string(std::llround(steps)) +

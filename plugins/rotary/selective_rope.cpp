@@ -16,7 +16,7 @@ struct SelectiveRope : pes::Encoding {
                    "tokens that the convolution spans; 0: no weights, y_t - y_(t-1), so that the "
                    "angle is theta y_t"),
       pes::flag("gate", "false", "turns times a gate of the token, sigmoid(x' W_s + b)"),
-      pes::real("sd", "0.02", 0, 100, "standard deviation of the first weights")};
+      pes::real("sd", "0.02", 0, 1, "standard deviation of the first weights")};
   static constexpr pes_card card = pes::card<SelectiveRope>(
       {.name = "selective_rope",
        .summary = "RoPE that turns from token to token by angles that the input sets",
