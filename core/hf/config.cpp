@@ -80,6 +80,7 @@ const std::map<std::string, Reader*> readers = {{"llama", llama},
 std::vector<std::string> names() {
   std::vector<std::string> out;
   for (const auto& [name, reader] : readers) out.push_back(name);
+  out.insert(out.end(), {"gemma3", "mistral3"});
   return out;
 }
 
@@ -109,9 +110,62 @@ std::vector<std::int32_t> tokens_in(ConfigFields& f, const char* name, const Jso
   return out;
 }
 
+// Models of images and text: the type of the part that reads text, and what its config leaves out
+// where it is the published code's default.
+struct Tower {
+  const char* type;
+  Json defaults;
+};
+const std::map<std::string, Tower> towers = {{"gemma3",
+                                              {"gemma3_text",
+                                               {{"vocab_size", 262208},
+                                                {"hidden_size", 2304},
+                                                {"intermediate_size", 9216},
+                                                {"num_hidden_layers", 26},
+                                                {"num_attention_heads", 8},
+                                                {"num_key_value_heads", 4},
+                                                {"sliding_window", 4096}}}},
+                                             {"mistral3",
+                                              {"mistral",
+                                               {{"vocab_size", 32000},
+                                                {"hidden_size", 4096},
+                                                {"intermediate_size", 14336},
+                                                {"num_hidden_layers", 32},
+                                                {"num_attention_heads", 32},
+                                                {"num_key_value_heads", 8},
+                                                {"sliding_window", 4096}}}}};
+
+Published text_of(const Json& config, const std::string& where, const Tower& tower) {
+  ConfigFields f(config, where);
+  f.pass(says_nothing);
+  f.pass(of_generation);
+  f.pass({"text_config", "vision_config", "image_token_index", "image_token_id", "boi_token_index",
+          "eoi_token_index", "boi_token_id", "eoi_token_id", "mm_tokens_per_image",
+          "multimodal_projector_bias", "projector_hidden_act", "spatial_merge_size",
+          "vision_feature_layer", "eos_token_id", "tie_word_embeddings"});
+  if (f.has("quantization_config"))
+    f.refuse("quantization_config", "is there, and quantized weights are not read");
+  f.finish();
+  Json text = tower.defaults;
+  text.update(f.object("text_config"));
+  if (text.contains("model_type") && text["model_type"] != tower.type)
+    f.refuse("text_config", fmt::format("has model_type {}; known there is {}",
+                                        text["model_type"].dump(), tower.type));
+  text["model_type"] = tower.type;
+  for (const char* field : {"eos_token_id", "tie_word_embeddings"})
+    if (f.has(field)) text[field] = config[field];
+  Published p = published_of(text, where + ": text_config");
+  p.beside_images = true;
+  return p;
+}
+
 }  // namespace
 
 Published published_of(const Json& config, const std::string& where) {
+  if (config.is_object() && config.contains("model_type") && config["model_type"].is_string())
+    if (const auto tower = towers.find(config["model_type"].get<std::string>());
+        tower != towers.end())
+      return text_of(config, where, tower->second);
   ConfigFields f(config, where);
   const std::string type = f.text("model_type", "");
   f.pass(says_nothing);

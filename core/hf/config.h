@@ -22,6 +22,7 @@ struct Published {
   // By what the weights of a module are more than those of the files, by our names of modules, '*'
   // for a layer: what the published code multiplies by elsewhere. Of q, k and v it is of q alone.
   std::map<std::string, double> times;
+  bool beside_images = false;  // the part of a model of images and text that reads text
 };
 
 // The factor of linear scaling that says: no rotation. Angles of 1e-30 a position are none in any

@@ -183,6 +183,12 @@ bool follows(const std::string& name) {
   return false;
 }
 
+// Of the parts that read images.
+bool sees(std::string_view name) {
+  if (name.starts_with("model.")) name.remove_prefix(6);
+  return name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector.");
+}
+
 // "layers.3.mlp.in.weight" -> module "layers.*.mlp.in", number "3", ending ".weight".
 struct Named {
   std::string module, number, ending;
@@ -321,6 +327,9 @@ const WeightFiles::Held* WeightFiles::find(const Published& p, const std::string
   auto it = tensors_.find(tensor);
   if (it == tensors_.end() && layout.bare && tensor.starts_with(layout.prefix))
     it = tensors_.find(tensor.substr(layout.prefix.size()));
+  if (it == tensors_.end() && p.beside_images) it = tensors_.find("language_model." + tensor);
+  if (it == tensors_.end() && p.beside_images && tensor.starts_with(layout.prefix))
+    it = tensors_.find("model.language_model." + tensor.substr(layout.prefix.size()));
   return it == tensors_.end() ? nullptr : &it->second;
 }
 
@@ -401,10 +410,16 @@ void WeightFiles::load(const Published& p, Model& model) const {
     }
     PES_CHECK(done == to.shape[0]);
   }
+  refuse_others(p, std::move(used));
+}
+
+void WeightFiles::refuse_others(const Published& p, std::set<const TensorEntry*> used) const {
   // Some tied models store the head beside the table; it is not looked at.
-  const std::string head = p.model.tied ? layout_of(p.type).modules.at("head") + ".weight" : "";
+  if (p.model.tied)
+    if (const Held* head = find(p, layout_of(p.type).modules.at("head") + ".weight"))
+      used.insert(head->entry);
   for (const auto& [name, at] : tensors_)
-    if (!used.contains(at.entry) && !follows(name) && name != head)
+    if (!used.contains(at.entry) && !follows(name) && !(p.beside_images && sees(name)))
       fail(Exit::data, "{}: tensor '{}' is none that a model of this config.json has",
            folder_.string(), name);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ class WeightFiles {
   // With or without the prefix that some writers leave out.
   const Held* find(const Published&, const std::string& tensor) const;
   const Held& held(const Published&, const Piece&) const;
+  // Error (data) for a tensor that is none of the model's.
+  void refuse_others(const Published&, std::set<const TensorEntry*> used) const;
 
   fs::path folder_;
   std::map<std::string, SafetensorsReader> files_;

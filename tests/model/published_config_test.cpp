@@ -202,6 +202,21 @@ constexpr Case published[] = {
       "norm_type": "low_precision_layernorm", "resid_pdrop": 0,
       "tokenizer_name": "EleutherAI/gpt-neox-20b", "torch_dtype": "bfloat16", "use_cache": false,
       "verbose": 0, "vocab_size": 50432})"},
+    {"google/gemma-3-27b-it",
+     "layers[rope(base=10000), rope(base=10000), rope(base=10000), rope(base=10000), "
+     "rope(base=10000), linear(base=1000000, factor=8)]",
+     R"({
+      "architectures": ["Gemma3ForConditionalGeneration"], "boi_token_index": 255999,
+      "eoi_token_index": 256000, "eos_token_id": [1, 106], "image_token_index": 262144,
+      "initializer_range": 0.02, "mm_tokens_per_image": 256, "model_type": "gemma3",
+      "text_config": {"head_dim": 128, "hidden_size": 5376, "intermediate_size": 21504,
+        "model_type": "gemma3_text", "num_attention_heads": 32, "num_hidden_layers": 62,
+        "num_key_value_heads": 16, "query_pre_attn_scalar": 168,
+        "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024},
+      "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0",
+      "vision_config": {"hidden_size": 1152, "image_size": 896, "intermediate_size": 4304,
+        "model_type": "siglip_vision_model", "num_attention_heads": 16, "num_hidden_layers": 27,
+        "patch_size": 14, "vision_use_head": false}})"},
     {"CohereForAI/c4ai-command-r7b-12-2024",
      "layers[rope(base=50000, layout=interleaved), rope(base=50000, layout=interleaved), "
      "rope(base=50000, layout=interleaved), none]",
@@ -334,6 +349,41 @@ TEST(PublishedConfigs, LayersThatSeeAllHaveNoEncoding) {
             "rope(base=50000, layout=interleaved)");
   EXPECT_THROW(taken("command-r7b", {{"sliding_window", nullptr}}), Error);
   EXPECT_THROW(taken("command-r7b", {{"model_type", "cohere"}, {"rope_theta", nullptr}}), Error);
+}
+
+// Of a model of images and text the part that reads text, with the published code's defaults.
+TEST(PublishedConfigs, OfImagesAndTextAreReadForTheText) {
+  const Json text = {{"num_hidden_layers", 6}};
+  const Published p = published_of(
+      {{"model_type", "gemma3"}, {"text_config", text}, {"eos_token_id", {1, 106}}}, "c");
+  EXPECT_EQ(p.type, "gemma3_text");
+  EXPECT_EQ(p.model.vocabulary, 262208);
+  EXPECT_EQ(p.model.groups(), 4);
+  EXPECT_EQ(p.model.window, 4096);
+  EXPECT_EQ(p.model.window_every, 6);
+  EXPECT_EQ(p.ends, (std::vector<std::int32_t>{1, 106}));
+  EXPECT_EQ(published_of({{"model_type", "mistral3"},
+                          {"text_config", {{"sliding_window", nullptr}, {"head_dim", 64}}}},
+                         "c")
+                .model.window,
+            0);
+  const auto refused = [](const Json& config, const char* words) {
+    try {
+      published_of(config, "config.json");
+      ADD_FAILURE() << config;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::data);
+      EXPECT_THAT(e.what(), HasSubstr(words));
+    }
+  };
+  refused({{"model_type", "gemma3"}, {"text_config", 3}}, "'text_config' is 3");
+  refused({{"model_type", "gemma3"}, {"scores", 3}}, "'scores'");
+  refused({{"model_type", "gemma3"}, {"text_config", {{"model_type", "llama"}}}},
+          "has model_type \"llama\"; known there is gemma3_text");
+  refused({{"model_type", "gemma3"}, {"text_config", {{"model_type", 3}}}}, "has model_type 3");
+  refused({{"model_type", "mistral3"}, {"text_config", {{"rope_theta", "x"}}}},
+          "config.json: text_config: 'rope_theta'");
+  refused({{"model_type", "mistral3"}, {"quantization_config", {{"bits", 4}}}}, "quantized");
 }
 
 // Windows of some layers: each so many-th layer has none, or the list is refused.

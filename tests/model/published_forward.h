@@ -23,6 +23,7 @@ class PublishedForward {
  public:
   explicit PublishedForward(const fs::path& folder)
       : config_(Json::parse(read_file(folder / "config.json"))) {
+    if (config_.contains("text_config")) config_ = Json(config_["text_config"]);
     for (const auto& item : fs::directory_iterator(folder))
       if (item.path().extension() == ".safetensors") files_.emplace_back(item.path());
   }
@@ -48,7 +49,9 @@ class PublishedForward {
   const TensorEntry* entry(const std::string& name,
                            const SafetensorsReader** file = nullptr) const {
     for (const SafetensorsReader& f : files_)
-      for (const std::string& full : {name, "transformer." + name})
+      for (const std::string& full :
+           {name, "transformer." + name, "language_model." + name,
+            name.starts_with("model.") ? "model.language_model." + name.substr(6) : name})
         if (const auto it = f.tensors().find(full); it != f.tensors().end()) {
           if (file != nullptr) *file = &f;
           return &it->second;
@@ -382,9 +385,10 @@ class PublishedForward {
       const Json& own = p.at(all ? "full_attention" : "sliding_attention");
       return scaled(D, own.at("rope_theta"), own);
     }
-    const double theta = config_.at("rope_theta");
+    const double theta = config_.value("rope_theta", 1e6);
+    const bool gemma = config_.at("model_type") == "gemma3_text";
     return all ? scaled(D, theta, config_["rope_scaling"])
-               : scaled(D, config_.value("rope_local_base_freq", theta), Json());
+               : scaled(D, config_.value("rope_local_base_freq", gemma ? 1e4 : theta), Json());
   }
   // OLMo, EXAONE and Gemma: all but the first Gemma have norms behind their parts.
   Rows normed_behind(std::span<const std::int32_t> tokens) const {
