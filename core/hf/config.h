@@ -19,8 +19,8 @@ struct Published {
   std::string encoding;            // an expression
   int context = 0;                 // tokens that it was made for
   std::vector<std::int32_t> ends;  // tokens that end a text
-  // By what the weights of a module are more than those of the files, by our names of modules, '*'
-  // for a layer: what the published code multiplies by elsewhere. Of q, k and v it is of q alone.
+  // How many times those of the files a module's weights are, by our names of modules, '*' for a
+  // layer's number: the published code multiplies elsewhere. Of q, k and v it is of q alone.
   std::map<std::string, double> times;
   bool beside_images = false;  // the part of a model of images and text that reads text
 };
