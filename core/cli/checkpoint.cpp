@@ -110,7 +110,7 @@ std::string NamedModel::encoding(const Catalog& catalog, const std::string& text
          "'{}'",
          text, to_text(x.evaluation.empty() ? x.switches.back().to : x.evaluation));
   if (!text.empty() && no_layer_takes(text, encoding_of(cell_), cell_.model.window_every))
-    fail(Exit::usage, "--encoding '{}': {}", text, how_to_take);
+    fail(Exit::usage, "--encoding '{}': {}", text, no_layer_changes);
   // weights go with what trained them, not with what was swapped in behind it
   const std::string in_place =
       text.empty() ? own : swapped_in(catalog, text, encoding_of(cell_), cell_.model.window_every);

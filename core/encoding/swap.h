@@ -22,7 +22,8 @@ std::string swapped_in(const Catalog&, const std::string& text, const std::strin
                        int window_every = 0);
 // Whether that changes nothing: layers with a window keep their own, and the others have none.
 bool no_layer_takes(const std::string& text, const std::string& own, int window_every);
-inline constexpr const char* how_to_take =
+// What a refusal says of it.
+inline constexpr const char* no_layer_changes =
     "layers with a window keep the encoding that they were trained with, and the others have none: "
     "no layer would change; write them out, as in 'layers[none, NAME]'";
 

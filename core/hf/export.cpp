@@ -283,7 +283,8 @@ void add_gemma(Json& c, const std::string& type, const ModelConfig& m, const Giv
   add_windows(c, m, g, true);
 }
 
-// Types whose layers without a window have no encoding, and cohere, which has none with.
+// Cohere2 and EXAONE 4, whose layers that see all have no encoding where others see through a
+// window, and cohere, which has no windows.
 void add_cohere_or_exaone(Json& c, const std::string& type, const ModelConfig& m, const Given& g,
                           int context) {
   add_sizes(c, m, context);

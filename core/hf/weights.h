@@ -25,7 +25,7 @@ struct Piece {
   Rows rows = Rows::straight;
   std::int64_t skip = 0;  // rows of the tensor before those that count
   float less = 0;         // ours are (those of the tensor + less) * times (Gemma's gains)
-  double times = 1;
+  double times = 1;       // a factor of the published code, of Published::times
 };
 
 // A parameter's pieces, one below the other. `parameter` as Model names it, with its shape.

@@ -113,7 +113,7 @@ class Planner {
     try {
       if (no_layer_takes(e.expression, m.encoding, m.config.window_every)) {
         const std::string what =
-            fmt::format("'{}' in model '{}': {}", e.expression, m.id, how_to_take);
+            fmt::format("'{}' in model '{}': {}", e.expression, m.id, no_layer_changes);
         if (noted_.insert(e.where + what).second) problems_.add(e.where, what, Exit::usage);
       }
       return swapped_in(catalog_, e.expression, m.encoding, m.config.window_every);

@@ -157,6 +157,18 @@ TEST_F(PluginCheck, TriesOtherOptionsWhereItIsStricter) {
   EXPECT_EQ(tried("7"), seven);
 }
 
+// What an option does to the length, to the first tokens or to the size of sums is no fault.
+TEST_F(PluginCheck, TellsOptionsFromFaults) {
+  const std::string library = std::string(PESUITE_TEST_PLUGINS) + "/rotary.plugin.so";
+  for (const char* encoding :
+       {"ntk(dynamic=true)", "longrope(original=500)", "longrope(start_tokens=500)",
+        "randomized(encoding=sinusoidal)", "clex(original=500)", "xpos(scale_base=0.5)"}) {
+    const Ended e = check(library, {"--encoding", encoding, "--check", "phases", "--check",
+                                    "gradients", "--check", "relative"});
+    EXPECT_EQ(e.code, 0) << encoding << ": " << e.out << e.err;
+  }
+}
+
 TEST_F(PluginCheck, ReadsCards) {
   const std::pair<const char*, const char*> wanted[] = {
       {"0 failed", "passed    descriptors"},

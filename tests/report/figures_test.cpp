@@ -1,6 +1,8 @@
 // Figures of cells and of attention, from records to the data and the scripts that gnuplot draws.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "cell/record.h"
 #include "model/safetensors.h"
 #include "tests/report/report_fixture.h"
@@ -433,6 +435,24 @@ TEST_F(ReportFigures, AttentionIsDrawnFromTheMapsOfTheFirstSeed) {
   EXPECT_EQ(weight("2", "100.5", "80.5"), "0.901");
   EXPECT_EQ(weight("2", "100.5", "100.5"), "0.00099");
   EXPECT_EQ(weight("1", "80.5", "100.5"), "NaN") << "what follows a query is not seen";
+}
+
+// Where tasks are asked of other encodings, the answer's left panel has those of its task alone.
+TEST_F(ReportFigures, OfTheAnswerStartWithTheEncodingsOfTheirTask) {
+  for (const auto& [task, encodings] :
+       {std::pair{"one", std::vector{"a", "b"}}, std::pair{"two", std::vector{"c"}}})
+    for (const char* encoding : encodings)
+      for (const int seed : {1, 2, 3})
+        for (const int length : {64, 128}) {
+          task_ = task;
+          nats(encoding, seed, length,
+               1.51 + 0.001 * seed + (*encoding == 'b' && length > 64 ? 0.5 : 0));
+        }
+  page();
+  std::set<std::string> rows;
+  for (const Row& r : data("answer"))
+    if (r.at("panel") == "0") rows.insert(r.at("encoding"));
+  EXPECT_EQ(rows, (std::set<std::string>{"a", "b"}));
 }
 
 // Of ranks that are all the same a figure shows nothing, and below five tasks there is no critical
