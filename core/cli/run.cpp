@@ -336,9 +336,8 @@ int validate_verb(const std::vector<std::string>& words) {
   a.positional("suite", -1);
   if (!a.parse(words)) return 0;
   if (a.has("keys")) {
-    std::vector<std::vector<std::string>> rows = {{"key", "value", "meaning"}};
-    for (const SuiteKey& k : suite_keys(a.text("keys"))) rows.push_back({k.name, k.values, k.help});
-    fmt::print("{}", plain_table(rows));
+    for (const SuiteKey& k : suite_keys(a.text("keys")))
+      fmt::print("{}  {}\n    {}\n", k.name, k.values, join(wrap(k.help, 96), "\n    "));
     return 0;
   }
   a.require("suite", "the suite");

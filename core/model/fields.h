@@ -54,22 +54,26 @@ inline constexpr double many = 1 << 20, long_run = 1LL << 40;
 
 template <class Model, class Walk>  // of ModelConfig, const or not, as all below
 void walk_model(Model& c, Walk&& w) {
-  w(Field{"width", 1, many}, c.width);
-  w(Field{"layers", 1, many}, c.layers);
-  w(Field{"heads", 1, many}, c.heads);
+  w(Field{"width", 1, many, "Features of a token."}, c.width);
+  w(Field{"layers", 1, many, "Each with attention and an MLP."}, c.layers);
+  w(Field{"heads", 1, many, "Of attention, in each layer."}, c.heads);
   w(Field{"kv_heads", 0, many, "0: as many as heads."}, c.kv_heads);
-  w(Field{"ff_width", 1, many}, c.ff_width);
-  w(Field{"norm"}, c.norm);
-  w(Field{"norm_eps", 0, 1}, c.norm_eps);
-  w(Field{"activation"}, c.activation);
-  w(Field{.name = "qk_norm", .help = "Of both, before or after the encoding acts; of q or k alone, before it; whole: of both before it, over all heads at once."}, c.qk_norm);
-  w(Field{"tie_embedding"}, c.tied);
-  w(Field{"parallel_residual"}, c.parallel);
-  w(Field{"attention_bias"}, c.attention_bias);
-  w(Field{"mlp_bias"}, c.mlp_bias);
-  w(Field{"head_bias"}, c.head_bias);
-  w(Field{"dropout", 0, 0.999}, c.dropout);
-  w(Field{"init"}, c.init);
+  w(Field{"ff_width", 1, many, "Features inside the MLP."}, c.ff_width);
+  w(Field{.name = "norm", .help = "Of layers, and before the classifier."}, c.norm);
+  w(Field{"norm_eps", 0, 1, "Added to the variance in norms."}, c.norm_eps);
+  w(Field{.name = "activation", .help = "Of the MLP; swiglu and geglu have gates."}, c.activation);
+  w(Field{.name = "qk_norm",
+          .help = "Of both, before or after the encoding acts; of q or k alone, before it; whole: "
+                  "of both before it, over all heads at once."},
+    c.qk_norm);
+  w(Field{.name = "tie_embedding", .help = "The classifier is the embedding's table."}, c.tied);
+  w(Field{.name = "parallel_residual", .help = "Attention and MLP both read a layer's input."},
+    c.parallel);
+  w(Field{.name = "attention_bias", .help = "Of q, k, v and the output."}, c.attention_bias);
+  w(Field{.name = "mlp_bias", .help = "Of both of its matrices."}, c.mlp_bias);
+  w(Field{.name = "head_bias", .help = "Of the classifier."}, c.head_bias);
+  w(Field{"dropout", 0, 0.999, "Share of activations that training sets to 0."}, c.dropout);
+  w(Field{.name = "init", .help = "GPT-2's or that of PyTorch's layers."}, c.init);
   w(Field{.name = "head_size",
           .high = many,
           .help = "Features of a head; 0: width / heads.",
@@ -119,18 +123,21 @@ void walk_alphabet(Model& c, Walk&& w) {
 
 template <class Optimizer, class Walk>
 void walk_optimizer(Optimizer& o, Walk&& w) {
-  w.constant(Field{"name"}, "adamw");
+  w.constant(Field{.name = "name", .help = "Loshchilov and Hutter 2019."}, "adamw");
   w(Field{"lr", 0, 100, "Peak learning rate."}, o.lr);
-  w.pair(Field{"betas"}, o.beta1, o.beta2);
-  w(Field{"eps", 0, 1}, o.eps);
-  w(Field{"weight_decay", 0, 100}, o.weight_decay);
+  w.pair(Field{.name = "betas", .help = "Decay of the first and of the second moment."}, o.beta1,
+         o.beta2);
+  w(Field{"eps", 0, 1, "Added to the root of the second moment."}, o.eps);
+  w(Field{"weight_decay", 0, 100, "Of matrices; a step takes away this share times the rate."},
+    o.weight_decay);
   w(Field{.name = "clip", .help = "Largest norm of the gradient; 0: no limit."}, o.clip);
 }
 
 template <class Schedule, class Walk>
 void walk_schedule(Schedule& s, Walk&& w) {
-  w(Field{"kind"}, s.kind);
-  w(Field{"warmup"}, s.warmup);
+  w(Field{.name = "kind", .help = "How it goes on behind the warm-up."}, s.kind);
+  w(Field{.name = "warmup", .help = "The stretch at the beginning in which the rate rises."},
+    s.warmup);
   w(Field{.name = "decay", .help = "Of wsd: the stretch at the end that falls."}, s.decay);
   w(Field{"floor", 0, 1, "Share of the peak that is left at the end."}, s.floor);
   if constexpr (requires { s.branches; })
@@ -143,7 +150,8 @@ void walk_schedule(Schedule& s, Walk&& w) {
 
 template <class Plan, class Stretch, class Walk>
 void walk_lengths(Plan& l, Stretch& over, Walk&& w) {
-  w(Field{"kind"}, l.kind);
+  w(Field{.name = "kind", .help = "All the training length, drawn, or drawn up to one that grows."},
+    l.kind);
   w(Field{"min", 1, longest_length, "Tokens."}, l.least);
   w(Field{"stride", 1, longest_length, "Tokens."}, l.stride);
   w(Field{.name = "over", .help = "Of growing: until the training length is reached."}, over);
@@ -169,13 +177,19 @@ void walk_training(Training& t, Walk&& w) {
           "Examples of a pass, the gradients of a step's passes being added; 0: as many as fit "
           "well."},
     t.micro_batch);
-  w.group(Field{"optimizer"}, true, [&](auto& inner) { walk_optimizer(t.optimizer, inner); });
-  w.group(Field{"schedule"}, true, [&](auto& inner) { walk_schedule(t.schedule, inner); });
+  w.group(Field{.name = "optimizer", .help = "AdamW and its numbers."}, true,
+          [&](auto& inner) { walk_optimizer(t.optimizer, inner); });
+  w.group(Field{.name = "schedule", .help = "The learning rate over training."}, true,
+          [&](auto& inner) { walk_schedule(t.schedule, inner); });
   w(Field{"dropout_steps", -1, long_run, "Steps that drop out; -1: all."}, t.dropout_steps);
-  w(Field{"log_every"}, t.log_every);
-  w(Field{"eval_every"}, t.eval_every);
-  w(Field{"checkpoint_every"}, t.checkpoint_every);
-  w(Field{"validation_examples", 1, longest_length}, t.validation_examples);
+  w(Field{.name = "log_every", .help = "Between two lines of the log; 0: the last step alone."},
+    t.log_every);
+  w(Field{.name = "eval_every", .help = "Between two validations; 0: the last step alone."},
+    t.eval_every);
+  w(Field{.name = "checkpoint_every", .help = "Between two checkpoints; 0: the last step alone."},
+    t.checkpoint_every);
+  w(Field{"validation_examples", 1, longest_length, "Held out, of each validation."},
+    t.validation_examples);
   w(Field{.name = "health",
           .help = "Observe gradients and updates of each part, entropy of the output and spikes of "
                   "the loss.",

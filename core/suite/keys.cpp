@@ -49,7 +49,8 @@ class Walk {
   std::string values(const Json& node) const {
     if (node.contains("$ref")) {
       const std::string name = node.at("$ref").get<std::string>().substr(14);  // #/definitions/
-      if (name == "count" || name == "protocol") return name;
+      if (name == "count") return "number";
+      if (name == "protocol") return name;
       if (name == "extent") return "stretch";
     }
     const Json& d = definition(node);
@@ -60,6 +61,7 @@ class Walk {
     if (d.contains("oneOf"))
       for (const Json& choice : d.at("oneOf"))
         if (const std::string v = values(choice); all.empty() || all.back() != v) all.push_back(v);
+    if (all.size() == 2 && all[1] == "list of " + all[0]) return all[0] + ", or a list";
     if (!all.empty()) return join(all, " | ");
     const Json types = d.value("type", Json("any"));
     if (types.is_array()) return join(types.get<std::vector<std::string>>(), " | ");

@@ -9,7 +9,7 @@ namespace pesuite {
 
 struct SuiteKey {
   std::string name;    // "train.lengths.min"; elements of arrays are not named: "task.train_len"
-  std::string values;  // "uniform | growing", "count", "table"
+  std::string values;  // "uniform | growing", "number", "table"
   std::string help;    // a sentence or two, with the default
 };
 // The key `at` and those below it, in the order of the schema; "": all. Error (usage) where there

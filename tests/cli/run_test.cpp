@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "suite/keys.h"
 #include "tests/cli/fixture.h"
 
 namespace pesuite::testing {
@@ -446,6 +447,10 @@ TEST_F(Run, KeysOfSuitesAreExplained) {
   const Ended all = pesuite({"validate", "--keys"});
   for (const char* text : {"task.train_len", "eval.axes", "model.kv_heads", "train.mix.share"})
     EXPECT_NE(all.out.find(text), std::string::npos) << text;
+  for (const SuiteKey& key : suite_keys(""))  // each says more than its type and its default
+    EXPECT_FALSE(key.help.empty() || key.help.starts_with("A number, or a text with a unit") ||
+                 key.help.starts_with("A stretch of") || key.help.starts_with("Default: "))
+        << key.name << " " << key.values << " " << key.help;
   const Ended wrong = pesuite({"validate", "--keys=train.length"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_NE(wrong.err.find("suites have no key 'train.length', did you mean 'train.lengths'?"),
