@@ -6,16 +6,34 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
 #include <thread>
+#include <typeinfo>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/verbs.h"
 
 namespace pesuite::cli {
+
+namespace {
+
+// What a flag takes that does not take any text, behind a sentence.
+std::string wanted(const po::option_description& flag) {
+  const auto* value = dynamic_cast<const po::typed_value_base*>(flag.semantic().get());
+  if (value == nullptr) return "";
+  const std::type_info& type = value->value_type();
+  if (type == typeid(double)) return ": it wants a number";
+  if (type == typeid(int)) return fmt::format(": it wants a whole number of at most {}", INT_MAX);
+  if (type == typeid(std::int64_t) || type == typeid(std::uint64_t))
+    return ": it wants a whole number";
+  return "";
+}
+
+}  // namespace
 
 Arguments::Arguments(std::string usage, std::string about)
     : usage_(std::move(usage)), about_(std::move(about)) {
@@ -48,8 +66,8 @@ void unify_names(std::vector<std::string>& words) {
 
 std::string Arguments::verb() const {
   const std::vector<std::string> words = split(usage_, ' ');
-  const bool is_group = words[0] == "plugin" || words[0] == "history" || words[0] == "baseline" ||
-                        words[0] == "data";
+  const bool is_group =
+      words[0] == "plugin" || words[0] == "history" || words[0] == "baseline" || words[0] == "data";
   return is_group ? words[0] + " " + words.at(1) : words[0];
 }
 
@@ -94,6 +112,11 @@ bool Arguments::parse(std::vector<std::string> words) {
          did_you_mean(e.get_option_name(), names));
   } catch (const po::too_many_positional_options_error&) {
     fail(Exit::usage, "too many arguments; usage: pesuite {}", usage_);
+  } catch (const po::invalid_option_value& e) {
+    const std::string name = e.get_option_name();  // "--jobs"
+    const auto* flag = all.find_nothrow(name.substr(name.find_first_not_of('-')), false);
+    fail(Exit::usage, "{}{}; 'pesuite {} --help' shows all flags", e.what(),
+         flag ? wanted(*flag) : "", verb());
   } catch (const po::error& e) {
     fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(), verb());
   }

@@ -167,9 +167,16 @@ std::pair<const Offer*, const Json*> find(const Catalog& c, std::string_view nam
   for (const Offer& offer : c.offers)
     for (const Json& card : offer.manifest().*cards)
       if (card.at("name") == name) return {&offer, &card};
-  const std::string near = did_you_mean(name, names_of(c, cards));
-  fail(Exit::plugin, "there is no {} '{}'{}{}", kind, name,
-       near.empty() ? fmt::format("; 'pesuite list {}' shows all", kind) : near, c.refused());
+  const std::vector<std::string> names = names_of(c, cards);
+  std::string instead = did_you_mean(name, names);
+  if (names.empty())
+    instead = fmt::format(
+        ", nor any other: no library with {}s was found; name a folder of libraries by "
+        "--plugin-path or PESUITE_PLUGIN_PATH",
+        kind);
+  else if (instead.empty())
+    instead = fmt::format("; 'pesuite list {}' shows all", kind);
+  fail(Exit::plugin, "there is no {} '{}'{}{}", kind, name, instead, c.refused());
 }
 
 template <class T>

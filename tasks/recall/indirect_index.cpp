@@ -12,8 +12,8 @@ constexpr int around = 6;  // BOS, SEP, letter, SEP, offset, answer
 
 struct IndirectIndex : pes::Task {
   static constexpr pes_option options[] = {
-      pes::integer("letters", "52", 2, 4096, "size of the alphabet"),
-      pes::integer("least", "8", 2, 4096, "letters of the shortest string in training")};
+      pes::integer("letters", "52", 4, 4096, "size of the alphabet"),
+      pes::integer("least", "8", 4, 4096, "letters of the shortest string in training")};
   static constexpr pes_card card =
       pes::card<IndirectIndex>({.name = "indirect_index",
                                 .summary = "finds a letter by its distance from another letter",
@@ -35,6 +35,10 @@ struct IndirectIndex : pes::Task {
       throw pes::Refusal("a training length of " + std::to_string(use.train_length) +
                          " holds no string of " + std::to_string(least) + " letters; that takes " +
                          std::to_string(least + around));
+    if (letters < least)
+      throw pes::Refusal("the shortest string has " + std::to_string(least) +
+                         " distinct letters (option least), but there are " +
+                         std::to_string(letters) + "; raise letters, or lower least");
     inputs = outputs = offset0 + offsets;
     head = PES_LM;
     determined = true;

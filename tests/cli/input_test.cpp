@@ -33,6 +33,15 @@ TEST_F(Input, LengthsOfSuitesAreWholeTokensInReach) {
         "offsets");
 }
 
+TEST_F(Input, FlagsSayWhatTheyWant) {
+  for (const std::string bad : {"nan", "1.5", "-", "1e9", "99999999999999999999"})
+    refused({"run", suite({"rope"}, 10), "--jobs", bad},
+            "for option '--jobs' is invalid: it wants a whole number of at most 2147483647; "
+            "'pesuite run --help' shows all flags");
+  refused({"bench", "train", "--window", "fast"},
+          "for option '--window' is invalid: it wants a number; ");
+}
+
 TEST_F(Input, AScoreIsOneThatTheTaskHas) {
   refused(
       {"validate", suite({"rope"}, 10), "--set", "task.toylag.score=\"em\""},

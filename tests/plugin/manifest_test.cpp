@@ -67,6 +67,17 @@ class Folder : public ::testing::Test {
 using BuildId = Folder;
 using Catalogs = Folder;
 
+// As where the program alone was copied to another machine.
+TEST(NoCatalog, WithoutLibrariesSaysHowToNameThem) {
+  const Catalog none = open_catalog({});
+  EXPECT_EQ(failure([&] { none.encoding("rope"); }),
+            "there is no encoding 'rope', nor any other: no library with encodings was found; name "
+            "a folder of libraries by --plugin-path or PESUITE_PLUGIN_PATH");
+  EXPECT_THAT(failure([&] { none.task_card("copy"); }), HasSubstr("no library with tasks"));
+  EXPECT_THAT(failure([&] { open_catalog({built}).encoding("nowhere"); }),
+              StartsWith("there is no encoding 'nowhere'; 'pesuite list encoding' shows all"));
+}
+
 TEST(Manifest, OfEachBuiltLibraryIsWhatItSays) {
   for (const fs::path& file : libraries()) {
     const Manifest own = make_manifest(Library::open(file));
