@@ -28,17 +28,19 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-// Rows whose last cell goes on in the rows below.
-std::vector<std::vector<std::string>> with_last_wrapped(
-    const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+// Rows of which cells of a column wider than `widths` says go on in the rows below; 0: any width.
+std::vector<std::vector<std::string>> wrapped(const std::vector<std::vector<std::string>>& rows,
+                                              const std::vector<std::size_t>& widths) {
   std::vector<std::vector<std::string>> out;
   for (const auto& row : rows) {
     const std::size_t first = out.size();
-    for (std::string& line : wrap(row.back(), width)) {
-      out.emplace_back(row.size());
-      out.back().back() = std::move(line);
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::vector<std::string> lines = c < widths.size() && widths[c] > 0
+                                                 ? wrap(row[c], widths[c])
+                                                 : std::vector<std::string>{row[c]};
+      while (out.size() < first + lines.size()) out.emplace_back(row.size());
+      for (std::size_t l = 0; l < lines.size(); ++l) out[first + l][c] = lines[l];
     }
-    std::copy(row.begin(), row.end() - 1, out[first].begin());
   }
   return out;
 }
@@ -56,12 +58,12 @@ void print_card(const Json& card, const std::vector<std::vector<std::string>>& e
   rows.push_back({"library", fmt::format("{} {} ({}), ABI {}, {}", card_text(l, "name"),
                                          card_text(l, "version"), card_text(l, "licence"),
                                          card_text(l, "abi"), card_text(l, "file"))});
-  fmt::print("{}", plain_table(with_last_wrapped(rows, 84)));
+  fmt::print("{}", plain_table(wrapped(rows, {0, 84})));
   const auto options = option_rows(card);
   if (options.size() == 1)
     fmt::print("\nno options\n");
   else
-    fmt::print("\n{}", plain_table(with_last_wrapped(options, 60)));
+    fmt::print("\n{}", plain_table(wrapped(options, {0, 0, 12, 24, 52})));
   if (const std::string entry = text("bibtex"); !entry.empty())
     fmt::print("\n{}\n", bibtex_text(entry));
 }

@@ -75,6 +75,15 @@ TEST_F(Verbs, StandApartFromWhatTheyDo) {
   }
 }
 
+// A choice of 32 values goes on below itself, beside its help, and loses none.
+TEST_F(Verbs, CardsFitATerminal) {
+  const std::string card = pesuite({"info", "task", "addition"}).out;
+  const std::string options = card.substr(card.find("\noption "));
+  for (const std::string& line : split(options, '\n')) EXPECT_LE(line.size(), 120u) << line;
+  for (const char* value : {" none i c o ", " cvr ovr ", " covr icovr "})
+    EXPECT_NE(options.find(value), std::string::npos) << value << options;
+}
+
 TEST_F(Verbs, EachFlagStandsInPageAndCompletion) {
   for (const std::vector<std::string>& verb : verbs()) {
     const std::string name = join(verb, " ");
