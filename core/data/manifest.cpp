@@ -88,6 +88,12 @@ Manifest manifest_from(const Json& j, const std::string& where) {
 
 Manifest read_manifest(const fs::path& folder) {
   const fs::path file = folder / "manifest.json";
+  std::error_code none;
+  if (!fs::exists(file, none))
+    fail(Exit::data,
+         "{} is no folder of tokens, for it has no manifest.json; 'pesuite data tokenize TEXT "
+         "--tokenizer FILE -o FOLDER' makes one",
+         folder.string());
   const Json j = Json::parse(read_file(file), nullptr, false);
   if (j.is_discarded()) fail(Exit::data, "{} is no JSON", file.string());
   return manifest_from(j, file.string());

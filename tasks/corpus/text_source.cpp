@@ -123,7 +123,9 @@ fs::path at_home(const fs::path& path) {
 
 std::optional<Named> named_splits(const fs::path& folder) {
   const Named plain{folder / "train.txt", folder / "validation.txt"};
-  if (fs::is_regular_file(plain.train) && fs::is_regular_file(plain.held_out)) return plain;
+  std::error_code error;  // of what cannot be looked at, read() says why
+  if (fs::is_regular_file(plain.train, error) && fs::is_regular_file(plain.held_out, error))
+    return plain;
   // else by the last word of a name: "TinyStoriesV2-GPT4-train", "x_valid"
   const auto ends_in = [](const std::string& stem, std::string_view word) {
     if (!stem.ends_with(word)) return false;
@@ -131,7 +133,6 @@ std::optional<Named> named_splits(const fs::path& folder) {
     return before == 0 || std::string_view("-_.").find(stem[before - 1]) != std::string_view::npos;
   };
   std::vector<fs::path> train, held_out;
-  std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     std::error_code broken_link;
     if (!entry.is_regular_file(broken_link) || entry.path().extension() != ".txt") continue;
@@ -147,7 +148,9 @@ std::optional<Named> named_splits(const fs::path& folder) {
 
 Files read(const fs::path& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) throw pes::Refusal("there is no '" + path.string() + "'");
+  if (!fs::exists(path, error))
+    throw pes::Refusal("there is no '" + path.string() + "'" +
+                       (error ? " (" + error.message() + ")" : ""));
   const bool folder = fs::is_directory(path, error);
   Files files;
   std::set<Digest> seen;

@@ -249,6 +249,10 @@ TEST_F(Checkpoints, AreEvaluatedOnTextOfTheirTokenizer) {
                      "--validation-share", "0.5", "--separator", "--"})
                 .code,
             0);
+  const Ended nowhere = pesuite({"eval", "out", "--data", "nowhere", "--lengths", "8"});
+  EXPECT_EQ(nowhere.code, 5);
+  EXPECT_THAT(nowhere.err, HasSubstr("error: nowhere is no folder of tokens, for it has no "
+                                     "manifest.json; 'pesuite data tokenize TEXT"));
   const Ended e = pesuite({"eval", "out", "--data", "other", "--lengths", "8"});
   EXPECT_EQ(e.code, 2);
   EXPECT_THAT(e.err, HasSubstr("another tokenizer"));

@@ -18,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 class TextTest : public ::testing::Test {
@@ -366,6 +367,8 @@ TEST_F(TextTest, RefusesWithSentences) {
   EXPECT_THAT(message("text(train='a')"), HasSubstr("needs text"));
   EXPECT_THAT(message("text(path='a', train='b', validation='c')"), HasSubstr("needs text"));
   EXPECT_THAT(message("text(path='/nowhere/at/all')"), HasSubstr("there is no '/nowhere/at/all'"));
+  EXPECT_THAT(message("text(path='/" + std::string(300, 'a') + "')"),
+              MatchesRegex("task 'text': there is no '/a+' \\(File name too long\\)"));
   EXPECT_THAT(refusal(), HasSubstr("holds no UTF-8 text (0 other files, 0 that cannot be read)"));
   write("a.bin", "\xff\xff");
   EXPECT_THAT(refusal(), HasSubstr("holds no UTF-8 text (1 other files, 0 that cannot be read)"));
