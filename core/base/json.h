@@ -12,5 +12,7 @@ using Json = nlohmann::ordered_json;
 
 // The same value as the same bytes: keys sorted, shortest numbers, no spaces. For hashes.
 std::string canonical(const Json& value);
+// For people: as dump(), but for numbers that JSON has no name for, "nan" and "inf".
+std::string shown(const Json& value);
 
 }  // namespace pesuite

@@ -233,7 +233,7 @@ void Reader::problem(const std::string& key, const std::string& what) {
   problems_.add(where(key), fmt::format("'{}' {}", join(key), what));
 }
 void Reader::wrong_type(const std::string& key, const char* wanted) {
-  problem(key, fmt::format("must be {}, not {}", wanted, table_[key].dump()));
+  problem(key, fmt::format("must be {}, not {}", wanted, shown(table_[key])));
 }
 
 std::string Reader::text(const std::string& key, const std::string& otherwise) {

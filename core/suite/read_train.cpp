@@ -55,7 +55,7 @@ Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
   if (e) return *e;
   r.problem(key, fmt::format("is {}, which is no stretch of training: write 300, \"300 steps\", "
                              "\"3%\", \"20M tokens\" or \"1e15 FLOPs\"",
-                             j->dump()));
+                             shown(*j)));
   return otherwise;
 }
 
@@ -70,7 +70,7 @@ std::vector<Extent> read_extents(Reader& r, const std::string& key) {
     else
       r.problem(key, fmt::format("names {}, which is no budget: write 300, \"20M tokens\", "
                                  "\"20N tokens\" or \"1e15 FLOPs\"",
-                                 j.dump()));
+                                 shown(j)));
   }
   for (std::size_t i = 0; i < out.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)

@@ -45,7 +45,8 @@ std::optional<double> read_limit(Reader& r, const std::string& key, const char* 
 
 void read_defaults(Reader& r, Suite& s) {
   s.seeds = read_seeds(r, {42});
-  s.backend = r.text("backend", s.backend);
+  const std::vector<std::string> backends = {"cpu", "cuda", "auto", "reference"};
+  s.backend = backends[r.choice("backend", backends, 0)];
   if (r.has("precision")) {
     const std::vector<std::string> names = {"fp32", "bf16", "fp16", "auto"};
     const std::string name = names[r.choice("precision", names, 0)];
@@ -373,7 +374,10 @@ void use_choices(Config& config, Suite& s, const SuiteChoices& c, Problems& prob
   std::vector<std::string> words;
   if (!c.profile.empty()) words.push_back("--profile " + c.profile);
   for (const std::string& assignment : c.set) {
-    config.set(assignment, problems);
+    if (const std::string key = trim(assignment.substr(0, assignment.find('='))); key == "extends")
+      problems.add("--set " + key, "what a suite is laid over is read before: write it in a file");
+    else
+      config.set(assignment, problems);
     words.push_back(fmt::format("--set '{}'", assignment));
   }
   if (!c.seeds.empty()) {

@@ -33,6 +33,19 @@ TEST_F(Input, LengthsOfSuitesAreWholeTokensInReach) {
         "offsets");
 }
 
+TEST_F(Input, SettingsSayWhatIsWrongWithThem) {
+  const fs::path s = suite({"rope"}, 10);
+  refused(
+      {"validate", s, "--set", "defaults.backend=\"opencl\""},
+      "error: --set defaults.backend: 'defaults.backend' is 'opencl', which is none of cpu, cuda, "
+      "auto, reference");
+  refused({"validate", s, "--set", "train=nan"}, "'train' must be a table, not nan");
+  refused({"validate", s, "--set", "train.budget=inf"},
+          "'train.budget' is inf, which is no stretch");
+  refused({"validate", s, "--set", "extends=\"smoke.toml\""},
+          "error: --set extends: what a suite is laid over is read before: write it in a file");
+}
+
 TEST_F(Input, FlagsSayWhatTheyWant) {
   for (const std::string bad : {"nan", "1.5", "-", "1e9", "99999999999999999999"})
     refused({"run", suite({"rope"}, 10), "--jobs", bad},
