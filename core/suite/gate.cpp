@@ -1,6 +1,7 @@
 #include "suite/gate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/metrics.h"
 
@@ -53,7 +54,7 @@ double parse_margin(const std::string& text, const std::string& of) {
   const std::size_t blank = all.find(' ');
   const std::string unit = blank == std::string::npos ? "" : trim(all.substr(blank));
   double x = 0;
-  if (!parse_count(all.substr(0, blank), x) || x < 0)
+  if (!parse_count(all.substr(0, blank), x) || x < 0 || !std::isfinite(x))
     fail(Exit::usage, "'{}' is no margin; write e.g. \"0.01 nats\", \"2 points\" or 0.02", text);
   if (unit.empty()) return x;
   if (unit == "nats" && m.written == Metric::Written::nats) return x;
@@ -116,7 +117,7 @@ GateRule read_gate(Reader& r) {
   g.margin = usual_margin(m);
   if (const Json* margin = r.find("margin"); margin == nullptr)
     r.note_default("margin", g.margin);
-  else if (margin->is_number() && *margin >= 0)
+  else if (margin->is_number() && *margin >= 0 && std::isfinite(margin->get<double>()))
     g.margin = *margin;
   else if (margin->is_string())
     g.margin = parse_margin(*margin, g.metric);

@@ -74,7 +74,7 @@ void read_effective_length(Reader& r) {
     double sum = 0;
     for (const double w : r.numbers("weights", {1})) {
       sum += w;
-      if (w < 0) r.problem("weights", "must be numbers from 0 on");
+      if (!(w >= 0) || std::isinf(w)) r.problem("weights", "must be numbers from 0 on");
     }
     if (sum == 0) r.problem("weights", "must hold a number above 0");
   } else {

@@ -42,6 +42,12 @@ TEST_F(Input, SettingsSayWhatIsWrongWithThem) {
   refused({"validate", s, "--set", "train=nan"}, "'train' must be a table, not nan");
   refused({"validate", s, "--set", "train.budget=inf"},
           "'train.budget' is inf, which is no stretch");
+  for (const char* bad : {"nan", "[1, inf]", "-1"})
+    refused({"validate", s, "--set", fmt::format("effective_length.weights={}", bad)},
+            "'effective_length.weights' must be numbers from 0 on");
+  for (const char* bad : {"nan", "inf", "-1", "\"inf nats\""})
+    refused({"validate", s, "--set", fmt::format("gate=[{{metric=\"nll\", margin={}}}]", bad)},
+            "margin");
   refused({"validate", s, "--set", "extends=\"smoke.toml\""},
           "error: --set extends: what a suite is laid over is read before: write it in a file");
 }
