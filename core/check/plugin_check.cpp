@@ -321,6 +321,7 @@ Report check_library(const fs::path& file, const Settings& settings) {
     if (!usable) return std::move(runner.report());
   }
   const Offer offer = offer_of(runner, settings.strictness >= numbers_from);
+  runner.report().encodings = offer.encodings, runner.report().tasks = offer.tasks;
   for (const std::string& name : offer.encodings)
     for (const Expression& e : wanted_of(settings, name)) {
       std::string subject = fmt::format("encoding {}", name);

@@ -29,6 +29,7 @@ struct Settings {
 
 struct Report {
   std::filesystem::path file;
+  std::vector<std::string> encodings, tasks;  // that the library has, by name
   std::vector<Finding> findings;
   std::size_t count(Outcome) const;
   bool sound() const;  // nothing failed, crashed or timed out

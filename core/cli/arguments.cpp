@@ -120,6 +120,10 @@ bool Arguments::parse(std::vector<std::string> words) {
   } catch (const po::error& e) {
     fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(), verb());
   }
+  for (const auto& [name, value] : values_)  // "-1" reads as 2^64 - 1
+    if (const auto* whole = boost::any_cast<std::uint64_t>(&value.value());
+        whole != nullptr && *whole > INT64_MAX)
+      fail(Exit::usage, "--{}: wants a whole number of 0 to {}", name, INT64_MAX);
   if (!flag("help")) return true;
   std::ostringstream out;
   out << "usage: pesuite " << usage_ << "\n\n" << about_ << "\n\n" << flags_;

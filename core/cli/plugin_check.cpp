@@ -47,6 +47,37 @@ void print_finding(const checks::Finding& f, std::string& subject, bool color) {
   std::fflush(stdout);
 }
 
+// A name that nothing has would prove nothing and pass. Error (usage) with the first such.
+void refuse_unknown(const checks::Settings& s, const std::vector<checks::Report>& reports) {
+  const auto some = [](const std::vector<std::string>& names, const std::string& pattern) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& n) { return glob_match(pattern, n); });
+  };
+  std::vector<std::string> encodings, tasks, tried;
+  for (const checks::Report& r : reports) {
+    encodings.insert(encodings.end(), r.encodings.begin(), r.encodings.end());
+    tasks.insert(tasks.end(), r.tasks.begin(), r.tasks.end());
+    for (const checks::Finding& f : r.findings) tried.push_back(f.check);
+  }
+  const auto listed = [](const std::vector<std::string>& names) {
+    return names.empty() ? "none" : join(names, ", ");
+  };
+  for (const std::string& e : s.encodings)
+    if (!some(encodings, e.substr(0, e.find('('))))
+      fail(Exit::usage, "--encoding {}: there is none of that name; there are: {}", e,
+           listed(encodings));
+  for (const std::string& t : s.tasks)
+    if (!some(tasks, t))
+      fail(Exit::usage, "--task {}: there is none of that name; there are: {}", t, listed(tasks));
+  for (const std::string& c : s.checks)
+    if (!some(tried, c))
+      fail(Exit::usage,
+           "--check {}: nothing of that name was tried; 'pesuite plugin check --list' shows all, "
+           "and "
+           "from which strictness on",
+           c);
+}
+
 }  // namespace
 
 int plugin_check(const std::vector<std::string>& words) {
@@ -106,7 +137,9 @@ int plugin_check(const std::vector<std::string>& words) {
     fmt::print("\n{}\n", checks::summary(reports));
   const bool sound = std::all_of(reports.begin(), reports.end(),
                                  [](const checks::Report& r) { return r.sound(); });
-  return sound ? 0 : static_cast<int>(Exit::plugin);
+  if (!sound) return static_cast<int>(Exit::plugin);
+  refuse_unknown(settings, reports);
+  return 0;
 }
 
 }  // namespace pesuite::cli

@@ -157,6 +157,24 @@ TEST_F(PluginCheck, TriesOtherOptionsWhereItIsStricter) {
   EXPECT_EQ(tried("7"), seven);
 }
 
+// So that a name with a typo never passes.
+TEST_F(PluginCheck, RefusesNamesOfNothing) {
+  const std::string library = std::string(PESUITE_TEST_PLUGINS) + "/none.plugin.so";
+  const auto says = [&](const std::vector<std::string>& flags, const char* text) {
+    const Ended e = check(library, flags);
+    EXPECT_EQ(e.code, 2) << e.out;
+    EXPECT_NE(e.err.find(text), std::string::npos) << e.err;
+  };
+  says({"--encoding", "alibbi"},
+       "--encoding alibbi: there is none of that name; there are: none, s");
+  says({"--encoding", "none", "--encoding", "rope(base=500)"},
+       "--encoding rope(base=500): there is");
+  says({"--task", "copy"}, "--task copy: there is none of that name; there are: none");
+  says({"--check", "gradient"},
+       "--check gradient: nothing of that name was tried; 'pesuite plugin");
+  EXPECT_EQ(check(library, {"--encoding", "no*", "--check", "grad*"}).code, 0);
+}
+
 // What an option does to the length, to the first tokens or to the size of sums is no fault.
 TEST_F(PluginCheck, TellsOptionsFromFaults) {
   const std::string library = std::string(PESUITE_TEST_PLUGINS) + "/rotary.plugin.so";

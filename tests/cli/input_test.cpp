@@ -59,6 +59,7 @@ TEST_F(Input, FlagsSayWhatTheyWant) {
             "'pesuite run --help' shows all flags");
   refused({"bench", "train", "--window", "fast"},
           "for option '--window' is invalid: it wants a number; ");
+  refused({"search", "longrope", "--seed=-1"}, "--seed: wants a whole number of 0 to 9223372036");
 }
 
 TEST_F(Input, AScoreIsOneThatTheTaskHas) {
