@@ -15,6 +15,12 @@ namespace pesuite::cli {
 
 namespace {
 
+void refuse_unmeasured(const Measurement& m, const std::vector<std::string>& metrics) {
+  if (!metrics.empty() && m.series.empty())
+    fail(Exit::usage, "--metric {}: {} has none of that name; --metric '*' shows all that it has",
+         join(metrics, ","), m.name);
+}
+
 void keep_metrics(Measurement& m, const std::vector<std::string>& metrics) {
   if (metrics.empty()) return;
   std::erase_if(m.series, [&](const MeasuredSeries& s) {
@@ -22,6 +28,7 @@ void keep_metrics(Measurement& m, const std::vector<std::string>& metrics) {
       return glob_match(pattern, s.name.place.metric);
     });
   });
+  refuse_unmeasured(m, metrics);
 }
 
 }  // namespace
@@ -51,6 +58,7 @@ Side find_side(const std::string& name, const Arguments& a,
   Side s;
   s.measured = measure(read_run(run), metrics);
   s.measured.name = "run " + s.measured.name;
+  refuse_unmeasured(s.measured, metrics);
   return s;
 }
 

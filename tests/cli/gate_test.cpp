@@ -57,6 +57,9 @@ TEST_F(Gate, TwoRunsAreComparedSeriesBySeries) {
       pesuite({"compare", runs("a"), runs("c"), "--by", "encoding", "--metric", "nll"});
   EXPECT_THAT(by.out, HasSubstr("nll, encoding none (2 series)"));
   EXPECT_EQ(pesuite({"compare", runs("a"), runs("c"), "--by", "colour"}).code, 2);
+  const Ended unmeasured = pesuite({"compare", runs("a"), runs("c"), "--metric", "bleu,rouge"});
+  EXPECT_EQ(unmeasured.code, 2);
+  EXPECT_NE(unmeasured.err.find("--metric bleu,rouge: run "), std::string::npos) << unmeasured.err;
   EXPECT_EQ(pesuite({"compare", runs("a")}).code, 2);
   EXPECT_THAT(pesuite({"compare", "nowhere", runs("a")}).err, HasSubstr("there is no 'nowhere'"));
 }
