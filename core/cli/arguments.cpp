@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -31,6 +32,16 @@ std::string wanted(const po::option_description& flag) {
   if (type == typeid(std::int64_t) || type == typeid(std::uint64_t))
     return ": it wants a whole number";
   return "";
+}
+
+void refuse_what_only_parses(const po::variables_map& values) {
+  for (const auto& [name, value] : values) {
+    const auto* whole = boost::any_cast<std::uint64_t>(&value.value());
+    if (whole != nullptr && *whole > INT64_MAX)  // as "-1" reads
+      fail(Exit::usage, "--{}: wants a whole number of 0 to {}", name, INT64_MAX);
+    const auto* real = boost::any_cast<double>(&value.value());
+    if (real != nullptr && std::isnan(*real)) fail(Exit::usage, "--{} nan: wants a number", name);
+  }
 }
 
 }  // namespace
@@ -66,8 +77,8 @@ void unify_names(std::vector<std::string>& words) {
 
 std::string Arguments::verb() const {
   const std::vector<std::string> words = split(usage_, ' ');
-  const bool is_group =
-      words[0] == "plugin" || words[0] == "history" || words[0] == "baseline" || words[0] == "data";
+  const bool is_group = words[0] == "plugin" || words[0] == "history" || words[0] == "baseline" ||
+                        words[0] == "data" || words[0] == "model";
   return is_group ? words[0] + " " + words.at(1) : words[0];
 }
 
@@ -120,10 +131,7 @@ bool Arguments::parse(std::vector<std::string> words) {
   } catch (const po::error& e) {
     fail(Exit::usage, "{}; 'pesuite {} --help' shows all flags", e.what(), verb());
   }
-  for (const auto& [name, value] : values_)  // "-1" reads as 2^64 - 1
-    if (const auto* whole = boost::any_cast<std::uint64_t>(&value.value());
-        whole != nullptr && *whole > INT64_MAX)
-      fail(Exit::usage, "--{}: wants a whole number of 0 to {}", name, INT64_MAX);
+  refuse_what_only_parses(values_);
   if (!flag("help")) return true;
   std::ostringstream out;
   out << "usage: pesuite " << usage_ << "\n\n" << about_ << "\n\n" << flags_;

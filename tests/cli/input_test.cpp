@@ -59,6 +59,9 @@ TEST_F(Input, FlagsSayWhatTheyWant) {
             "'pesuite run --help' shows all flags");
   refused({"bench", "train", "--window", "fast"},
           "for option '--window' is invalid: it wants a number; ");
+  refused({"plugin", "check", "x.plugin.so", "--tolerance", "nan"},
+          "--tolerance nan: wants a numb");
+  refused({"model", "export", "a", "b", "--context", "x"}, "'pesuite model export --help' shows");
   refused({"search", "longrope", "--seed=-1"}, "--seed: wants a whole number of 0 to 9223372036");
 }
 
