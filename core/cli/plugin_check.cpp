@@ -73,8 +73,7 @@ void refuse_unknown(const checks::Settings& s, const std::vector<checks::Report>
     if (!some(tried, c))
       fail(Exit::usage,
            "--check {}: nothing of that name was tried; 'pesuite plugin check --list' shows all, "
-           "and "
-           "from which strictness on",
+           "with the strictness that each begins at",
            c);
 }
 
