@@ -15,6 +15,8 @@ there: B batch, H query heads, G key-value heads, T length, D head size, W width
 
 import ctypes as C
 import math
+import numbers
+import operator
 import os
 import pathlib
 import re
@@ -168,6 +170,8 @@ def _library(path):
 def _libraries(plugin_path):
     """In the program's order: what is given, PESUITE_PLUGIN_PATH, a build tree, an install."""
     here = pathlib.Path(__file__).resolve().parent
+    if plugin_path and not os.path.exists(plugin_path):
+        raise Error(f"plugin_path {os.fspath(plugin_path)} is not there")
     places = ([os.fspath(plugin_path)] if plugin_path else [])
     places += os.environ.get("PESUITE_PLUGIN_PATH", "").split(":")
     places += [here.parent / "build" / "plugins",  # beside the sources
@@ -193,6 +197,17 @@ def _find(kind, name, plugin_path):
 
 def _text(t):
     return t.decode() if t else ""
+
+
+def _counted(name, value, least=1, most=2**31 - 1):
+    """The number that crosses the line, whose type holds no others."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{name} is {value!r}, and has to be a whole number") from None
+    if not least <= number <= most:
+        raise Error(f"{name} is {number}, and goes from {least} to {most}")
+    return number
 
 
 def _parsed(text):
@@ -236,7 +251,9 @@ def tasks(plugin_path=None):
 def _checked(option, value):
     """The text of an option's value, which hooks take as checked."""
     name, kind = _text(option.name), option.type
-    refused = Error(f"option '{name}' is {value!r}: {_text(option.help)}")
+    wanted = ("true or false", "a whole number", "a number", "text", "one of its choices",
+              "a list of numbers")[kind]
+    refused = Error(f"option '{name}' is {value!r}, and has to be {wanted}: {_text(option.help)}")
 
     def number(x):
         try:
@@ -457,9 +474,21 @@ class Encoding(torch.nn.Module):
         self._hooks = _find("encodings", name, plugin_path)
         self._host, self._step, self._self = _Host(), None, None
         card = self._hooks.card.contents
-        model = _Model(C.sizeof(_Model), layers, heads, kv_heads or heads, head_dim,
-                       width or heads * head_dim, train_length, max_length or train_length, 0,
-                       positions)
+        sizes = dict(layers=layers, heads=heads, kv_heads=heads if kv_heads is None else kv_heads,
+                     head_dim=head_dim, width=width,
+                     train_length=train_length,
+                     max_length=train_length if max_length is None else max_length)
+        if width is None:
+            sizes["width"] = _counted("heads", heads) * _counted("head_dim", head_dim)
+        sizes = {name: _counted(name, value) for name, value in sizes.items()}
+        if sizes["heads"] % sizes["kv_heads"]:
+            raise Error("kv_heads is {kv_heads}, and has to divide heads, {heads}".format(**sizes))
+        if sizes["max_length"] < sizes["train_length"]:
+            raise Error("max_length is {max_length}, below train_length, {train_length}"
+                        .format(**sizes))
+        self._sizes = sizes
+        model = _Model(C.sizeof(_Model), *sizes.values(), 0, _counted("positions", positions, 0))
+        seed = _counted("seed", seed, 0, 2**63 - 1)
         created = _Created(C.sizeof(_Created))
         error = C.create_string_buffer(ERROR_SIZE)
         if not self._hooks.create(C.byref(model), _values(card, options), C.byref(created), error):
@@ -499,6 +528,8 @@ class Encoding(torch.nn.Module):
         seed       of what is drawn in training; torch's generator gives it where it is not given
         positions  [B, T], where a task says that tokens stand
         """
+        if like.dim() < 2:
+            raise Error(f"begin: like is {[*like.shape]}, and has to be [B, T, ...]")
         host = self._host
         host.device = like.device
         host.dtype = like.dtype if like.dtype == torch.float64 else torch.float32
@@ -528,9 +559,25 @@ class Encoding(torch.nn.Module):
         if self._step is None:
             raise Error(f"encoding '{self.name}': begin() starts each forward pass")
 
+    def _require(self, hook, **tensors):
+        """That tensors have the shapes that begin() and the model's sizes give; None: any size."""
+        step, sizes = self._step, self._sizes
+        known = dict(B=step.batch, T=step.length, H=sizes["heads"], G=sizes["kv_heads"],
+                     D=sizes["head_dim"], W=sizes["width"], E=None)
+        for name, (t, letters) in tensors.items():
+            wanted = [known[l] for l in letters]
+            if not t.is_floating_point():
+                raise Error(f"encoding '{self.name}', {hook}: {name} is of {t.dtype}, and has to "
+                            "be of a floating-point type")
+            if len(wanted) != t.dim() or any(w not in (None, n) for w, n in zip(wanted, t.shape)):
+                text = ", ".join(l if w is None else f"{l}={w}" for l, w in zip(letters, wanted))
+                raise Error(f"encoding '{self.name}', {hook}: {name} is {[*t.shape]}, and has to "
+                            f"be [{text}]; B and T are those of begin()")
+
     def embed(self, x):
         """The token embeddings [B, T, W], with what the encoding adds to them."""
         self._require_step()
+        self._require("embed", x=(x, "BTW"))
         if not self._hooks.embed:
             return x
         host = self._host
@@ -546,7 +593,9 @@ class Encoding(torch.nn.Module):
         """Causal attention with the encoding: [B, H, T, E] of q [B, H, T, D], k [B, G, T, D] and
         v [B, G, T, E]. x [B, T, W] is the layer's normalized input, which some encodings read."""
         self._require_step()
-        mixed = self._mixed(q, k, v, layer, x)
+        self._require("attention", q=(q, "BHTD"), k=(k, "BGTD"), v=(v, "BGTE"),
+                      **({} if x is None else {"x": (x, "BTW")}))
+        mixed = self._mixed(q, k, v, _counted("layer", layer, 0, self._sizes["layers"] - 1), x)
         del self._host.tensors[self._made:]
         return mixed
 
@@ -630,8 +679,10 @@ class Task:
         name, options = _parsed(expression)
         self.name = name
         self._hooks, self._self = _find("tasks", name, plugin_path), None
-        use = _Use(C.sizeof(_Use), train_length, max_length or train_length,
-                   reach or max_length or train_length)
+        train_length = _counted("train_length", train_length)
+        self._longest = _counted("max_length", max_length or train_length, train_length)
+        use = _Use(C.sizeof(_Use), train_length, self._longest,
+                   _counted("reach", reach or self._longest))
         self._made = _TaskCreated(C.sizeof(_TaskCreated))
         error = C.create_string_buffer(ERROR_SIZE)
         if not self._hooks.create(C.byref(use), _values(self._hooks.card.contents, options),
@@ -656,10 +707,18 @@ class Task:
         if unknown:
             raise Error(f"task '{self.name}' has no axis '{sorted(unknown)[0]}'; it has "
                         f"{', '.join(self.axes) or 'none'}")
+        splits = ("train", "validation", "test")
+        if split not in splits:
+            raise Error(f"split is {split!r}; there are {', '.join(splits)}")
+        length = _counted("length", length, 1, self._longest)
+        index, seed = _counted("index", index, 0, 2**63 - 1), _counted("seed", seed, 0, 2**63 - 1)
+        for name, value in axes.items():
+            if not isinstance(value, numbers.Real):
+                raise Error(f"task '{self.name}': axis {name} is {value!r}, and has to be a number")
         places = (C.c_double * max(1, len(self.axes)))(
             *(axes.get(name, math.nan) for name in self.axes))
-        request = _Request(C.sizeof(_Request), ("train", "validation", "test").index(split), seed,
-                           index, length, start, places)
+        request = _Request(C.sizeof(_Request), splits.index(split), seed, index, length, start,
+                           places)
         tokens, targets, positions = ((C.c_int32 * length)() for _ in range(3))
         distances = (C.c_int32 * length)(*[-1] * length)
         optimum = (C.c_double * length)(*[math.nan] * length)

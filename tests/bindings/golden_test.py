@@ -191,6 +191,51 @@ def tasks_that_their_oracles_answer(plugins):
     return right
 
 
+def require_refusals(plugins):
+    """Sizes, shapes and names that nothing could mean are an Error with a sentence."""
+    def encoding(expression="rope", heads=4, head_dim=8, **more):
+        return pesuite.Encoding(expression, heads=heads, head_dim=head_dim, plugin_path=plugins,
+                                **more)
+
+    def attention(q=(2, 4, 6, 8), k=(2, 2, 6, 8), layer=0, dtype=torch.float32):
+        e = encoding(kv_heads=2, layers=3).begin(torch.zeros(2, 6, 32))
+        q, k = (torch.zeros(shape, dtype=dtype) for shape in (q, k))
+        return e.attention(q, k, k, layer=layer)
+
+    def example(*where, **more):
+        return pesuite.Task("niah", train_length=64, max_length=128, plugin_path=plugins).example(
+            *where, **more)
+
+    assert attention().shape == (2, 4, 6, 8) and len(example(0, 128)["tokens"]) == 128
+    for says, body in (
+            ("heads is 0, and goes from 1", lambda: encoding(heads=0)),
+            ("heads is 2.5, and has to be a whole number", lambda: encoding(heads=2.5)),
+            ("head_dim is 4294967304, and goes", lambda: encoding(head_dim=2**32 + 8)),
+            ("kv_heads is 3, and has to divide heads, 4", lambda: encoding(kv_heads=3)),
+            ("max_length is 8, below train_length, 64",
+             lambda: encoding(train_length=64, max_length=8)),
+            ("'buckets' is '2.5', and has to be a whole number",
+             lambda: encoding("t5(buckets=2.5)")),
+            ("plugin_path /nowhere is not there", lambda: pesuite.tasks("/nowhere")),
+            ("q is [2, 4, 5, 8], and has to be [B=2, H=4, T=6, D=8]",
+             lambda: attention(q=(2, 4, 5, 8))),
+            ("k is [2, 4, 6, 8], and has to be [B=2, G=2, T=6, D=8]",
+             lambda: attention(k=(2, 4, 6, 8))),
+            ("layer is 3, and goes from 0 to 2", lambda: attention(layer=3)),
+            ("q is of torch.int64", lambda: attention(dtype=torch.int64)),
+            ("like is [5], and has to be [B, T, ...]", lambda: encoding().begin(torch.zeros(5))),
+            ("length is 129, and goes from 1 to 128", lambda: example(0, 129)),
+            ("index is -1, and goes from 0", lambda: example(-1, 64)),
+            ("split is 'tests'; there are train, val", lambda: example(0, 64, split="tests")),
+            ("axis depth is 'deep', and has to be a number", lambda: example(0, 64, depth="deep"))):
+        try:
+            body()
+        except pesuite.Error as e:
+            assert says in str(e), f"'{e}' does not say '{says}'"
+        else:
+            raise AssertionError(f"nothing was refused: {says}")
+
+
 def main():
     program, plugins, golden = sys.argv[1:4]
     said = json.loads(subprocess.run(
@@ -198,6 +243,7 @@ def main():
          "--json"], capture_output=True, text=True, check=True).stdout)
     rules = Rules(plugins)
     require_todays_structs(plugins)
+    require_refusals(plugins)
     tasks = tasks_that_their_oracles_answer(plugins)
     print(f"{tasks} tasks hand over what their oracles answer")
     passed, left_out, failed, encodings = 0, [], [], set()
