@@ -79,7 +79,7 @@ ForeignTable from_csv(std::string_view text, const fs::path& path) {
     if (!c.empty() && !names.insert(c).second)
       fail(Exit::data, "{}: two columns are named '{}'", path.string(), c);
   for (std::vector<std::string> fields; csv.next(fields, line);) {
-    if (fields.size() > out.columns.size())
+    if (fields.size() != out.columns.size())
       fail(Exit::data, "{}: line {} has {} fields, and the header names {}", path.string(), line,
            fields.size(), out.columns.size());
     ForeignTable::Row row{line, {}};
@@ -127,6 +127,15 @@ ForeignTable from_json(const std::string& text, const fs::path& path) {
   return out;
 }
 
+void require_text(const std::string& text, const fs::path& path) {
+  if (is_utf8(text) && text.find('\0') == std::string::npos) return;
+  std::size_t number = 0;
+  for (const std::string& line : split(text, '\n'))
+    if (++number; !is_utf8(line) || line.find('\0') != std::string::npos)
+      fail(Exit::data, "{}: line {} is no text in UTF-8; save the file in that encoding",
+           path.string(), number);
+}
+
 }  // namespace
 
 bool is_foreign_table(const fs::path& path) {
@@ -137,6 +146,7 @@ bool is_foreign_table(const fs::path& path) {
 ForeignTable read_foreign_table(const fs::path& path) {
   std::string text = read_file(path);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
+  require_text(text, path);
   return path.extension() == ".csv" || path.extension() == ".tsv" ? from_csv(text, path)
                                                                   : from_json(text, path);
 }

@@ -124,6 +124,10 @@ TEST_F(Foreign, SaysWhatIsMissingOrWrongAndWhere) {
   EXPECT_THAT(why(head + "rope,1,0,64,2\n"), HasSubstr("whole number from 1 on"));
   EXPECT_THAT(why(head + "rope,1,64,64,two\n"), HasSubstr("'two' for nll, which is no number"));
   EXPECT_THAT(why(head + "rope,1,64,64,2,3\n"), HasSubstr("has 6 fields, and the header names 5"));
+  EXPECT_THAT(why(head + "rope,1,64,64,2\nrope,2,64"),  // as a file that was cut off
+              HasSubstr("line 3 has 3 fields, and the header names 5"));
+  for (const std::string& name : {std::string("ro\xE9pe"), std::string("ro\0pe", 5)})
+    EXPECT_THAT(why(head + name + ",1,64,64,2\n"), HasSubstr("line 2 is no text in UTF-8; save"));
   EXPECT_THAT(why(head + "\"rope,1,64,64,2\n"), HasSubstr("line 2 has a quote that is not closed"));
   EXPECT_THAT(why(head + "\"rope\"x,1,64,64,2\n"), HasSubstr("more behind a quote"));
   EXPECT_THAT(why("a,a\n1,2\n"), HasSubstr("two columns are named 'a'"));
