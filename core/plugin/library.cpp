@@ -316,20 +316,25 @@ void add_library(Catalog& catalog, const fs::path& file, Loading loading) {
   }
 }
 
-// What a library offers under a name that an earlier one has.
+// What a library offers under names that an earlier one has: a sentence for each two libraries.
 void report_duplicates(Catalog& catalog) {
   std::map<std::string, std::string> owners;
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> shadowed;  // by the two
   const auto claim = [&](const char* kind, const Json& card, const fs::path& path) {
     const std::string what = fmt::format("{} '{}'", kind, card.at("name").get<std::string>());
     const auto [it, fresh] = owners.emplace(what, path.string());
-    if (!fresh)
-      catalog.problems.push_back(
-          fmt::format("{} of {} is not used: {} comes first on the search path", what,
-                      path.string(), it->second));
+    if (!fresh) shadowed[{path.string(), it->second}].push_back(what);
   };
   for (const Offer& offer : catalog.offers) {
     for (const Json& card : offer.manifest().encodings) claim("encoding", card, offer.path());
     for (const Json& card : offer.manifest().tasks) claim("task", card, offer.path());
+  }
+  for (const auto& [libraries, names] : shadowed) {
+    const bool one = names.size() == 1;
+    catalog.problems.push_back(
+        fmt::format("{}{} of {} {} not used: {} comes first on the search path", names[0],
+                    one ? "" : fmt::format(" and {}", counted(names.size() - 1, "other")),
+                    libraries.first, one ? "is" : "are", libraries.second));
   }
 }
 

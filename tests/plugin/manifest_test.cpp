@@ -67,6 +67,20 @@ class Folder : public ::testing::Test {
 using BuildId = Folder;
 using Catalogs = Folder;
 
+// A copy of a library, as beside a long run, in one sentence and not in one for each encoding.
+TEST_F(Catalogs, OfTwoCopiesOneIsUsed) {
+  const fs::path copy = bring("bias"), other = bring("polar");
+  const Catalog both = open_catalog({folder_, built});
+  EXPECT_THAT(
+      both.problems,
+      ElementsAre(MatchesRegex(fmt::format("encoding 'alibi' and 1[0-9] others of {} are not "
+                                           "used: {} comes first on the search path",
+                                           (built / "bias.plugin.so").string(), copy.string())),
+                  fmt::format("encoding 'pope' of {} is not used: {} comes first on the "
+                              "search path",
+                              (built / "polar.plugin.so").string(), other.string())));
+}
+
 // As where the program alone was copied to another machine.
 TEST(NoCatalog, WithoutLibrariesSaysHowToNameThem) {
   const Catalog none = open_catalog({});
