@@ -77,13 +77,7 @@ void refuse_unknown(const checks::Settings& s, const std::vector<checks::Report>
            c);
 }
 
-}  // namespace
-
-int plugin_check(const std::vector<std::string>& words) {
-  Arguments a("plugin check LIBRARY... [flags]",
-              "Proves what plugin libraries promise: each check runs in a process of its own, with "
-              "a time limit, and\npasses, fails, crashes, times out, or is skipped for a reason. "
-              "Exit code 4 when anything is wrong.\n--list shows all checks.");
+void add_check_flags(Arguments& a) {
   a.flags()("strictness", po::value<int>()->default_value(5),
             "1 to 10; from 6 on also every other value of each choice, from 7 on some numbers of "
             "each option, from 8 on more fuzzing")(
@@ -104,6 +98,16 @@ int plugin_check(const std::vector<std::string>& words) {
       "reproduce", po::value<std::uint64_t>(),
       "run the one round of fuzzing that a finding named, and nothing else")(
       "list", po::bool_switch(), "list the checks");
+}
+
+}  // namespace
+
+int plugin_check(const std::vector<std::string>& words) {
+  Arguments a("plugin check LIBRARY... [flags]",
+              "Proves what plugin libraries promise: each check runs in a process of its own, with "
+              "a time limit, and\npasses, fails, crashes, times out, or is skipped for a reason. "
+              "Exit code 4 when anything is wrong.\n--list shows all checks.");
+  add_check_flags(a);
   a.positional("library", -1);
   if (!a.parse(words)) return 0;
   if (a.flag("list")) {
