@@ -107,6 +107,15 @@ bool swapped_in(const TaskData& t, std::size_t encoding) {
   return found != t.encoded.end() && found->second.find(" => ") != std::string::npos;
 }
 
+bool lost_by_swap(const TaskData& t, std::size_t encoding) {
+  if (!swapped_in(t, encoding)) return false;
+  const std::string& text = t.encoded.at(encoding);
+  const std::string trained = text.substr(0, text.find(" => "));
+  for (const auto& [other, expression] : t.encoded)
+    if (expression == trained) return learned(t, other) != Learned::no;
+  return true;
+}
+
 std::string learned_distance(const TaskData& t, std::size_t encoding) {
   const auto [good, all] = seeds_that_learned(t, encoding);
   std::string mean = mean_distance(t, encoding);

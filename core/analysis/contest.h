@@ -23,6 +23,8 @@ std::string learned_distance(const TaskData&, std::size_t encoding);
 // Evaluated with another encoding than it trained with, so that what it does at the training length
 // is no matter of training.
 bool swapped_in(const TaskData&, std::size_t encoding);
+// Swapped in, and what was trained had learned the task, or is not in the run.
+bool lost_by_swap(const TaskData&, std::size_t encoding);
 std::string learned_criterion(const TaskData&);  // "accuracy of 95 % in 80 % of the seeds"
 
 // What is compared: a metric on a task at a length.

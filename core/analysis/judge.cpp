@@ -431,7 +431,7 @@ std::vector<std::string> unlearned(const RunData& run, const Hypothesis& h, bool
       if (!speaks_of(q, t) || length_of(q, t) <= t.train_length) continue;
       for (const std::size_t e : t.encodings)
         if (run.encodings[e] == q.encoding && learned(t, e) == Learned::no)
-          (swapped_in(t, e) ? swapped : who)
+          (lost_by_swap(t, e) ? swapped : who)
               .insert(fmt::format("'{}' ({})", q.encoding, learned_distance(t, e)));
     }
     by_swap = by_swap && who.empty();

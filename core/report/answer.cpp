@@ -125,7 +125,7 @@ struct Writer {
     std::vector<Text> names;
     for (const LengthAnswer* e : group)
       names.push_back(name(*e) + Text(e->learned != Learned::no ? ""
-                                      : swapped_in(*a.task, e->encoding)
+                                      : lost_by_swap(*a.task, e->encoding)
                                           ? " (" + learned_distance(*a.task, e->encoding) + ")"
                                           : " (not learned)"));
     if (group.size() > 4) return share_of_all(names);
@@ -149,11 +149,14 @@ struct Writer {
       if (e.learned != Learned::no)
         all.push_back(&e);
       else
-        (swapped_in(*a.task, e.encoding) ? behind : unlearned).push_back(name(e));
+        (lost_by_swap(*a.task, e.encoding) ? behind : unlearned).push_back(name(e));
     }
     Text out = range_of_losses(all, unlearned.size() + behind.size());
+    const bool against_best = !a.task->problem && !a.task->has("optimum");
     for (const auto& [names, says] :
-         {std::pair(&unlearned, "{} did not learn the task."),
+         {std::pair(&unlearned,
+                    against_best ? "{} stayed more than 5 % behind the best at the training length."
+                                 : "{} did not learn the task."),
           std::pair(&behind, "By what is swapped in, {} lost the task at the training length.")})
       if (!names->empty())
         out += (out.empty() ? Text() : Text(" ")) +
@@ -235,8 +238,8 @@ std::string verdict_text(const TaskAnswer& a, const LengthAnswer& e) {
         out += fmt::format(" ({} seeds for 80 % power)", e.needed);
       break;
     case LengthVerdict::inapplicable:
-      out = swapped_in(*a.task, e.encoding) ? "not applicable (lost by the swap)"
-                                            : "not applicable (not learned)";
+      out = lost_by_swap(*a.task, e.encoding) ? "not applicable (lost by the swap)"
+                                              : "not applicable (not learned)";
       break;
     case LengthVerdict::untested: out = "not tested"; break;
   }

@@ -68,6 +68,22 @@ TEST_F(Report, TellsASwapFromATraining) {
   EXPECT_THAT(p, HasSubstr("| corpus | lost | not applicable (lost by the swap) |"));
 }
 
+// Nothing is lost by a swap that was not learned. Of real text nobody knows what could be learned.
+TEST_F(Report, ASwapLosesWhatWasLearnedAlone) {
+  for (const int seed : {1, 2, 3})
+    for (const int length : {64, 128})
+      for (const auto& [e, value] : {std::pair{"best", 1.5}, {"behind", 1.8}, {"swapped", 1.8}})
+        add(record(e, seed, "nll", value + 0.001 * seed + (length > 64 ? 0.3 : 0),
+                   {{"eval_len", length}, {"protocol", "non_overlapping"}}));
+  for (std::size_t at; (at = lines_.find("\"swapped(a=1)\"")) != std::string::npos;)
+    lines_.replace(at, 14, "\"behind(a=1) => c\"");
+  const std::string p = page();
+  EXPECT_THAT(p, HasSubstr("`behind` and `swapped` stayed more than 5 % behind the best at the "
+                           "training length."));
+  EXPECT_THAT(p, HasSubstr("| corpus | swapped | not applicable (not learned) |"));
+  EXPECT_THAT(p, Not(HasSubstr("By what is swapped in")));
+}
+
 // Who never learned has little to lose: behind those who did, the best at the longest length first.
 TEST_F(Report, PutsWhoDidNotLearnBehind) {
   task_ = "problem";
