@@ -154,9 +154,9 @@ struct Writer {
     Text out = range_of_losses(all, unlearned.size() + behind.size());
     const bool against_best = !a.task->problem && !a.task->has("optimum");
     for (const auto& [names, says] :
-         {std::pair(&unlearned,
-                    against_best ? "{} stayed more than 5 % behind the best at the training length."
-                                 : "{} did not learn the task."),
+         {std::pair(&unlearned, against_best ? "{} stayed too far behind the best at the training "
+                                               "length (wanted: within 5 % in 80 % of the seeds)."
+                                             : "{} did not learn the task."),
           std::pair(&behind, "By what is swapped in, {} lost the task at the training length.")})
       if (!names->empty())
         out += (out.empty() ? Text() : Text(" ")) +
