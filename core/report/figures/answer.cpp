@@ -68,7 +68,7 @@ struct Panels {
   // Where each encoding of the task starts: a row an encoding, the mean filled, the seeds hollow.
   void starts(const TaskAnswer& a) {
     const Ground start = start_ground(a);
-    Range x;
+    Range x, means;
     std::vector<std::size_t> asked;
     for (const std::size_t e : encodings)
       if (std::any_of(a.encodings.begin(), a.encodings.end(),
@@ -83,7 +83,9 @@ struct Panels {
         if (values.size() < seeds_for_t)
           add(0, run.encodings[asked[i]], "seed", v.value * scale(), row);
       }
-      add(0, run.encodings[asked[i]], "mean", summarize(values).mean * scale(), row);
+      const double mean = summarize(values).mean * scale();
+      if (std::isfinite(mean)) means.include(mean);
+      add(0, run.encodings[asked[i]], "mean", mean, row);
       f.y.ticks.emplace_back(row, shorten(run.encodings[asked[i]], 18));
     }
     f.values["start_rows"] = static_cast<double>(asked.size());
@@ -92,7 +94,7 @@ struct Panels {
     f.values["start_high"] = x.empty()  ? 1
                              : accuracy ? std::min(101.0, x.high + room)
                                         : x.high + room;
-    f.values["start_best"] = accuracy ? x.high : x.low;
+    f.values["start_best"] = means.empty() ? 0 : accuracy ? means.high : means.low;
     f.values["start_title"] = fmt::format("{} at {}", a.task->task, start.length);
     f.values["start_label"] =
         std::string(accuracy                   ? std::string(metric(start.metric).heading) + " (%)"
