@@ -475,8 +475,7 @@ class Encoding(torch.nn.Module):
         self._host, self._step, self._self = _Host(), None, None
         card = self._hooks.card.contents
         sizes = dict(layers=layers, heads=heads, kv_heads=heads if kv_heads is None else kv_heads,
-                     head_dim=head_dim, width=width,
-                     train_length=train_length,
+                     head_dim=head_dim, width=width, train_length=train_length,
                      max_length=train_length if max_length is None else max_length)
         if width is None:
             sizes["width"] = _counted("heads", heads) * _counted("head_dim", head_dim)
@@ -680,9 +679,10 @@ class Task:
         self.name = name
         self._hooks, self._self = _find("tasks", name, plugin_path), None
         train_length = _counted("train_length", train_length)
-        self._longest = _counted("max_length", max_length or train_length, train_length)
+        self._longest = _counted("max_length", train_length if max_length is None else max_length,
+                                 train_length)
         use = _Use(C.sizeof(_Use), train_length, self._longest,
-                   _counted("reach", reach or self._longest))
+                   _counted("reach", self._longest if reach is None else reach))
         self._made = _TaskCreated(C.sizeof(_TaskCreated))
         error = C.create_string_buffer(ERROR_SIZE)
         if not self._hooks.create(C.byref(use), _values(self._hooks.card.contents, options),

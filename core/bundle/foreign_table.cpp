@@ -128,10 +128,11 @@ ForeignTable from_json(const std::string& text, const fs::path& path) {
 }
 
 void require_text(const std::string& text, const fs::path& path) {
-  if (is_utf8(text) && text.find('\0') == std::string::npos) return;
+  const auto sound = [](const std::string& s) { return is_utf8(s) && s.find('\0') == s.npos; };
+  if (sound(text)) return;
   std::size_t number = 0;
   for (const std::string& line : split(text, '\n'))
-    if (++number; !is_utf8(line) || line.find('\0') != std::string::npos)
+    if (++number; !sound(line))
       fail(Exit::data, "{}: line {} is no text in UTF-8; save the file in that encoding",
            path.string(), number);
 }

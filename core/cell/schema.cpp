@@ -55,7 +55,7 @@ class SchemaWalk {
 
  private:
   Json number(const Field& f, bool whole) const {
-    if (of_ != Of::cell && f.low >= 0) return {{"$ref", "#/definitions/count"}};
+    if (of_ != Of::cell && f.low >= 0) return {{"$ref", "#/definitions/number"}};
     Json j = {{"type", whole ? "integer" : "number"},
               {"minimum", static_cast<std::int64_t>(f.optional ? std::max(f.low, 1.0) : f.low)}};
     if (f.high <= 1) j["maximum"] = f.high;  // others bound what suites ask for

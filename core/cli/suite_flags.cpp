@@ -7,10 +7,6 @@
 
 namespace pesuite::cli {
 
-namespace {
-const std::vector<std::string> device_words = {"auto", "cpu", "cuda", "reference"};
-}
-
 void add_suite_flags(Arguments& a) {
   a.flags()(
       "profile", po::value<std::string>(),
@@ -26,7 +22,7 @@ void add_suite_flags(Arguments& a) {
       "limit", po::value<int>(),
       "at most so many examples, or documents, of each evaluation, for a quick look; records say "
       "so");
-  a.choices("device", device_words);
+  a.choices("device", backend_words);
 }
 
 SuiteChoices suite_choices(const Arguments& a) {
@@ -37,9 +33,9 @@ SuiteChoices suite_choices(const Arguments& a) {
   if (a.has("limit")) c.limit = a.count("limit", 1);
   if (a.has("device")) {
     c.device = a.text("device").substr(0, a.text("device").find(':'));
-    if (std::find(device_words.begin(), device_words.end(), c.device) == device_words.end())
+    if (std::find(backend_words.begin(), backend_words.end(), c.device) == backend_words.end())
       fail(Exit::usage, "--device: there is no device '{}'{}; known are {}", c.device,
-           did_you_mean(c.device, device_words), join(device_words, ", "));
+           did_you_mean(c.device, backend_words), join(backend_words, ", "));
   }
   if (a.has("seeds"))
     for (const std::string& s : split(a.text("seeds"), ',')) {

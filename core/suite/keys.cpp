@@ -49,8 +49,7 @@ class Walk {
   std::string values(const Json& node) const {
     if (node.contains("$ref")) {
       const std::string name = node.at("$ref").get<std::string>().substr(14);  // #/definitions/
-      if (name == "count") return "number";
-      if (name == "protocol") return name;
+      if (name == "number" || name == "protocol") return name;
       if (name == "extent") return "stretch";
     }
     const Json& d = definition(node);

@@ -45,8 +45,9 @@ std::optional<double> read_limit(Reader& r, const std::string& key, const char* 
 
 void read_defaults(Reader& r, Suite& s) {
   s.seeds = read_seeds(r, {42});
-  const std::vector<std::string> backends = {"cpu", "cuda", "auto", "reference"};
-  s.backend = backends[r.choice("backend", backends, 0)];
+  const auto usual = std::find(backend_words.begin(), backend_words.end(), s.backend);
+  s.backend = backend_words[r.choice("backend", backend_words,
+                                     static_cast<std::size_t>(usual - backend_words.begin()))];
   if (r.has("precision")) {
     const std::vector<std::string> names = {"fp32", "bf16", "fp16", "auto"};
     const std::string name = names[r.choice("precision", names, 0)];

@@ -161,6 +161,9 @@ struct Suite {
                          const std::string& model) const;
 };
 
+// What a suite's backend and --device may be.
+inline const std::vector<std::string> backend_words = {"auto", "cpu", "cuda", "reference"};
+
 struct SuiteChoices {            // from the command line
   std::string profile;           // "": small, where the suite has one
   std::vector<std::string> set;  // "a.b=v"
