@@ -69,9 +69,11 @@ double flops_behind_keys(const ModelConfig& c, double length) {
   return 2 * (mixed * W + W * in + F * W) + 4 * mixed * seen;  // q.k and p.v
 }
 
+// That are made where others are left out: kernels for a few round otherwise.
+static constexpr std::int64_t fewest_rows = 32;
+
 std::int64_t first_needed(std::int64_t first_scored, std::int64_t length, std::int64_t query_step) {
-  constexpr std::int64_t at_least = 32;  // rows: kernels for a few round otherwise
-  const std::int64_t first = std::min(first_scored, length - at_least);
+  const std::int64_t first = std::min(first_scored, length - fewest_rows);
   return query_step == 0 || first <= 0 ? 0 : first / query_step * query_step;
 }
 
@@ -255,7 +257,7 @@ Tensor Model::mlp(Tensor x, Tensor residual, const LayerWeights& l, const StepIn
   const Dropout drop = dropout(l.drop_activation, s);
   const Activation f = config_.activation;
   const bool stored = drop.p == 0 && (f == Activation::swiglu || f == Activation::gelu);
-  Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias), {},  // [B, T, F or 2F]
+  Tensor h = ops::linear(tape_, x, leaf(l.in), leaf(l.in_bias), {},  // [.., F or 2F]
                          stored ? backend_.activations() : Storage::own);
   switch (f) {
     case Activation::swiglu: h = ops::gate(tape_, h); break;
@@ -264,11 +266,12 @@ Tensor Model::mlp(Tensor x, Tensor residual, const LayerWeights& l, const StepIn
     case Activation::relu: h = ops::unary(tape_, Unary::relu, h); break;
     case Activation::geglu: {
       const std::int64_t F = config_.ff_width;
-      const Tensor by = ops::unary(tape_, Unary::gelu_tanh, ops::slice(tape_, h, 2, 0, F));
-      h = ops::binary(tape_, Binary::mul, by, ops::slice(tape_, h, 2, F, F));
+      const int last = tape_.shape(h).rank() - 1;
+      const Tensor by = ops::unary(tape_, Unary::gelu_tanh, ops::slice(tape_, h, last, 0, F));
+      h = ops::binary(tape_, Binary::mul, by, ops::slice(tape_, h, last, F, F));
     } break;
   }
-  h = ops::dropout(tape_, h, drop);  // [B, T, F]
+  h = ops::dropout(tape_, h, drop);  // [.., F]
   return project(h, l.down, residual, s);
 }
 
@@ -281,9 +284,11 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
   Tensor qkv = ops::linear(tape_, h, leaf(l.qkv), leaf(l.qkv_bias), {},
                            several || whole ? Storage::own : storage);
   if (whole) qkv = norm_whole(qkv, l);
-  const Tensor mixed =
-      several ? mix_each(h, qkv, index, s) : mix(x, h, qkv, index, s, look);  // [B, T, H E]
-  if (!mixed) return {};
+  Tensor mixed = several ? mix_each(h, qkv, index, s) : mix(x, h, qkv, index, s, look);
+  if (!mixed) return {};                            // [B, T, H E]
+  if (scored_rows_ && index + 1 == config_.layers)  // from here on, tokens do not meet
+    for (Tensor* t : {&x, &mixed, &h})
+      if (t != &h || config_.shared_norm) *t = rows_of(ops::own(tape_, *t), scored_rows_);
   const Tensor y = project(mixed, l.out, x, s);
   if (config_.shared_norm) return mlp(h, y, l, s);
   const Tensor read = config_.parallel ? x : y;
@@ -377,6 +382,7 @@ void Model::begin(StepInfo s, bool recording, std::span<const std::int32_t> posi
     backend_.binary_forward({p.value, p.shape}, value, {b.high, {1}}, Binary::min);
   }
   leaves_.clear();
+  scored_rows_ = {};
   for (Parameter& p : parameters_) leaves_.push_back(tape_.leaf(p));
   if (!positions.empty()) {
     std::vector<double> at(positions.begin(), positions.end());
@@ -425,11 +431,15 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   begin(s, learn, batch.positions);
   path_ = AttentionPath::fused;
   set_starts(batch.starts, batch.size, batch.length, 0);
-  const bool all = learn || s.training || look.residual || look.amend || look.attention;
-  needed_from_ = all ? 0 : first_needed_of(batch);
+  const bool all = look.residual || look.amend || look.attention;
+  needed_from_ = all || learn || s.training ? 0 : first_needed_of(batch);
+  Scores scores;
+  find_scored(batch, scores);
 
   const std::int64_t n = batch.size * (batch.length - needed_from_);
   Buffers& b = *buffers_;
+  const auto count = static_cast<std::int64_t>(b.scored.size());
+  if (!all) scored_rows_ = rows_to_keep(n);
   Tensor x = embedded(batch.tokens, {batch.size, batch.length});
   if (!look.without_encoding) x = encoding_.embed(tape_, x);
   x = ops::dropout(tape_, x, dropout(pes::purpose("dropout.embedding"), s));
@@ -447,12 +457,8 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
     if (!learn) tape_.release_since(mark, x);
   }
 
-  Scores scores;
-  find_scored(batch, scores);
-  const auto count = static_cast<std::int64_t>(b.scored.size());
   if (count > 0) {
-    Tensor h = ops::reshape(tape_, normed(x, norm_, norm_bias_), {n, config_.width});
-    if (count < n) h = ops::rows(tape_, h, tape_.constant({count}, b.places.data()));
+    const Tensor h = normed(scored_of(x, count), norm_, norm_bias_);
     if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
     if (look.logits) look.logits(logits_of(h));
     backend_.upload_tokens(static_cast<std::int32_t*>(b.targets), b.scored);
@@ -472,6 +478,30 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
     for (const ParameterRange range : gradient_order_) done(range);
   }
   return scores;
+}
+
+// The scored ones, and the last of them again up to one of sixteen counts: oneDNN makes kernels for
+// each count that it meets.
+Tensor Model::rows_to_keep(std::int64_t made) {
+  const auto up_to = [](std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; };
+  std::vector<double> places = buffers_->places;
+  const std::int64_t rows = up_to(std::ssize(places), up_to((made + 15) / 16, fewest_rows));
+  if (places.empty() || rows >= made) return {};
+  places.resize(static_cast<std::size_t>(rows), places.back());
+  return tape_.constant({rows}, places.data());
+}
+
+Tensor Model::scored_of(Tensor x, std::int64_t count) {
+  if (!x || scored_rows_) return ops::slice(tape_, x, 0, 0, count);
+  const bool all = count * config_.width == tape_.shape(x).count();
+  return rows_of(x, all ? Tensor{} : tape_.constant({count}, buffers_->places.data()));
+}
+
+Tensor Model::rows_of(Tensor x, Tensor rows) {
+  if (!x) return {};
+  const Shape s = tape_.shape(x);
+  x = ops::reshape(tape_, x, {s[0] * s[1], s[2]});
+  return rows ? ops::rows(tape_, x, rows) : x;
 }
 
 std::int64_t Model::first_needed_of(const Batch& batch) const {

@@ -224,6 +224,9 @@ class Model {
   Tensor embedded(const Reading&);                                      // its new tokens: [B, n, W]
   Tensor embedded(std::span<const std::int32_t> tokens, const Shape&);  // without the encoding
   Tensor last_of_each(Tensor x);                                        // [B, T, W] -> [B, W]
+  Tensor scored_of(Tensor x, std::int64_t count);  // what the last layer made -> [count, W]
+  Tensor rows_to_keep(std::int64_t made);          // of what the last layer makes; null: all
+  Tensor rows_of(Tensor x, Tensor rows);           // [B, T, W] -> [rows, W]; without rows: [B T, W]
   Tensor leaf(int parameter) {
     return parameter < 0 ? Tensor{} : leaves_[static_cast<std::size_t>(parameter)];
   }
@@ -269,6 +272,7 @@ class Model {
   // Of the batch of the pass: where its documents begin, and where what layers with a window see.
   std::span<const std::int32_t> documents_, starts_;
   std::int64_t needed_from_ = 0;             // of the last layer: its first row in each sequence
+  Tensor scored_rows_;                       // rows_to_keep() of the pass
   std::vector<Reading> readings_;            // of the pass, where it reads behind caches,
   const Reading* reading_ = nullptr;         // and the one that it is at
   std::vector<Composition> more_encodings_;  // of readings beyond the first

@@ -143,8 +143,7 @@ Tensor Model::last_of_each(Tensor x) {
   const Shape s = tape_.shape(x);
   std::vector<double> at;
   for (std::int64_t b = 0; b < s[0]; ++b) at.push_back(static_cast<double>((b + 1) * s[1] - 1));
-  const Tensor all = ops::reshape(tape_, x, {s[0] * s[1], s[2]});
-  return ops::rows(tape_, all, tape_.constant({s[0]}, at.data()));
+  return rows_of(x, tape_.constant({s[0]}, at.data()));
 }
 
 }  // namespace pesuite

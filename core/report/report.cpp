@@ -298,7 +298,7 @@ void Page::trust(const std::vector<Judged>& judged) {
   if (run_.epoch > 0 && run_.epoch != numerics_epoch)
     text(
         fmt::format("Computed in numerics epoch {}; this program computes in epoch {}, where equal "
-                    "settings give other last digits.",
+                    "settings can give other last digits.",
                     run_.epoch, numerics_epoch));
   if (brief(Brevity::encodings) && !failures.blocks.empty()) {
     evidence("Failures");

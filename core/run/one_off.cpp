@@ -136,8 +136,9 @@ class Session {
       log("Stopped; --resume goes on from here");
       return exit_code_of(stopped_by != 0 ? stopped_by : SIGTERM);  // another may have been asked
     }
-    if (group_.leads()) finish(outcome);
-    return 0;
+    if (!group_.leads()) return 0;
+    finish(outcome);
+    return static_cast<int>(outcome == TrainOutcome::diverged ? Exit::cells_failed : Exit::done);
   }
 
  private:
@@ -188,9 +189,11 @@ class Session {
     const TrainState& state = stage_.state;
     save_checkpoint(file("final"), stage_.model(), state, cell_identity(stages_[at_]));
     if (o_.from.empty()) link_names();  // else they are the trunk's
-    log(fmt::format(
-        "Training completed in {}{}", format_seconds(state.seconds),
-        outcome == TrainOutcome::diverged ? fmt::format(": diverged at {}", state.reason) : ""));
+    if (outcome == TrainOutcome::diverged)
+      log(fmt::format("Training diverged after {} at {}; a smaller --lr may keep it finite",
+                      format_seconds(state.seconds), state.reason));
+    else
+      log(fmt::format("Training completed in {}", format_seconds(state.seconds)));
     if (state.best_step >= 0)
       log(fmt::format("Best validation loss: {:.4f} at step {}", state.best, state.best_step));
     log(fmt::format("Checkpoint: {}", file("latest").string()));

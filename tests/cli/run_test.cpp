@@ -326,6 +326,15 @@ TEST_F(Run, DivergenceIsAResultUnlessAskedOtherwise) {
   for (const Json& j : records()) EXPECT_EQ(j["value"].is_null(), j["status"] != "ok") << j;
 }
 
+TEST_F(Run, OneTrainingThatDivergesSaysSoAndEndsWithACodeOfItsOwn) {
+  const Ended e =
+      pesuite({"train", "--model-size", "micro", "--task", "toylag(document=128)", "--batch-size",
+               "2", "--length", "16", "--encoding", "explodes", "--max-steps", "10"});
+  EXPECT_EQ(e.code, 3) << e.err;
+  EXPECT_NE(e.err.find("Training diverged after"), std::string::npos) << e.err;
+  EXPECT_NE(e.err.find("a smaller --lr"), std::string::npos) << e.err;
+}
+
 TEST_F(Run, RunningAgainReplacesWhatWasRecorded) {
   const fs::path s = suite({"rope", "alibi"}, 10);
   ASSERT_EQ(pesuite({"run", s}).code, 0);

@@ -1,6 +1,7 @@
 // Tokens that none is scored behind need no last layer: the same numbers in less time.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "backend/cpu/bf16.h"
@@ -52,6 +53,21 @@ struct Fresh {
     StepInfo s;
     s.batch = b.size, s.length = b.length, s.steps = s.step = 10;
     return model->score(b, s, look);
+  }
+  // Of the sum of losses, all parameters in a row.
+  std::vector<double> gradients(const Batch& b, bool recompute) {
+    StepInfo s;
+    s.training = true, s.batch = b.size, s.length = b.length, s.steps = 10;
+    for (Parameter& p : model->parameters()) p.has_grad = false;
+    model->set_recompute(recompute);
+    model->learn(b, s, 1);
+    std::vector<double> out;
+    for (const Parameter& p : model->parameters()) {
+      const auto at = out.size();
+      out.resize(at + static_cast<std::size_t>(p.shape.count()));
+      if (p.has_grad) backend->download(&out[at], {p.grad, p.shape});
+    }
+    return out;
   }
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
@@ -107,6 +123,50 @@ TEST(Needed, EveryKindOfModelHasTheSameNumbers) {
     for (const char* encoding : {"alibi", "cope"})
       for (const bool documents : {false, true})
         expect_the_same({.encoding = encoding, .documents = documents}, c, 200, 180);
+}
+
+// Behind its attention the last layer is made for scored tokens alone, in training too: what each
+// of three sets of targets gives adds up to what all give, for which no token is left out.
+void expect_sums(const Kind& k, const ModelConfig& config, bool recompute) {
+  SCOPED_TRACE(std::string(k.encoding) + ", " + k.backend);
+  if (k.precision == Precision::bf16 && bf16::best_kernel() == bf16::Kernel::none) return;
+  Fresh f(k, config, 48);
+  Batch b = drawn(3, 48);
+  b.starts.clear();
+  const std::vector<double> all = f.gradients(b, recompute);
+  std::vector<double> sum(all.size());
+  for (const int part : {0, 1, 2}) {  // 16, 49 and 79 targets of 144: 32, 64 and 96 rows
+    Batch some = b;
+    for (std::size_t i = 0; i < b.targets.size(); ++i)
+      if ((i % 9 == 4 ? 0 : i % 8 < 3 ? 1 : 2) != part) some.targets[i] = -1;
+    const std::vector<double> own = f.gradients(some, recompute);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += own[i];
+  }
+  double off = 0, size = 0;
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    off += std::pow(sum[i] - all[i], 2), size += std::pow(all[i], 2);
+  EXPECT_LT(std::sqrt(off / size), k.precision == Precision::bf16 ? 2e-2 : 1e-5);
+}
+
+TEST(Needed, GradientsOfSetsOfTargetsAddUp) {
+  ModelConfig plain = micro(), parallel = micro(), gated = micro(), single = micro(1);
+  parallel.parallel = parallel.shared_norm = true, parallel.norm = Norm::layer;
+  gated.activation = Activation::geglu, gated.norm_place = NormPlace::both, gated.tied = true;
+  for (const ModelConfig& c : {plain, parallel, gated, single})
+    for (const Kind& k : {Kind{"rope"}, Kind{"t5", "reference"}, Kind{"cope"},
+                          Kind{.encoding = "alibi", .precision = Precision::bf16}})
+      for (const bool recompute : {false, true}) expect_sums(k, c, recompute);
+}
+
+TEST(Needed, TrainingOfFewTargetsTakesLessMemory) {
+  Fresh f({"rope"}, micro(), 128);
+  const auto memory = [&](const Batch& b) {
+    f.gradients(b, false);
+    return f.model->step_memory();
+  };
+  const Batch b = drawn(8, 128);
+  const std::size_t few = memory(scored_from(b, 120)), all = memory(b);
+  EXPECT_LT(static_cast<double>(few), 0.8 * static_cast<double>(all));
 }
 
 // A probe sees all rows of all layers.

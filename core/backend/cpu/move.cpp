@@ -101,8 +101,10 @@ void CpuBackend::cumsum(Out y, View x, int axis, bool reverse) {
 
 void CpuBackend::rows_forward(Out y, View x, View index) {
   const Index n = x.shape.count() / x.shape[0];
-  for (Index i = 0; i < index.shape.count(); ++i)
-    put_run(out(y) + i * n, in(x) + row_of(in(index), i, x.shape[0]) * n, n, y.add);
+  parallel(index.shape.count(), std::max<Index>(1, 8192 / n), [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
+      put_run(out(y) + i * n, in(x) + row_of(in(index), i, x.shape[0]) * n, n, y.add);
+  });
 }
 void CpuBackend::rows_backward(Out dx, View dy, View index) {
   if (!dx.add) fill(dx, 0);
