@@ -11,7 +11,7 @@ namespace {
 struct Facts : pes::Task {
   static constexpr pes_option options[] = {
       pes::integer("document", "4096", 64, 1 << 20, "tokens of a document"),
-      pes::integer("keys", "8", 1, 4096, "key k has probability proportional to 1/(k + 1)"),
+      pes::integer("keys", "8", 2, 4096, "key k has probability proportional to 1/(k + 1)"),
       pes::integer("values", "8", 2, 4096, "all equally likely"),
       pes::real("change", "0.1", 0, 1, "probability that a key gets a new value")};
   static constexpr pes_card card = pes::card<Facts>(

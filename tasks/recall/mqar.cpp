@@ -101,7 +101,7 @@ struct Mqar : pes::Task {
     const double d = r.draws(0) ? pairs : r.axis(0);
     if (!(d >= 1) || d != static_cast<int>(d) || d > keys())
       throw pes::Refusal("axis pairs takes whole numbers from 1 to the number of keys, " +
-                         std::to_string(keys()) + ", not " + std::to_string(d));
+                         std::to_string(keys()) + ", not " + number_text(d));
     if (r.length % 2 != 0 || r.length < 4 * d)
       throw pes::Refusal("an example has an even number of tokens, at least four a pair (" +
                          std::to_string(static_cast<int>(4 * d)) + "), not " +
