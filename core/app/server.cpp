@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "app/address.h"
 #include "app/form.h"
 #include "app/jobs.h"
 #include "base/error.h"
@@ -101,6 +102,7 @@ class App {
                                  : fmt::format("the request failed ({})", r.status));
     });
     pages(), runs(), jobs();
+    check_address(options_.listen);
     port_ = options_.port;
     if (options_.port == 0)
       port_ = server_.bind_to_any_port(options_.listen);
@@ -108,8 +110,9 @@ class App {
       port_ = -1;
     if (port_ <= 0)
       fail(Exit::usage,
-           "nothing can be served at {}:{}: another program may be there; choose another '--port'",
-           options_.listen, options_.port);
+           "nothing can be served at {}:{}: another program may be there, or this account may not "
+           "use the port; choose another '--port'",
+           host_of_url(options_.listen), options_.port);
     ready(port_);
     server_.listen_after_bind();
     ends_ = true;
@@ -141,10 +144,10 @@ class App {
                    "frame-ancestors 'none'");
     const std::string host = q.get_header_value("Host");
     std::set<std::string> hosts;
-    for (const std::string& name : {options_.listen, std::string("127.0.0.1"),
-                                    std::string("localhost"), std::string("[::1]")})
-      hosts.insert(fmt::format("{}:{}", name, port_));
-    if (options_.listen != "0.0.0.0" && !hosts.contains(host)) {
+    for (const std::string& address :
+         {options_.listen, std::string("127.0.0.1"), std::string("localhost"), std::string("::1")})
+      hosts.insert(fmt::format("{}:{}", host_of_url(address), port_));
+    if (!is_every_address(options_.listen) && !hosts.contains(host)) {
       refuse(r, 421, "this app answers under its own address alone");
       return false;
     }

@@ -7,6 +7,7 @@
 #ifdef PESUITE_HAS_APP
 #include <openssl/rand.h>
 
+#include "app/address.h"
 #include "app/server.h"
 #endif
 
@@ -47,14 +48,13 @@ int app_verb(const std::vector<std::string>& words) {
   o.port = a.count("port");
   if (o.port > 65535) fail(Exit::usage, "--port {}: wants at most 65535", o.port);
   o.listen = a.text("listen");
-  if (o.listen != "127.0.0.1" && o.listen != "localhost" && o.listen != "::1")
-    o.token = new_token();
+  if (!app::is_loopback(o.listen)) o.token = new_token();
   o.program = fs::canonical("/proc/self/exe");
   o.plugin_path = a.plugin_path();
   const Catalog catalog = open_catalog(plugin_search_path(a.plugin_path()));
   app::serve(o, catalog, [&](int port) {
     fmt::print(stderr, "http://{}:{}/{}   (Ctrl-C ends it; a run goes on when it starts again)\n",
-               o.listen, port, o.token.empty() ? "" : "?token=" + o.token);
+               app::host_of_url(o.listen), port, o.token.empty() ? "" : "?token=" + o.token);
     std::fflush(stderr);
   });
   return 0;

@@ -1,9 +1,10 @@
 // The app in a real browser: an experiment from its choice to its report, and what must not work.
 // node app_test.mjs PROGRAM FOLDER: FOLDER is made anew and keeps store and pictures.
 import assert from "node:assert/strict";
-import { spawn, execFileSync } from "node:child_process";
+import { spawn, spawnSync, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import http from "node:http";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { isForEveryone } from "../axe.mjs";
 import { Browser, check, passed } from "../browser.mjs";
@@ -233,6 +234,20 @@ await check("from elsewhere only with the token", async () => {
   assert.equal(r.status, 200);
   assert.match(r.headers["set-cookie"][0], /HttpOnly; SameSite=Strict/);
   assert.equal((await raw("GET", "/api/runs", { Cookie: r.headers["set-cookie"][0].split(";")[0] })).status, 200);
+});
+await check("addresses that are none, not this machine's, or of IPv6", async () => {
+  const refused = (address, why) => {
+    const r = spawnSync(program, ["app", "--port", "0", "--out", out, "--listen", address], { encoding: "utf8", timeout: 20000 });
+    assert.equal(r.status, 2, `${address}: ${r.stderr}`);
+    assert.match(r.stderr, why, address);
+  };
+  for (const address of ["", "127.0.0.1:80", "999.0.0.1", "[::1]", "no.such.invalid"]) refused(address, /there is no such address; 127\.0\.0\.1 is/);
+  refused("192.0.2.1", /this machine does not have it; 127\.0\.0\.1 is/);
+  if (!Object.values(networkInterfaces()).flat().some((i) => i.address === "::1")) return;
+  await stop();
+  await start("--listen", "::1");
+  assert.match(base, /^http:\/\/\[::1\]:\d+\/$/);
+  assert.equal((await fetch(base + "api/runs")).status, 200);
 });
 await check("no error in the console, no request elsewhere", () => {
   assert.deepEqual(page.errors.filter((e) => !/status of 4\d\d|net::ERR|ERR_/.test(e)), []);
