@@ -200,7 +200,8 @@ class Backend {
   virtual void interpolate_forward(Out y, View x, View position) = 0;
   virtual void interpolate_backward(Out dx, Out dposition, View dy, View x, View position) = 0;
   virtual void rows_forward(Out y, View x, View index) = 0;
-  virtual void rows_backward(Out dx, View dy, View index) = 0;
+  // rising: no index is below the one before.
+  virtual void rows_backward(Out dx, View dy, View index, bool rising) = 0;
   virtual void rotate_forward(Out y, View x, View cos, View sin, Pairs) = 0;
   virtual void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
                                Pairs) = 0;

@@ -119,8 +119,8 @@ class TimedBackend : public Backend {
                 "interpolate backward", interpolate_backward, (dx, dposition, dy, x, position), 0)
   PESUITE_TIMED(void rows_forward(Out y, View x, View index), "rows", rows_forward, (y, x, index),
                 0)
-  PESUITE_TIMED(void rows_backward(Out dx, View dy, View index), "rows backward", rows_backward,
-                (dx, dy, index), 0)
+  PESUITE_TIMED(void rows_backward(Out dx, View dy, View index, bool rising), "rows backward",
+                rows_backward, (dx, dy, index, rising), 0)
   PESUITE_TIMED(void rotate_forward(Out y, View x, View cos, View sin, Pairs p), "rotate",
                 rotate_forward, (y, x, cos, sin, p), 0)
   PESUITE_TIMED(void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos,

@@ -24,7 +24,8 @@ constexpr double usual_margin = 0.05;
 
 double margin_of(const Arguments& a) {
   const double margin = a.get<double>("margin", usual_margin);
-  if (!(margin > 0 && margin <= 1)) fail(Exit::usage, "--margin {}: wants a share, 0 to 1", margin);
+  if (!(margin > 0 && margin <= 1))
+    fail(Exit::usage, "--margin {}: wants a share, above 0 and up to 1", margin);
   return margin;
 }
 

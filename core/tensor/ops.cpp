@@ -361,8 +361,10 @@ Tensor rows(Tape& t, Tensor x, Tensor index) {
   t.backend().rows_forward(t.out(y), t.view(x), t.view(index));
   if (t.needs_grad(y)) {
     t.keep(index);
-    t.record(y,
-             [=](Tape& t) { t.backend().rows_backward(t.grad(x), t.grad_view(y), t.view(index)); });
+    const bool rising = t.rises(index);
+    t.record(y, [=](Tape& t) {
+      t.backend().rows_backward(t.grad(x), t.grad_view(y), t.view(index), rising);
+    });
   }
   return y;
 }

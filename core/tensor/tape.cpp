@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -31,7 +32,11 @@ Tensor Tape::upload(const Shape& shape, const Number* data) {
   backend_.upload(out(t), data);
   if (!backend_.takes_slopes()) return t;
   if (shape.rank() == 2) slots_[t.id].slopes = linear_slopes(shape, data);
-  if (shape.rank() == 1) set_level(t, {0, level_from(shape[0], data)});
+  if (shape.rank() != 1) return t;
+  set_level(t, {0, level_from(shape[0], data)});
+  slots_[t.id].rises = std::adjacent_find(data, data + shape[0], [](Number a, Number b) {
+                         return !(a <= b);  // nor is it where one is no number
+                       }) == data + shape[0];
   return t;
 }
 Tensor Tape::constant(const Shape& shape, const double* data) {

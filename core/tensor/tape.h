@@ -126,6 +126,8 @@ class Tape {
   };
   Level level(Tensor t) const { return slots_[t.id].level; }
   void set_level(Tensor t, Level level) { slots_[t.id].level = level; }
+  // Whether no number of a constant [N] is below the one before; false where nobody looked.
+  bool rises(Tensor t) const { return slots_[t.id].rises; }
   Storage storage(Tensor t) const { return slots_[root(t)].storage; }
   bool needs_grad(Tensor t) const { return t && slots_[root(t)].needs_grad; }
   View view(Tensor t) const {
@@ -274,6 +276,7 @@ class Tape {
     Terms terms;
     std::vector<float> slopes;
     Level level;
+    bool rises = false;
   };
   struct Node {
     void (*run)(void*, Tape&);

@@ -174,13 +174,13 @@ std::vector<DirectCase> direct_cases() {
       {"rows_backward",
        {{7, 5}},
        {{9, 5}, {9}},
-       [](B b, O o, V v, Tokens) { b.rows_backward(o[0], v[0], v[1]); },
+       [](B b, O o, V v, Tokens) { b.rows_backward(o[0], v[0], v[1], false); },
        false,
        9},
       {"rows_backward_of_many",
        {{300, 5}},
        {{400, 5}, {400}},
-       [](B b, O o, V v, Tokens) { b.rows_backward(o[0], v[0], v[1]); },
+       [](B b, O o, V v, Tokens) { b.rows_backward(o[0], v[0], v[1], false); },
        false,
        300},
       {"rotate_backward",
@@ -441,6 +441,46 @@ TEST(EmbedGradient, AgreesWithTheReference) {
     expect_close(actual, gradient(*open_backend("reference", {}), words), 5e-6, "dtable");
     EXPECT_EQ(actual.data, gradient(*subject_backwards(), words).data);
   }
+}
+
+// Indices that rise are not sorted, and the gradient is the same to the last bit.
+TEST(RowsGradient, OfRisingIndicesIsThatOfAny) {
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
+  constexpr std::int64_t N = 9000, rows = 20000, W = 3;
+  const Values dy = random_values({N, W}, 1);
+  Values index{{N}, {}};
+  for (std::int64_t n = 0; n < N; ++n)  // each row once, and the last of them 500 times
+    index.data.push_back(static_cast<double>(2 * std::min(n, N - 500)));
+  const auto gradient = [&](Backend& b, bool rising) {
+    const Out from{b.allocate(dy.data.size() * b.element_size()), dy.shape};
+    const Out at{b.allocate(index.data.size() * b.element_size()), index.shape};
+    const Out to{b.allocate(rows * W * b.element_size()), {rows, W}};
+    b.upload(from, dy.data.data());
+    b.upload(at, index.data.data());
+    const long before = launches();
+    b.rows_backward(to, from.view(), at.view(), rising);
+    const long started = launches() - before;
+    Values all{to.shape, std::vector<double>(rows * W)};
+    b.download(all.data.data(), to.view());
+    for (const Out& o : {from, at, to}) b.release(o.data);
+    return std::pair(all, started);
+  };
+  const auto [actual, few] = gradient(*subject(Precision::fp32), true);
+  const auto [sorted, many] = gradient(*subject(Precision::fp32), false);
+  EXPECT_EQ(actual.data, sorted.data);
+  EXPECT_EQ(actual.data, gradient(*subject_backwards(), true).first.data);
+  expect_close(actual, gradient(*open_backend("reference", {}), true).first, 5e-6, "dx");
+  if (launches() >= 0) {
+    EXPECT_LT(few, many);
+  }
+
+  const auto backend = subject(Precision::fp32);
+  Tape tape(*backend);
+  const auto rises = [&](std::vector<double> list) {
+    return tape.rises(tape.constant({std::ssize(list)}, list.data()));
+  };
+  EXPECT_TRUE(rises({3}) && rises({0, 0, 2, 7}));
+  EXPECT_FALSE(rises({0, 2, 1}) || rises({0, std::nan(""), 1}));
 }
 
 // One query after others, as when text is written: it sees all keys.

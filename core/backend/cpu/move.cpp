@@ -106,7 +106,7 @@ void CpuBackend::rows_forward(Out y, View x, View index) {
       put_run(out(y) + i * n, in(x) + row_of(in(index), i, x.shape[0]) * n, n, y.add);
   });
 }
-void CpuBackend::rows_backward(Out dx, View dy, View index) {
+void CpuBackend::rows_backward(Out dx, View dy, View index, bool) {
   if (!dx.add) fill(dx, 0);
   const Index n = dx.shape.count() / dx.shape[0];
   for (Index i = 0; i < index.shape.count(); ++i)

@@ -137,13 +137,14 @@ struct RunSums {  // whole runs, by their first place
 
 // The rows of dtable, which holds zeros or what is added to, that `row` names for the N rows of dy.
 template <class Row>
-void add_rows(Queue& queue, Target dtable, const float* dy, const Row& row, Index N, Index W) {
+void add_rows(Queue& queue, Target dtable, const float* dy, const Row& row, Index N, Index W,
+              bool sorted) {
   Index n = 2, piece = 1;
   while (n < N) n *= 2;
   while (piece * piece < N) piece *= 2;
   const Scratch<Key> keys(queue, n);
   queue.each(n, MakeKeys<Row>{keys.data(), row, N});
-  sort(queue, keys.data(), n);
+  if (!sorted) sort(queue, keys.data(), n);
   const Index pieces = (N + piece - 1) / piece;
   const Scratch<float> heads(queue, pieces * W);
   const SortedRows rows{keys.data(), dy, N, W, piece};
@@ -176,20 +177,20 @@ void CudaBackend::embed_forward(Out y, View table, const std::int32_t* tokens) {
 void CudaBackend::embed_backward(Out dtable, View dy, const std::int32_t* tokens) {
   const Index W = dtable.shape[1];
   if (!dtable.add) fill(dtable, 0);
-  add_rows(queue_, target(dtable), in(dy), ByToken{tokens}, dy.shape.count() / W, W);
+  add_rows(queue_, target(dtable), in(dy), ByToken{tokens}, dy.shape.count() / W, W, false);
 }
 
 void CudaBackend::rows_forward(Out y, View x, View index) {
   const Index rows = x.shape[0], W = x.shape.count() / rows;
   queue_.each(index.shape.count() * W, TakeRows<ByIndex>{target(y), in(x), {in(index), rows}, W});
 }
-void CudaBackend::rows_backward(Out dx, View dy, View index) {
+void CudaBackend::rows_backward(Out dx, View dy, View index, bool rising) {
   const Index rows = dx.shape[0], W = dx.shape.count() / rows, N = index.shape.count();
   const ByIndex row{in(index), rows};
   if (are_few(rows * W, N))
     return reduce_rows(queue_, target(dx), rows * W, N, MatchedRow<ByIndex>{in(dy), row, W});
   if (!dx.add) fill(dx, 0);
-  add_rows(queue_, target(dx), in(dy), row, N, W);
+  add_rows(queue_, target(dx), in(dy), row, N, W, rising);
 }
 
 }  // namespace pesuite::cuda

@@ -149,7 +149,7 @@ void Reference::rows_forward(Out y, View x, View index) {
     for (Index c = 0; c < n; ++c) put(y, i * n + c, in(x)[row_of(index, i, x.shape[0]) * n + c]);
 }
 
-void Reference::rows_backward(Out dx, View dy, View index) {
+void Reference::rows_backward(Out dx, View dy, View index, bool) {
   dx = accumulator(dx);
   const Index n = dx.shape.count() / dx.shape[0];
   for (Index i = 0; i < index.shape.count(); ++i)

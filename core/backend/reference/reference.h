@@ -92,7 +92,7 @@ class Reference final : public Backend {
   void interpolate_forward(Out y, View x, View position) override;
   void interpolate_backward(Out dx, Out dposition, View dy, View x, View position) override;
   void rows_forward(Out y, View x, View index) override;
-  void rows_backward(Out dx, View dy, View index) override;
+  void rows_backward(Out dx, View dy, View index, bool rising) override;
   void rotate_forward(Out y, View x, View cos, View sin, Pairs pairs) override;
   void rotate_backward(Out dx, Out dcos, Out dsin, View dy, View x, View cos, View sin,
                        Pairs pairs) override;
