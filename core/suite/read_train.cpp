@@ -52,7 +52,12 @@ Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
   const Json* j = r.find(key);
   if (j == nullptr) return otherwise;
   const auto e = parse_extent(j->is_string() ? j->get<std::string>() : j->dump());
-  if (e) return *e;
+  const bool ends = e && e->value <= (e->unit == Extent::Unit::flops ? 1e30 : 9e15);
+  if (ends) return *e;
+  if (e) {
+    r.problem(key, fmt::format("is {}, which no machine gets to the end of", shown(*j)));
+    return otherwise;
+  }
   r.problem(key, fmt::format("is {}, which is no stretch of training: write 300, \"300 steps\", "
                              "\"3%\", \"20M tokens\" or \"1e15 FLOPs\"",
                              shown(*j)));

@@ -120,6 +120,16 @@ TEST_F(Suites, AllProblemsAreReportedAtOnceWithTheirPlace) {
       "large, pythia-160m");
 }
 
+TEST_F(Suites, NoTrainingIsLongerThanCanBeCounted) {
+  for (const char* budget : {"1e300 steps", "1e300 tokens", "9e99N tokens", "1e300 FLOPs"})
+    EXPECT_EQ(problems([&] {
+                load(replaced(sound, "budget = \"40 steps\"",
+                              "budget = \"" + std::string(budget) + "\""));
+              }),
+              "x.toml:8:1: 'train.budget' is \"" + std::string(budget) +
+                  "\", which no machine gets to the end of");
+}
+
 TEST_F(Suites, SyntaxErrorsHaveALine) {
   EXPECT_EQ(problems([&] { load("name = \n"); }).substr(0, 9), "x.toml:1:");
   EXPECT_EQ(
