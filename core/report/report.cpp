@@ -295,11 +295,6 @@ void Page::trust(const std::vector<Judged>& judged) {
                     counted(d.tests, "difference"),
                     d.families == 1 ? "1 family" : fmt::format("{} families", d.families),
                     counted(d.called, "difference"), d.kept));
-  if (run_.epoch > 0 && run_.epoch != numerics_epoch)
-    text(
-        fmt::format("Computed in numerics epoch {}; this program computes in epoch {}, where equal "
-                    "settings can give other last digits.",
-                    run_.epoch, numerics_epoch));
   if (brief(Brevity::encodings) && !failures.blocks.empty()) {
     evidence("Failures");
     document_.table(failures.blocks[0]);
@@ -307,6 +302,11 @@ void Page::trust(const std::vector<Judged>& judged) {
   if (!failures.blocks.empty()) tables_.push_back(std::move(failures));
   evidence("Environment");
   text(context_sentence(run_));
+  if (run_.epoch > 0 && run_.epoch != numerics_epoch)
+    text(
+        fmt::format("Computed in numerics epoch {}; this program computes in epoch {}, where equal "
+                    "settings can give other last digits.",
+                    run_.epoch, numerics_epoch));
   tuning();
   encodings();
 }
