@@ -137,6 +137,7 @@ inline const std::vector<std::string>& variants() {
       "scan",
       "pcfg",
       "mqar(symbols=512)",
+      "mqar(symbols=512, pairs=1)",
       "mqar(symbols=512, noise=blank, pairs=8)",
       "induction",
       "selective_copy",
