@@ -18,29 +18,24 @@
 namespace pesuite::testing {
 namespace {
 
-constexpr int steps = 6, usual_length = 24, batch_size = 3;
+constexpr int steps = 6, batch_size = 3;
 
 struct Course {
   std::vector<double> nats, norms;  // by step
   std::vector<double> weights;      // at the end
 };
 
-constexpr double usual_weight = 0.02;  // of a target in the loss
+struct Drill {
+  double weight = 0.02;  // of a target in the loss
+  double loss_scale = 1;
+  bool other_tokens = false;  // in each step
+  int length = 24;
+  bool all_scored = false;  // else four of five
+};
 
 Course course(Backend& backend, const std::string& encoding, const ModelConfig& config,
-              double weight = usual_weight, double loss_scale = 1, bool other_tokens = false,
-              int length = usual_length);
-Course course(Backend& backend, const std::string& encoding, double dropout,
-              Activation activation = Activation::swiglu, double weight = usual_weight,
-              double loss_scale = 1, bool other_tokens = false, int length = usual_length) {
-  ModelConfig config = preset("micro").config;
-  config.vocabulary = config.classes = 19;
-  config.dropout = dropout;
-  config.activation = activation;
-  return course(backend, encoding, config, weight, loss_scale, other_tokens, length);
-}
-Course course(Backend& backend, const std::string& encoding, const ModelConfig& config,
-              double weight, double loss_scale, bool other_tokens, int length) {
+              const Drill& drill = {}) {
+  const int length = drill.length;
   Model model(backend, config, compose(built_catalog(), encoding, shape_of(config, length, length)),
               3);
   Optimizer optimizer(backend, {});
@@ -48,22 +43,23 @@ Course course(Backend& backend, const std::string& encoding, const ModelConfig& 
   batch.size = batch_size, batch.length = length;
   pes::Random random(7, pes::purpose("steps"), 0);
   for (int i = 0; i < batch_size * length; ++i) {
+    const bool scored = drill.all_scored || i % 5 != 0;
     batch.tokens.push_back(static_cast<std::int32_t>(random.below(19)));
-    batch.targets.push_back(i % 5 == 0 ? -1 : static_cast<std::int32_t>(random.below(19)));
+    batch.targets.push_back(scored ? static_cast<std::int32_t>(random.below(19)) : -1);
   }
   Course c;
   const std::vector<std::int32_t> tokens = batch.tokens;
   for (int step = 0; step < steps; ++step) {
-    if (other_tokens)  // in each step
+    if (drill.other_tokens)
       for (std::size_t i = 0; i < tokens.size(); ++i) batch.tokens[i] = (tokens[i] + step) % 19;
     StepInfo info;
     info.training = true;
     info.step = step, info.steps = steps, info.seed = static_cast<std::uint64_t>(step);
     info.batch = batch_size, info.length = length;
-    const Scores scores = model.learn(batch, info, weight * loss_scale);
+    const Scores scores = model.learn(batch, info, drill.weight * drill.loss_scale);
     c.nats.push_back(0);
     for (const double n : scores.nats) c.nats.back() += n / static_cast<double>(scores.nats.size());
-    c.norms.push_back(optimizer.update(model.parameters(), 1, step, loss_scale));
+    c.norms.push_back(optimizer.update(model.parameters(), 1, step, drill.loss_scale));
   }
   for (const Parameter& p : model.parameters()) {
     std::vector<double> values(static_cast<std::size_t>(p.shape.count()));
@@ -71,6 +67,14 @@ Course course(Backend& backend, const std::string& encoding, const ModelConfig& 
     c.weights.insert(c.weights.end(), values.begin(), values.end());
   }
   return c;
+}
+Course course(Backend& backend, const std::string& encoding, double dropout,
+              Activation activation = Activation::swiglu, const Drill& drill = {}) {
+  ModelConfig config = preset("micro").config;
+  config.vocabulary = config.classes = 19;
+  config.dropout = dropout;
+  config.activation = activation;
+  return course(backend, encoding, config, drill);
 }
 
 void expect_near(const Course& actual, const Course& wanted, double tolerance,
@@ -132,8 +136,13 @@ TEST_F(Steps, InBf16AreNear) {
   // cope rewrites the scores, path_attention and fox read the layer's input.
   for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox",
                            "grape_a", "hard_alibi", "pose(target=512)", "selective_rope"})
-    expect_near(course(*subject(Precision::bf16), name, 0),
-                course(*open_backend("reference", {}), name, 0), 1e-2, name);
+    for (const bool all : {false, true}) {
+      const auto trained = [&](Backend& backend) {
+        return course(backend, name, 0, Activation::swiglu, {.all_scored = all});
+      };
+      expect_near(trained(*subject(Precision::bf16)), trained(*open_backend("reference", {})), 1e-2,
+                  name);
+    }
 }
 
 TEST_F(Steps, OfPublishedFormsAreNear) {
@@ -147,8 +156,7 @@ TEST_F(Steps, OfPublishedFormsAreNear) {
 
 TEST_F(Steps, OfT5AreNearWhereCudnnHasTheLevelPartOfItsTable) {
   const auto trained = [](Backend& backend) {
-    return course(backend, "t5(max_distance=60)", 0, Activation::swiglu, usual_weight, 1, false,
-                  150);
+    return course(backend, "t5(max_distance=60)", 0, Activation::swiglu, {.length = 150});
   };
   const auto backend = subject_that_splits();
   expect_near(trained(*backend), trained(*open_backend("reference", {})), 1e-2, "t5");
@@ -168,7 +176,7 @@ TEST_F(Steps, InFp16AreNearerThanInBf16) {
                            "grape_a", "hard_alibi", "pose(target=512)", "selective_rope"}) {
     const auto backend = subject(Precision::fp16);
     EXPECT_TRUE(backend->rounds_to_fp16());
-    expect_near(course(*backend, name, 0, Activation::swiglu, usual_weight, LossScale::first),
+    expect_near(course(*backend, name, 0, Activation::swiglu, {.loss_scale = LossScale::first}),
                 course(*open_backend("reference", {}), name, 0), 2e-3, name);
   }
 }
@@ -176,7 +184,7 @@ TEST_F(Steps, InFp16AreNearerThanInBf16) {
 TEST_F(Steps, InFp16LoseSmallGradientsWhereTheLossIsNotScaled) {
   const auto norm = [](const std::string& of, double loss_scale) {
     const auto backend = of == "reference" ? open_backend(of, {}) : subject(Precision::fp16);
-    return course(*backend, "rope", 0, Activation::swiglu, 1e-8, loss_scale).norms.front();
+    return course(*backend, "rope", 0, Activation::swiglu, {1e-8, loss_scale}).norms.front();
   };
   const double wanted = norm("reference", 1);
   EXPECT_NEAR(norm("subject", LossScale::first), wanted, 1e-2 * wanted);
@@ -212,7 +220,7 @@ TEST_F(Steps, RepeatBitByBitInBf16) {
 TEST_F(Steps, AsGraphsGiveTheSameBits) {
   const auto with = [&](std::unique_ptr<Backend> backend, const std::string& encoding,
                         double dropout, long& graphs) {
-    Course c = course(*backend, encoding, dropout, Activation::swiglu, usual_weight, 1, true);
+    Course c = course(*backend, encoding, dropout, Activation::swiglu, {.other_tokens = true});
     graphs = graphs_run(*backend);
     return c;
   };
