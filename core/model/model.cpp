@@ -484,11 +484,14 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
 // each count that it meets.
 Tensor Model::rows_to_keep(std::int64_t made) {
   const auto up_to = [](std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; };
-  std::vector<double> places = buffers_->places;
+  std::vector<double>& places = buffers_->places;
+  const std::size_t scored = places.size();
   const std::int64_t rows = up_to(std::ssize(places), up_to((made + 15) / 16, fewest_rows));
   if (places.empty() || rows >= made) return {};
-  places.resize(static_cast<std::size_t>(rows), places.back());
-  return tape_.constant({rows}, places.data());
+  places.resize(static_cast<std::size_t>(rows), double{places.back()});
+  const Tensor kept = tape_.constant({rows}, places.data());
+  places.resize(scored);
+  return kept;
 }
 
 Tensor Model::scored_of(Tensor x, std::int64_t count) {
