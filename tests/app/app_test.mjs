@@ -241,7 +241,7 @@ await check("addresses that are none, not this machine's, or of IPv6", async () 
     assert.equal(r.status, 2, `${address}: ${r.stderr}`);
     assert.match(r.stderr, why, address);
   };
-  for (const address of ["", "127.0.0.1:80", "999.0.0.1", "[::1]", "no.such.invalid"]) refused(address, /there is no such address; 127\.0\.0\.1 is/);
+  for (const address of ["", "127.0.0.1:80", "999.0.0.1", "[::1]"]) refused(address, /there is no such address; 127\.0\.0\.1 is/);
   refused("192.0.2.1", /this machine does not have it; 127\.0\.0\.1 is/);
   if (!Object.values(networkInterfaces()).flat().some((i) => i.address === "::1")) return;
   await stop();
