@@ -285,10 +285,12 @@ Tensor Model::layer(Tensor x, int index, const StepInfo& s, const Inspection& lo
                            several || whole ? Storage::own : storage);
   if (whole) qkv = norm_whole(qkv, l);
   Tensor mixed = several ? mix_each(h, qkv, index, s) : mix(x, h, qkv, index, s, look);
-  if (!mixed) return {};                            // [B, T, H E]
-  if (scored_rows_ && index + 1 == config_.layers)  // from here on, tokens do not meet
-    for (Tensor* t : {&x, &mixed, &h})
-      if (t != &h || config_.shared_norm) *t = rows_of(ops::own(tape_, *t), scored_rows_);
+  if (!mixed) return {};                              // [B, T, H E]
+  if (scored_rows_ && index + 1 == config_.layers) {  // from here on, tokens do not meet
+    const auto kept = [&](Tensor t) { return rows_of(ops::own(tape_, t), scored_rows_); };
+    x = kept(x), mixed = kept(mixed);
+    if (config_.shared_norm) h = kept(h);
+  }
   const Tensor y = project(mixed, l.out, x, s);
   if (config_.shared_norm) return mlp(h, y, l, s);
   const Tensor read = config_.parallel ? x : y;

@@ -47,20 +47,22 @@ TrainConfig TrainSettings::resolve(int length, double flops_per_token, double pa
   return c;
 }
 
+// Steps and tokens are counted one by one.
+static bool ends(const Extent& e) {
+  return e.value <= (e.unit == Extent::Unit::flops ? 1e30 : 9e15);
+}
+
 Extent read_extent(Reader& r, const std::string& key, Extent otherwise) {
   r.note_default(key, otherwise.text());
   const Json* j = r.find(key);
   if (j == nullptr) return otherwise;
   const auto e = parse_extent(j->is_string() ? j->get<std::string>() : j->dump());
-  const bool ends = e && e->value <= (e->unit == Extent::Unit::flops ? 1e30 : 9e15);
-  if (ends) return *e;
-  if (e) {
-    r.problem(key, fmt::format("is {}, which no machine gets to the end of", shown(*j)));
-    return otherwise;
-  }
-  r.problem(key, fmt::format("is {}, which is no stretch of training: write 300, \"300 steps\", "
-                             "\"3%\", \"20M tokens\" or \"1e15 FLOPs\"",
-                             shown(*j)));
+  if (e && ends(*e)) return *e;
+  r.problem(key,
+            fmt::format("is {}, {}", shown(*j),
+                        e ? "which no machine gets to the end of"
+                          : "which is no stretch of training: write 300, \"300 steps\", \"3%\", "
+                            "\"20M tokens\" or \"1e15 FLOPs\""));
   return otherwise;
 }
 
@@ -70,7 +72,7 @@ std::vector<Extent> read_extents(Reader& r, const std::string& key) {
   if (list == nullptr) return out;
   for (const Json& j : list->is_array() ? *list : Json::array({*list})) {
     const auto e = parse_extent(j.is_string() ? j.get<std::string>() : j.dump());
-    if (e && e->unit != Extent::Unit::share && e->value > 0)
+    if (e && e->unit != Extent::Unit::share && e->value > 0 && ends(*e))
       out.push_back(*e);
     else
       r.problem(key, fmt::format("names {}, which is no budget: write 300, \"20M tokens\", "

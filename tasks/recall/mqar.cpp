@@ -162,7 +162,7 @@ struct Mqar : pes::Task {
     return {1.0 / values(), std::pow(10, -log10_samples(values(), pairs_of(r)))};
   }
   double distinct(int length) const {  // at least: the pairs, and noise
-    const double noise = blank ? 0 : (length - 3 * pairs) * std::log10(symbols);
+    const double noise = blank ? 0 : std::max(0, length - 3 * pairs) * std::log10(symbols);
     return log10_samples(keys(), pairs) + log10_samples(values(), pairs) + noise;
   }
 };

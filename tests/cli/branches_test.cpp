@@ -55,6 +55,7 @@ TEST_F(Branches, WhatCannotBeIsRefused) {
   };
   says("schedule = {branches = [10]}", "has branches, which only kind = \"wsd\" has");
   says("schedule = {kind = \"wsd\", branches = [\"10%\"]}", "names \"10%\", which is no budget");
+  says("schedule = {kind = \"wsd\", branches = [\"1e300 steps\"]}", "which is no budget");
   says("schedule = {kind = \"wsd\", branches = [10, 10]}", "names 10 twice");
   says("schedule = {kind = \"wsd\", decay = 5, branches = [10]}", "is a share of each");
   says("schedule = {kind = \"wsd\", warmup = 12, branches = [10, 100]}",

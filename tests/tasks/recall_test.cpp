@@ -170,6 +170,7 @@ TEST(Recall, RefusesWithSentences) {
   EXPECT_THAT(refusal("mqar", 14), HasSubstr("at least four a pair (16), not 14"));
   EXPECT_THAT(refusal("mqar", 65), HasSubstr("even number of tokens"));
   EXPECT_THAT(refusal("mqar", 64, {0}), HasSubstr("axis pairs takes whole numbers"));
+  EXPECT_THAT(refusal("mqar", 64, {200}), HasSubstr("the number of keys, 127, not 200"));
   EXPECT_THAT(error_of([] { make_task("mqar", 256); }),
               HasSubstr("symbols=256 must be more than the longest length, 256"));
   EXPECT_THAT(error_of([] { make_task("mqar(symbols=255)", 128); }), HasSubstr("even"));
