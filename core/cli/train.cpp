@@ -99,7 +99,7 @@ std::vector<double> budgets_of(const Arguments& a, const Preset& p) {
   for (const std::string& text :
        a.has("tokens") ? split(a.text("tokens"), ',') : std::vector<std::string>{}) {
     double tokens = 0;
-    if (!parse_count(text, tokens) || tokens <= 0)
+    if (!parse_count(text, tokens) || tokens <= 0 || tokens > 9e15)
       fail(Exit::usage, "--tokens: '{}' is no count such as 2.4B", text);
     out.push_back(tokens);
   }
