@@ -3,13 +3,13 @@
 
 extern const pes_encoding rope, abf, p_rope, linear, ntk, yarn, llama3, longrope, resonance,
     multiscale_rope, xpos, randomized, clex, self_extend, rerope, fope, grape_m, repo,
-    selective_rope, pose;
+    selective_rope, pose, dual_chunk, lm_infinite, streaming_llm;
 
 static constexpr const pes_encoding* encodings[] = {
-    &rope,  &abf,        &p_rope,   &linear,         &ntk,
-    &yarn,  &llama3,     &longrope, &resonance,      &multiscale_rope,
-    &xpos,  &randomized, &clex,     &self_extend,    &rerope,
-    &fope,  &grape_m,    &repo,     &selective_rope, &pose,
-    nullptr};
+    &rope,       &abf,         &p_rope,        &linear,         &ntk,
+    &yarn,       &llama3,      &longrope,      &resonance,      &multiscale_rope,
+    &xpos,       &randomized,  &clex,          &self_extend,    &rerope,
+    &fope,       &grape_m,     &repo,          &selective_rope, &pose,
+    &dual_chunk, &lm_infinite, &streaming_llm, nullptr};
 
-PES_LIBRARY("rotary", "1.4.0", "MIT", encodings, nullptr);
+PES_LIBRARY("rotary", "1.5.0", "MIT", encodings, nullptr);

@@ -1,93 +1,20 @@
-// Far tokens at positions that training has seen, for a model as it is: near ones keep their
-// distance, and beyond a window queries and keys turn by other positions.
+// Far tokens at positions that training has seen, and all of them in sight.
 //
 // self_extend, Jin et al. 2024, equations 3 and 4: floor(i/G) + w - floor(w/G) and floor(j/G).
 // rerope, Su 2023: the distance w for all, or w + (i - j - w)/k with a factor k (Leaky ReRoPE).
-#include "rotary.h"
+// dual_chunk, An et al. 2024, equations 3 to 7, as its code has them: in chunks of s tokens keys
+// stand at j mod s, queries as they are for their own chunk, at most c for the one before, and at
+// c for all others.
+#include "remap.h"
 
 namespace {
 
-namespace option {
-constexpr pes_option window =
-    pes::integer("window", "0", 0, 1 << 24,
-                 "distances below it stay as they are; 0: a share of the training length");
-}
-
-// Base of an encoding E with members query_place(i) and key_place(j): where far tokens stand.
-template <class E>
-class Remap : public rotary::Rotary<E> {
- public:
-  rotary::Angles angles(std::int64_t) const { return {rotary::powers(base, this->R)}; }
-  void begin(const pes::Step& s) {
-    rotary::Rotary<E>::begin(s);
-    const std::int64_t end = std::int64_t{s.offset} + s.length, n = this->R / 2;
-    far = end > window;
-    if (!far) return;
-    // from where a token stands to where it shall
-    const auto turn = [&](pes::Table& cosines, pes::Table& sines, auto place, pes::Tensor& c,
-                          pes::Tensor& d) {
-      const auto angle = [&](auto i, auto r) {
-        const auto from = static_cast<double>(i);
-        return (place(from) - from) * frequencies[static_cast<std::size_t>(r)];
-      };
-      const auto rows = [&](pes::Table& table, auto value) {
-        return s.upload({s.length, n}, table.range(s.offset, s.length, n, value));
-      };
-      c = rows(cosines, [&](auto i, auto r) { return std::cos(angle(i, r)); });
-      d = rows(sines, [&](auto i, auto r) { return std::sin(angle(i, r)); });
-    };
-    const E& self = static_cast<const E&>(*this);
-    turn(
-        q_cosines, q_sines, [&](double i) { return self.query_place(i); }, q_cos, q_sin);
-    turn(
-        k_cosines, k_sines, [&](double j) { return self.key_place(j); }, k_cos, k_sin);
-  }
-  void attend(const pes::Step& s, pes::Attention& a) const {
-    rotary::Rotary<E>::attend(s, a);
-    a.rewrite = far;
-  }
-  void rewrite(const pes::Step& s, pes::Scores& b) const {
-    const std::int64_t rows = b.scores.extent(2), keys = b.scores.extent(3), D = b.q.extent(3);
-    const auto of = [](pes::Tensor table, std::int64_t first, std::int64_t n) {
-      return slice(table, 0, first, n);
-    };
-    const pes::Tensor q = rotate(b.q, of(q_cos, b.first, rows), of(q_sin, b.first, rows),
-                                 this->pairs),
-                      k = rotate(b.k, of(k_cos, 0, keys), of(k_sin, 0, keys), this->pairs);
-    // the query heads that share a key head stand side by side
-    const pes::Tensor grouped = reshape(q, {s.batch, kv_heads, heads / kv_heads * rows, D});
-    const pes::Tensor remapped =
-        reshape(matmul(grouped, k, true) * b.scale, {s.batch, heads, rows, keys});
-    const pes::Tensor near =
-        s.table({rows, keys}, [&](auto i, auto j) { return b.first + i - j < window ? 1.0 : 0.0; });
-    b.scores = remapped + near * (b.scores - remapped);
-  }
-
- protected:
-  Remap(const pes_model& m, const pes::Values& v, double share)
-      : rotary::Rotary<E>(m, v),
-        heads(m.heads),
-        kv_heads(m.kv_heads),
-        window(v.integer("window") > 0
-                   ? v.integer("window")
-                   : std::max<std::int64_t>(1, std::llround(share * m.train_length))),
-        base(pes::base_of(m, v)),
-        frequencies(rotary::powers(base, this->R)) {}
-
-  std::int64_t heads, kv_heads, window;
-  double base;
-  std::vector<double> frequencies;
-  bool far = false;  // the step has distances beyond the window
-  pes::Table q_cosines, q_sines, k_cosines, k_sines;
-  pes::Tensor q_cos, q_sin, k_cos, k_sin;
-};
-
-struct SelfExtend : Remap<SelfExtend> {
+struct SelfExtend : rotary::Remap<SelfExtend> {
   static constexpr pes_option options[] = {
       rotary::option::base,
       rotary::option::layout,
       rotary::option::features,
-      option::window,
+      rotary::window_of("distances below it stay as they are; 0: a share of the training length"),
       pes::integer("group", "0", 0, 1 << 24,
                    "far tokens that share a position; 0: as many as bring the longest sequence of "
                    "the model into the training length"),
@@ -112,14 +39,18 @@ struct SelfExtend : Remap<SelfExtend> {
            "is affordable",
        .uses = PES_WITHOUT_TUNING});
 
+  std::int64_t window;
   double group;
 
-  SelfExtend(const pes_model& m, const pes::Values& v) : Remap(m, v, 0.25) {
+  SelfExtend(const pes_model& m, const pes::Values& v)
+      : Remap(m, v), window(rotary::window_or(v, 0.25 * m.train_length)) {
     const std::int64_t room = std::max<std::int64_t>(1, m.train_length - window),
                        wanted = std::max<std::int64_t>(1, m.max_length - window);
     const std::int64_t given = v.integer("group");
     group = static_cast<double>(given > 0 ? given : (wanted + room - 1) / room);
   }
+  std::int64_t first_far() const { return window; }
+  bool near(double i, double j) const { return i - j < static_cast<double>(window); }
   double query_place(double i) const {
     const auto w = static_cast<double>(window);
     return std::floor(i / group) + w - std::floor(w / group);
@@ -127,12 +58,12 @@ struct SelfExtend : Remap<SelfExtend> {
   double key_place(double j) const { return std::floor(j / group); }
 };
 
-struct ReRope : Remap<ReRope> {
+struct ReRope : rotary::Remap<ReRope> {
   static constexpr pes_option options[] = {
       rotary::option::base,
       rotary::option::layout,
       rotary::option::features,
-      option::window,
+      rotary::window_of("distances below it stay as they are; 0: a share of the training length"),
       pes::real("leak", "0", 0, 1e6,
                 "distances beyond the window grow by 1/leak a token (Leaky ReRoPE); 0: not at all"),
       rotary::option::log_n};
@@ -153,9 +84,13 @@ struct ReRope : Remap<ReRope> {
            "is affordable",
        .uses = PES_WITHOUT_TUNING});
 
+  std::int64_t window;
   double leak;
 
-  ReRope(const pes_model& m, const pes::Values& v) : Remap(m, v, 0.5), leak(v.real("leak")) {}
+  ReRope(const pes_model& m, const pes::Values& v)
+      : Remap(m, v), window(rotary::window_or(v, 0.5 * m.train_length)), leak(v.real("leak")) {}
+  std::int64_t first_far() const { return window; }
+  bool near(double i, double j) const { return i - j < static_cast<double>(window); }
   double query_place(double i) const {
     const auto w = static_cast<double>(window);
     return leak > 0 ? w + (i - w) / leak : w;
@@ -163,7 +98,64 @@ struct ReRope : Remap<ReRope> {
   double key_place(double j) const { return leak > 0 ? j / leak : 0; }
 };
 
+struct DualChunk : rotary::Remap<DualChunk> {
+  static constexpr pes_option options[] = {
+      rotary::option::base,
+      rotary::option::layout,
+      rotary::option::features,
+      pes::integer("chunk", "0", 0, 1 << 24,
+                   "largest distance that occurs; 0: three quarters of the training length"),
+      rotary::window_of("tokens before a chunk whose distance stays as it is; a chunk has `chunk` "
+                        "less these; 0: an eighth of the training length"),
+      rotary::option::log_n};
+  static constexpr pes_card card = pes::card<DualChunk>(
+      {.name = "dual_chunk",
+       .summary = "RoPE with positions that begin anew in each chunk of tokens, without training",
+       .taxonomy = "relative, fixed, multiplicative",
+       .paper = "An et al. 2024, arXiv:2402.17463",
+       .bibtex = "@inproceedings{an2024training, title={Training-Free Long-Context Scaling of "
+                 "Large Language Models}, author={An, Chenxin and Huang, Fei and Zhang, Jun and "
+                 "Gong, Shansan and Qiu, Xipeng and Zhou, Chang and Kong, Lingpeng}, "
+                 "booktitle={ICML}, year={2024}}",
+       .claims = PES_PARAMETER_FREE | PES_NORM_PRESERVING | PES_UNBOUNDED,
+       .cost = "moderate",
+       .rating = "good (An et al. 2024, without tuning)",
+       .extension = "8-32x (An et al. 2024, without tuning)",
+       .extends = "rope",
+       .use_if =
+           "a RoPE model is extended and nothing may be trained|a second pass over the scores "
+           "is affordable",
+       .uses = PES_WITHOUT_TUNING});
+
+  std::int64_t window, largest;
+  double tokens;  // of a chunk
+
+  DualChunk(const pes_model& m, const pes::Values& v)
+      : Remap(m, v),
+        window(rotary::window_or(v, m.train_length / 8)),
+        largest(v.integer("chunk") > 0
+                    ? v.integer("chunk")
+                    : std::max<std::int64_t>(window + 1, std::int64_t{m.train_length} * 3 / 4)),
+        tokens(static_cast<double>(largest - window)) {
+    if (window >= largest)
+      throw pes::Refusal("option 'window' wants less than 'chunk', " + std::to_string(largest) +
+                         ", not " + std::to_string(window));
+  }
+  // The chunk before is near as far as its distances are below the largest.
+  std::int64_t first_far() const { return std::min(largest + 1, 2 * (largest - window)); }
+  bool near(double i, double j) const {
+    const double apart = std::floor(i / tokens) - std::floor(j / tokens);
+    return apart == 0 ||
+           (apart == 1 && std::fmod(i, tokens) + tokens <= static_cast<double>(largest));
+  }
+  double query_place(double) const {
+    return std::min(static_cast<double>(largest), 2 * tokens - 1);
+  }
+  double key_place(double j) const { return std::fmod(j, tokens); }
+};
+
 }  // namespace
 
 extern const pes_encoding self_extend = pes::encoding<SelfExtend>;
 extern const pes_encoding rerope = pes::encoding<ReRope>;
+extern const pes_encoding dual_chunk = pes::encoding<DualChunk>;

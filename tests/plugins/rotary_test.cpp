@@ -2,8 +2,11 @@
 // follow the length, far positions, shared keys, drawn positions, what is refused.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -292,8 +295,10 @@ std::string refusal(const std::string& expression) {
   return "";
 }
 
-// Attention whose query i and key j turn as if they stood i - j apart, or as `apart` says, by its
-// definition: q [1, H, T, D], k [1, G, T, D], which are the values too; [T, H D].
+constexpr double out_of_sight = std::numeric_limits<double>::infinity();
+
+// Attention whose query i and key j turn as if they stood so far apart, by its definition: q [1, H,
+// T, D], k [1, G, T, D], which are the values too; [T, H D].
 std::vector<double> by_definition(const Values& q, const Values& k,
                                   const std::function<double(int, int)>& apart) {
   const int T = static_cast<int>(q.shape[2]), G = static_cast<int>(k.shape[1]);
@@ -306,12 +311,12 @@ std::vector<double> by_definition(const Values& q, const Values& k,
       for (int j = 0; j <= i; ++j) {
         const double* b = &k.data[static_cast<std::size_t>((h / (H / G) * T + j) * D)];
         double score = 0;
-        for (int r = 0; r < D / 2; ++r) {
+        for (int r = 0; r < D / 2 && apart(i, j) != out_of_sight; ++r) {
           const double angle = apart(i, j) * std::pow(10000, -2.0 * r / D);
           score += (a[r] * b[r] + a[r + D / 2] * b[r + D / 2]) * std::cos(angle) +
                    (a[r] * b[r + D / 2] - a[r + D / 2] * b[r]) * std::sin(angle);
         }
-        p.push_back(std::exp(score));
+        p.push_back(apart(i, j) == out_of_sight ? 0 : std::exp(score));
         total += p.back();
       }
       for (int j = 0; j <= i; ++j)
@@ -323,9 +328,28 @@ std::vector<double> by_definition(const Values& q, const Values& k,
   return y;
 }
 
-TEST(Rotary, FarTokensTurnByOtherPositions) {
-  constexpr int T = 70, G = 2;
+// With `T` tokens, in one block of rows or in many.
+void far_tokens_turn_by_other_positions(int T) {
+  constexpr int G = 2;
   const Values q = random_values({1, H, T, D}, 1), k = random_values({1, G, T, D}, 2);
+  // An et al. 2024, equations 3 to 7, where a chunk has `s` tokens and `c` is the largest position
+  const auto chunks = [](int s, int c) {
+    return [=](int i, int j) {
+      if (i / s == j / s) return i % s - j % s;
+      return std::min(i / s - j / s == 1 ? i % s + s : 2 * s - 1, c) - j % s;
+    };
+  };
+  const auto first_stand = [](int sinks, const std::function<double(int, int)>& where) {
+    return [=](int i, int j) { return j < sinks ? where(i, j) : out_of_sight; };
+  };
+  // positions in a cache of `sinks` first and `window` last tokens, from which nothing has gone
+  // until it is full
+  const auto cached = [](int sinks, int window) {
+    return [=](int i, int j) -> double {
+      if (i < sinks + window || i - j < window) return i - j;
+      return j < sinks ? sinks + window - 1 - j : out_of_sight;
+    };
+  };
   const auto near_or = [](int window, const std::function<double(int, int)>& far) {
     return [=](int i, int j) { return i - j < window ? i - j : far(i, j); };
   };
@@ -338,7 +362,18 @@ TEST(Rotary, FarTokensTurnByOtherPositions) {
       {"self_extend(window=10, group=4)",
        near_or(10, [](int i, int j) { return i / 4 - j / 4 + 10 - 10 / 4; })},
       // a quarter of 32 tokens, and groups that bring 128 into 32
-      {"self_extend", near_or(8, [](int i, int j) { return i / 5 - j / 5 + 8 - 8 / 5; })}};
+      {"self_extend", near_or(8, [](int i, int j) { return i / 5 - j / 5 + 8 - 8 / 5; })},
+      {"dual_chunk(chunk=10, window=3)", chunks(7, 10)},
+      {"dual_chunk(chunk=10, window=8)", chunks(2, 10)},
+      {"dual_chunk", chunks(20, 24)},  // three quarters of 32 tokens, and an eighth less
+      {"lm_infinite(window=10, sinks=3)", near_or(10, first_stand(3, [](int, int) { return 10; }))},
+      {"lm_infinite", near_or(32, first_stand(10, [](int, int) { return 32; }))},
+      {"lm_infinite(window=5, distance=9, sinks=40)",
+       near_or(5, first_stand(40, [](int, int) { return 9; }))},
+      {"streaming_llm(window=10, sinks=3)", cached(3, 10)},
+      {"streaming_llm(window=10, sinks=0)", cached(0, 10)},
+      {"streaming_llm(window=10, sinks=300)", cached(300, 10)},
+      {"streaming_llm", cached(4, 28)}};
   for (const auto& [expression, apart] : wanted) {
     ModelShape m;
     m.layers = 1, m.heads = H, m.kv_heads = G, m.head_dim = D, m.width = H * D;
@@ -366,6 +401,13 @@ TEST(Rotary, FarTokensTurnByOtherPositions) {
   }
 }
 
+TEST(Rotary, FarTokensTurnByOtherPositions) {
+  far_tokens_turn_by_other_positions(70);
+}
+TEST(Rotary, FarTokensTurnSoInEveryBlock) {
+  far_tokens_turn_by_other_positions(600);
+}
+
 TEST(Rotary, Refuses) {
   EXPECT_THAT(refusal("rope(features=3)"), HasSubstr("even number of features"));
   EXPECT_THAT(refusal("rope(features=10)"), HasSubstr("at most the head size 8"));
@@ -381,6 +423,7 @@ TEST(Rotary, Refuses) {
   EXPECT_THAT(refusal("randomized(max=64)"), HasSubstr("raise max"));
   EXPECT_THAT(refusal("pose(positions=[0, 1])"), HasSubstr("2 positions for 32 tokens; give more"));
   EXPECT_THAT(refusal("clex(features=2)"), HasSubstr("at least 4 features"));
+  EXPECT_THAT(refusal("dual_chunk(chunk=8, window=8)"), HasSubstr("wants less than 'chunk', 8"));
 }
 
 }  // namespace
