@@ -25,7 +25,7 @@ Precision usual_precision(std::string_view backend) {
   return backend == "cuda" ? Precision::bf16 : Precision::fp32;
 }
 
-Choice choose_backend(std::string_view name, std::optional<Precision> asked, bool or_fp32) {
+Choice choose_backend(std::string_view name, std::optional<Precision> asked, OrFp32 or_fp32) {
   Choice choice{.backend = std::string(name)};
   if (name == "cuda" || name == "auto") {
     const std::string why = why_no_cuda();
@@ -35,15 +35,20 @@ Choice choose_backend(std::string_view name, std::optional<Precision> asked, boo
   }
   choice.precision = asked.value_or(usual_precision(choice.backend));
   if (choice.backend == "cuda") return choice;
+  std::string why;
   try {
     open_backend(choice.backend, {.precision = choice.precision});
+    if (or_fp32 == OrFp32::where_faster && choice.backend == "cpu" && !cpu_bf16_is_fast())
+      why = "on this processor products are slower in bf16";
   } catch (const Error& e) {
-    if (!or_fp32 || choice.precision == Precision::fp32) throw;
-    choice.precision = Precision::fp32;
-    open_backend(choice.backend, {});
-    const std::string_view why = e.what();
-    choice.notes.push_back(fmt::format("fp32 multiplies: {}", why.substr(0, why.find(';'))));
+    if (or_fp32 == OrFp32::no || choice.precision == Precision::fp32) throw;
+    why = e.what();
+    why = why.substr(0, why.find(';'));
   }
+  if (choice.precision == Precision::fp32 || why.empty()) return choice;
+  choice.precision = Precision::fp32;
+  open_backend(choice.backend, {});
+  choice.notes.push_back("fp32 multiplies: " + why);
   return choice;
 }
 

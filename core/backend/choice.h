@@ -20,9 +20,10 @@ struct Choice {
 Precision usual_precision(std::string_view backend);
 
 // auto: cuda where a device answers, else cpu, and why. Any other backend: itself, or an Error
-// (device) where it cannot be opened with that precision; with `or_fp32` fp32, and why. Starts no
-// CUDA in this process: it would not survive in the child processes that run cells. Call before
-// threads exist.
-Choice choose_backend(std::string_view name, std::optional<Precision> asked, bool or_fp32 = false);
+// (device) where it cannot be opened with that precision, unless fp32 will do. Starts no CUDA in
+// this process: it would not survive in the child processes that run cells. Call before threads
+// exist.
+enum class OrFp32 { no, where_refused, where_faster };
+Choice choose_backend(std::string_view name, std::optional<Precision> asked, OrFp32 = OrFp32::no);
 
 }  // namespace pesuite

@@ -57,10 +57,13 @@ class Planner {
     if (!problems_.empty()) facts_.check_names(suite_);
     problems_.throw_if_any();
     check_filters(suite_);
-    // refused now, not by every cell; strict instructions know no bf16
+    // Refused now, not by every cell. Strict instructions know no bf16. Weights that are read have
+    // half the size in it.
     const bool fp32 = suite_.or_fp32 && suite_.determinism == "strict";
-    device_ =
-        choose_backend(suite_.backend, fp32 ? Precision::fp32 : suite_.precision, suite_.or_fp32);
+    device_ = choose_backend(suite_.backend, fp32 ? Precision::fp32 : suite_.precision,
+                             !suite_.or_fp32        ? OrFp32::no
+                             : suite_.has_weights() ? OrFp32::where_refused
+                                                    : OrFp32::where_faster);
     plan.notes.insert(plan.notes.end(), device_.notes.begin(), device_.notes.end());
     if (const std::string why =
             why_not_determined(suite_.determinism, {device_.backend, suite_.threads, 1});

@@ -13,6 +13,7 @@
 
 #include "backend/backend.h"
 #include "backend/choice.h"
+#include "backend/factory.h"
 #include "backend/group.h"
 #include "base/error.h"
 #include "base/isolate.h"
@@ -84,6 +85,9 @@ std::vector<Symptom> examine_processor(const Json& environment) {
   if (bf16.end != Isolated::End::returned)
     out.push_back(
         {"cpu", Health::note, bf16.text, "leave precision at fp32, which is the default"});
+  else if (!cpu_bf16_is_fast())
+    out.push_back({"cpu", Health::note, "products are slower in bf16 than in fp32 here",
+                   "leave precision at fp32, which is the default, or at auto"});
   return out;
 }
 

@@ -139,7 +139,7 @@ struct Suite {
   std::string determinism;  // level that is wanted at least; "": what the backend promises
   int limit = 0;            // examples of an evaluation, for a quick look; 0: no limit
   std::optional<Precision> precision;  // of products; none: the backend's usual one
-  bool or_fp32 = false;                // where that cannot be had
+  bool or_fp32 = false;                // where that cannot be had, or is slower
   int threads = 1;                     // of a cell
   bool recompute = false;              // activations, in the backward pass
   bool divergence_fails = false;

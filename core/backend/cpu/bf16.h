@@ -16,6 +16,9 @@ using Word = std::uint32_t;
 enum class Kernel { none, dots, tiles };
 // The best that the processor has and ONEDNN_MAX_CPU_ISA allows. The functions below need one.
 Kernel best_kernel();
+// Whether products are faster in bf16 than in fp32: with tiles, or with dot products that take no
+// more time than fp32's. Elsewhere numbers are converted, or half of the units have them.
+bool is_fast();
 
 // Sizes below are multiples of this, so that tiles are whole.
 constexpr Index grain = 16;

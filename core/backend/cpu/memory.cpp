@@ -94,6 +94,10 @@ void CpuBackend::fill(Out y, double value) {
   });
 }
 
+bool cpu_bf16_is_fast() {
+  return bf16::is_fast();
+}
+
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
   return std::make_unique<CpuBackend>(options);
 }
