@@ -83,6 +83,13 @@ void settle(Given& g, const ModelConfig& m, int context) {
     g.name = "rope";
   }
   if (g.name == "abf") g.name = "rope";
+  if (g.name == "dual_chunk") {
+    const double original = g.number("original");
+    if (g.number("window") == 0) put("window", std::max(1.0, std::floor(original / 8)));
+    if (g.number("chunk") == 0)
+      put("chunk", std::max(g.number("window") + 1, std::floor(original * 3 / 4)));
+    if (g.number("mscale") == 0) put("original", context);  // says nothing then
+  }
 }
 
 Given given(const Catalog& catalog, const std::string& text, const ModelConfig& m, int context) {
@@ -243,6 +250,12 @@ void add_llama(Json& c, const std::string& type, const ModelConfig& m, const Giv
     c["sliding_window"] = window(m);
   else if (type != "llama")
     c["use_sliding_window"] = false;
+  if (g.name == "dual_chunk" && type.starts_with("qwen"))
+    c["dual_chunk_attention_config"] = {
+        {"chunk_size", static_cast<std::int64_t>(g.number("chunk"))},
+        {"local_size", static_cast<std::int64_t>(g.number("window"))},
+        {"original_max_position_embeddings",
+         static_cast<std::int64_t>(g.number("mscale") > 0 ? g.number("original") : 0)}};
   if (type == "smollm3") {
     c["no_rope_layers"] = std::vector<int>(static_cast<std::size_t>(m.layers), 1);
     for (std::size_t l = 0; l < g.acts.size(); ++l) c["no_rope_layers"][l] = g.acts[l] ? 1 : 0;

@@ -103,7 +103,8 @@ Published llama(ConfigFields& f, const std::string& type, const std::string& whe
   p.context = f.whole("max_position_embeddings", 1, type == "llama" ? 2048 : 32768);
   Rotary r;
   r.base = base_of(f, "rope_theta", smollm3 ? 2e6 : 10000);
-  p.encoding = rotary(f, r, p.context, where);
+  p.encoding = type.starts_with("qwen") ? rotary_or_chunks(f, r, p.context, where)
+                                        : rotary(f, r, p.context, where);
   if (smollm3) p.encoding = in_some_layers(f, p.encoding, m.layers);
   return p;
 }

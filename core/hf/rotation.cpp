@@ -74,6 +74,26 @@ std::string rotary(ConfigFields& f, const Rotary& r, int context, const std::str
       context);
 }
 
+// By which vLLM and SGLang, which read this field, let scores grow with ln(T / original).
+constexpr double chunk_mscale = 0.1;
+
+std::string rotary_or_chunks(ConfigFields& f, const Rotary& r, int context,
+                             const std::string& where) {
+  const std::string plain = rotary(f, r, context, where);
+  if (!f.has("dual_chunk_attention_config")) return plain;
+  if (plain != r.start("rope").text())
+    f.refuse("dual_chunk_attention_config", "stands beside a rope_scaling, which it would replace");
+  ConfigFields s(f.object("dual_chunk_attention_config"), where + ": dual_chunk_attention_config");
+  const int chunk = s.whole("chunk_size", 1, 8192), local = s.whole("local_size", 1, 1024);
+  if (local >= chunk) s.refuse("local_size", fmt::format("is not below chunk_size, {}", chunk));
+  s.only("sparse_attention_enabled", false, "scores of all keys are computed");
+  EncodingText t = r.start("dual_chunk").with("chunk", chunk).with("window", local);
+  if (const int original = s.whole("original_max_position_embeddings", 0, 0); original > 0)
+    t.with("original", original).with("mscale", chunk_mscale);
+  s.finish();
+  return t.text();
+}
+
 double base_of(ConfigFields& f, const char* name, double absent) {
   const Json parameters = f.object("rope_parameters");
   const double own = f.number(name, f.number("rope_theta", absent));

@@ -56,6 +56,8 @@ std::string rotary(ConfigFields&, const Rotary&, int context, const std::string&
 // Layers with a window turn plainly, by a base of their own; the others as the scaling says.
 std::string rotary_by_window(ConfigFields&, const ModelConfig&, double local, double base,
                              int context, const std::string& where);
+// The same where `dual_chunk_attention_config` may say that positions begin anew in chunks.
+std::string rotary_or_chunks(ConfigFields&, const Rotary&, int context, const std::string& where);
 double base_of(ConfigFields&, const char* name, double absent);
 // Features of a head that turn, by the share that either layout gives.
 int turned(ConfigFields&, const char* name, double absent, int head);

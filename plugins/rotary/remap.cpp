@@ -104,14 +104,19 @@ struct DualChunk : rotary::Remap<DualChunk> {
       rotary::option::layout,
       rotary::option::features,
       pes::integer("chunk", "0", 0, 1 << 24,
-                   "largest distance that occurs; 0: three quarters of the training length"),
+                   "largest distance that occurs; 0: three quarters of original"),
       rotary::window_of("tokens before a chunk whose distance stays as it is; a chunk has `chunk` "
-                        "less these; 0: an eighth of the training length"),
+                        "less these; 0: an eighth of original"),
+      rotary::option::original,
+      pes::real("mscale", "0", 0, 1e6,
+                "scores of sequences of T tokens, more than original, grow by "
+                "mscale ln(T / original) + 1: 0.1 in Qwen2.5-1M"),
       rotary::option::log_n};
   static constexpr pes_card card = pes::card<DualChunk>(
       {.name = "dual_chunk",
        .summary = "RoPE with positions that begin anew in each chunk of tokens, without training",
        .taxonomy = "relative, fixed, multiplicative",
+       .used_in = "Qwen2.5-1M",
        .paper = "An et al. 2024, arXiv:2402.17463",
        .bibtex = "@inproceedings{an2024training, title={Training-Free Long-Context Scaling of "
                  "Large Language Models}, author={An, Chenxin and Huang, Fei and Zhang, Jun and "
@@ -129,17 +134,26 @@ struct DualChunk : rotary::Remap<DualChunk> {
 
   std::int64_t window, largest;
   double tokens;  // of a chunk
+  double original, mscale;
 
   DualChunk(const pes_model& m, const pes::Values& v)
       : Remap(m, v),
-        window(rotary::window_or(v, m.train_length / 8)),
-        largest(v.integer("chunk") > 0
-                    ? v.integer("chunk")
-                    : std::max<std::int64_t>(window + 1, std::int64_t{m.train_length} * 3 / 4)),
-        tokens(static_cast<double>(largest - window)) {
+        window(rotary::window_or(v, std::floor(rotary::trained(m, v) / 8))),
+        largest(v.integer("chunk") > 0 ? v.integer("chunk")
+                                       : std::max(window + 1, static_cast<std::int64_t>(
+                                                                  rotary::trained(m, v) * 3 / 4))),
+        tokens(static_cast<double>(largest - window)),
+        original(rotary::trained(m, v)),
+        mscale(v.real("mscale")) {
     if (window >= largest)
       throw pes::Refusal("option 'window' wants less than 'chunk', " + std::to_string(largest) +
                          ", not " + std::to_string(window));
+  }
+  rotary::Angles angles(std::int64_t length) const {
+    rotary::Angles a = Remap::angles(length);
+    const double s = static_cast<double>(length) / original;
+    if (s > 1) a.factor = std::sqrt(mscale * std::log(s) + 1);  // of q and of k
+    return a;
   }
   // The chunk before is near as far as its distances are below the largest.
   std::int64_t first_far() const { return std::min(largest + 1, 2 * (largest - window)); }

@@ -151,6 +151,26 @@ TEST_F(Checkpoints, AreExtendedWhereALayerSeesAll) {
   }
 }
 
+// By the field that Qwen2.5-1M has.
+TEST_F(Checkpoints, AreExtendedInChunks) {
+  const auto exported = [&](const char* name, const char* encoding) {
+    return pesuite({"model", "export", published / "qwen2", name, "--encoding", encoding});
+  };
+  const Ended e = exported("chunks", "dual_chunk(chunk=12, window=4, original=8, mscale=0.1)");
+  ASSERT_EQ(e.code, 0) << e.err;
+  EXPECT_THAT(pesuite({"model", "info", "chunks"}).out,
+              HasSubstr("chunk=12, window=4, original=8, mscale=0.1"));
+  const Ended usual = exported("usual", "dual_chunk");
+  ASSERT_EQ(usual.code, 0) << usual.err;
+  const Json c = Json::parse(slurp(folder_ / "usual" / "config.json"));
+  const int context = c["max_position_embeddings"];
+  EXPECT_EQ(c["dual_chunk_attention_config"], (Json{{"chunk_size", context * 3 / 4},
+                                                    {"local_size", context / 8},
+                                                    {"original_max_position_embeddings", 0}}));
+  EXPECT_THAT(exported("warm", "dual_chunk(mscale=0.2)").err,
+              HasSubstr("mscale=0.2 where it has 0.1"));
+}
+
 TEST_F(Checkpoints, SayThatNoLayerTakesWhatIsSwappedIn) {
   const fs::path model = published / "cohere2";
   const Ended e = pesuite({"model", "export", model, "out", "--encoding", "yarn(factor=4)"});

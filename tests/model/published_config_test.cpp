@@ -57,6 +57,18 @@ constexpr Case published[] = {
       "rope_scaling": null, "rope_theta": 1000000.0, "sliding_window": null,
       "tie_word_embeddings": true, "use_cache": true, "use_mrope": false,
       "use_sliding_window": false, "vocab_size": 151936})"},
+    {"Qwen/Qwen2.5-7B-Instruct-1M, of two layers",
+     "dual_chunk(base=10000000, chunk=262144, window=8192, original=262144, mscale=0.1)", R"({
+      "architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643,
+      "dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192,
+        "original_max_position_embeddings": 262144},
+      "eos_token_id": 151645, "hidden_act": "silu", "hidden_size": 3584,
+      "initializer_range": 0.02, "intermediate_size": 18944, "max_position_embeddings": 1010000,
+      "max_window_layers": 28, "model_type": "qwen2", "num_attention_heads": 28,
+      "num_hidden_layers": 2, "num_key_value_heads": 4, "rms_norm_eps": 1e-05,
+      "rope_theta": 10000000.0, "sliding_window": 32768, "tie_word_embeddings": false,
+      "torch_dtype": "bfloat16", "transformers_version": "4.47.1", "use_cache": true,
+      "use_sliding_window": false, "vocab_size": 152064})"},
     {"Qwen/Qwen3-0.6B", "rope(base=1000000)", R"({
       "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
       "bos_token_id": 151643, "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu",
@@ -321,6 +333,36 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
 }
 
 // Windows in each many-th layer or by letters, and none; where layers see all nothing turns.
+TEST(PublishedConfigs, ChunksAreRefusedWhereTheyCannotBe) {
+  Json config;
+  for (const Case& c : published)
+    if (std::string(c.name).find("1M") != std::string::npos) config = Json::parse(c.config);
+  const auto refused = [](const Json& config) {
+    try {
+      return published_of(config, "config.json").encoding;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Exit::data);
+      return std::string(e.what());
+    }
+  };
+  Json& chunks = config["dual_chunk_attention_config"];
+  const auto with = [&](const char* field, const Json& value) {
+    const Json kept = chunks;
+    chunks[field] = value;
+    std::string why = refused(config);
+    chunks = kept;
+    return why;
+  };
+  EXPECT_THAT(with("local_size", 262144),
+              HasSubstr("'local_size' is not below chunk_size, 262144"));
+  EXPECT_THAT(with("sparse_attention_enabled", true), HasSubstr("sparse_attention_enabled"));
+  EXPECT_THAT(with("more", 1), HasSubstr("more"));
+  EXPECT_EQ(with("original_max_position_embeddings", 0),
+            "dual_chunk(base=10000000, chunk=262144, window=8192)");
+  config["rope_scaling"] = {{"type", "linear"}, {"factor", 2}};
+  EXPECT_THAT(refused(config), HasSubstr("stands beside a rope_scaling"));
+}
+
 TEST(PublishedConfigs, LayersThatSeeAllHaveNoEncoding) {
   const auto taken = [](const char* name, const Json& change) {
     for (const Case& c : published) {

@@ -353,7 +353,12 @@ void far_tokens_turn_by_other_positions(int T) {
   const auto near_or = [](int window, const std::function<double(int, int)>& far) {
     return [=](int i, int j) { return i - j < window ? i - j : far(i, j); };
   };
-  const std::pair<const char*, std::function<double(int, int)>> wanted[] = {
+  struct Wanted {
+    const char* expression;
+    std::function<double(int, int)> apart;
+    double grown = 1;  // scores
+  };
+  const Wanted wanted[] = {
       {"rope", [](int i, int j) { return i - j; }},
       {"rerope(window=10)", near_or(10, [](int, int) { return 10; })},
       {"rerope(window=10, leak=4)",
@@ -365,6 +370,8 @@ void far_tokens_turn_by_other_positions(int T) {
       {"self_extend", near_or(8, [](int i, int j) { return i / 5 - j / 5 + 8 - 8 / 5; })},
       {"dual_chunk(chunk=10, window=3)", chunks(7, 10)},
       {"dual_chunk(chunk=10, window=8)", chunks(2, 10)},
+      {"dual_chunk(chunk=10, window=3, mscale=0.1)", chunks(7, 10), 0.1 * std::log(T / 32.0) + 1},
+      {"dual_chunk(original=40, mscale=2)", chunks(25, 30), 2 * std::log(T / 40.0) + 1},
       {"dual_chunk", chunks(20, 24)},  // three quarters of 32 tokens, and an eighth less
       {"lm_infinite(window=10, sinks=3)", near_or(10, first_stand(3, [](int, int) { return 10; }))},
       {"lm_infinite", near_or(32, first_stand(10, [](int, int) { return 32; }))},
@@ -374,7 +381,7 @@ void far_tokens_turn_by_other_positions(int T) {
       {"streaming_llm(window=10, sinks=0)", cached(0, 10)},
       {"streaming_llm(window=10, sinks=300)", cached(300, 10)},
       {"streaming_llm", cached(4, 28)}};
-  for (const auto& [expression, apart] : wanted) {
+  for (const auto& [expression, apart, grown] : wanted) {
     ModelShape m;
     m.layers = 1, m.heads = H, m.kv_heads = G, m.head_dim = D, m.width = H * D;
     m.train_length = L, m.max_length = longest;
@@ -394,7 +401,9 @@ void far_tokens_turn_by_other_positions(int T) {
         },
         false);
     EXPECT_EQ(r.failure, "") << expression;
-    const std::vector<double> y = by_definition(q, k, apart);
+    Values queries = q;
+    for (double& x : queries.data) x *= grown;
+    const std::vector<double> y = by_definition(queries, k, apart);
     ASSERT_EQ(y.size(), r.y.data.size());
     for (std::size_t i = 0; i < y.size(); ++i)
       ASSERT_NEAR(r.y.data[i], y[i], 1e-9) << expression << ", " << i;
