@@ -16,6 +16,9 @@ struct Choice {
   std::vector<std::string> notes = {};  // sentences for the user
 };
 
+// Whether the CPU's products are faster in bf16 than in fp32.
+bool cpu_bf16_is_fast();
+
 // A backend's default precision: bf16 on devices, which are made for it, else fp32.
 Precision usual_precision(std::string_view backend);
 

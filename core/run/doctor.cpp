@@ -13,7 +13,6 @@
 
 #include "backend/backend.h"
 #include "backend/choice.h"
-#include "backend/factory.h"
 #include "backend/group.h"
 #include "base/error.h"
 #include "base/isolate.h"

@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "backend/choice.h"
-#include "backend/factory.h"
 #include "model/train.h"
 #include "tests/cli/fixture.h"
 #include "tests/failure.h"
