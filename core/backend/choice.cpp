@@ -25,6 +25,10 @@ Precision usual_precision(std::string_view backend) {
   return backend == "cuda" ? Precision::bf16 : Precision::fp32;
 }
 
+bool bf16_is_faster(std::string_view backend) {
+  return backend == "cuda" || (backend == "cpu" && cpu_bf16_is_fast());
+}
+
 Choice choose_backend(std::string_view name, std::optional<Precision> asked, OrFp32 or_fp32) {
   Choice choice{.backend = std::string(name)};
   if (name == "cuda" || name == "auto") {
@@ -38,7 +42,7 @@ Choice choose_backend(std::string_view name, std::optional<Precision> asked, OrF
   std::string why;
   try {
     open_backend(choice.backend, {.precision = choice.precision});
-    if (or_fp32 == OrFp32::where_faster && choice.backend == "cpu" && !cpu_bf16_is_fast())
+    if (or_fp32 == OrFp32::where_faster && !bf16_is_faster(choice.backend))
       why = "on this processor products are slower in bf16";
   } catch (const Error& e) {
     if (or_fp32 == OrFp32::no || choice.precision == Precision::fp32) throw;

@@ -16,8 +16,8 @@ struct Choice {
   std::vector<std::string> notes = {};  // sentences for the user
 };
 
-// Whether the CPU's products are faster in bf16 than in fp32.
-bool cpu_bf16_is_fast();
+// Whether a backend's products are faster in bf16 than in fp32.
+bool bf16_is_faster(std::string_view backend);
 
 // A backend's default precision: bf16 on devices, which are made for it, else fp32.
 Precision usual_precision(std::string_view backend);

@@ -13,6 +13,7 @@ namespace pesuite {
 
 std::unique_ptr<Backend> make_reference_backend();
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions&);
+bool cpu_bf16_is_fast();  // whether its products are faster in bf16 than in fp32
 // On the first device; opens the library. Error (device) with a sentence.
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&);
 

@@ -84,7 +84,7 @@ std::vector<Symptom> examine_processor(const Json& environment) {
   if (bf16.end != Isolated::End::returned)
     out.push_back(
         {"cpu", Health::note, bf16.text, "leave precision at fp32, which is the default"});
-  else if (!cpu_bf16_is_fast())
+  else if (!bf16_is_faster("cpu"))
     out.push_back({"cpu", Health::note, "products are slower in bf16 than in fp32 here",
                    "leave precision at fp32, which is the default, or at auto"});
   return out;

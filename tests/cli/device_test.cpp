@@ -117,7 +117,7 @@ TEST_F(PlannedPrecision, AutoIsFp32WhereBf16CannotBeOrIsSlower) {
   };
   const std::string fp32 = cell(plan("precision = \"fp32\""));
   const Ended bf16 = plan("precision = \"bf16\""), here = plan("precision = \"auto\"");
-  EXPECT_EQ(cell(here), cpu_bf16_is_fast() ? cell(bf16) : fp32);
+  EXPECT_EQ(cell(here), bf16_is_faster("cpu") ? cell(bf16) : fp32);
   EXPECT_EQ(cell(plan("precision = \"auto\"\ndeterminism = \"strict\"")),
             cell(plan("precision = \"fp32\"\ndeterminism = \"strict\"")));
 

@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backend/choice.h"
 #include "backend/cpu/bf16.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/pages.h"
