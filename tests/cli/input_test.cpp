@@ -96,9 +96,10 @@ TEST_F(Input, APathIsNoNameOfAShippedSuite) {
 
 TEST_F(Input, TrainChecksItsNumbers) {
   const std::vector<std::pair<std::string, std::string>> bad = {
-      {"--max-steps", "-5"},     {"--max-steps", "0"},    {"--lr", "-1"},
-      {"--lr", "nan"},           {"--seed", "-1"},        {"--log-interval", "-1"},
-      {"--eval-interval", "-2"}, {"--threads", "1000000"}};
+      {"--max-steps", "-5"},     {"--max-steps", "0"},     {"--lr", "-1"},
+      {"--lr", "nan"},           {"--seed", "-1"},         {"--log-interval", "-1"},
+      {"--eval-interval", "-2"}, {"--threads", "1000000"}, {"--tokens", "0"},
+      {"--tokens", "1e300"},     {"--tokens", "9e15K"}};
   for (const auto& [flag, value] : bad)
     refused({"train", "--encoding", "rope", "--model-size", "nano", flag + "=" + value}, flag);
   const fs::path file = write("file", "no folder");
