@@ -50,7 +50,7 @@ struct SelfExtend : rotary::Remap<SelfExtend> {
     group = static_cast<double>(given > 0 ? given : (wanted + room - 1) / room);
   }
   std::int64_t first_far() const { return window; }
-  bool near(double i, double j) const { return i - j < static_cast<double>(window); }
+  std::int64_t near_from(std::int64_t i) const { return i - window + 1; }
   double query_place(double i) const {
     const auto w = static_cast<double>(window);
     return std::floor(i / group) + w - std::floor(w / group);
@@ -90,7 +90,7 @@ struct ReRope : rotary::Remap<ReRope> {
   ReRope(const pes_model& m, const pes::Values& v)
       : Remap(m, v), window(rotary::window_or(v, 0.5 * m.train_length)), leak(v.real("leak")) {}
   std::int64_t first_far() const { return window; }
-  bool near(double i, double j) const { return i - j < static_cast<double>(window); }
+  std::int64_t near_from(std::int64_t i) const { return i - window + 1; }
   double query_place(double i) const {
     const auto w = static_cast<double>(window);
     return leak > 0 ? w + (i - w) / leak : w;
@@ -157,10 +157,9 @@ struct DualChunk : rotary::Remap<DualChunk> {
   }
   // The chunk before is near as far as its distances are below the largest.
   std::int64_t first_far() const { return std::min(largest + 1, 2 * (largest - window)); }
-  bool near(double i, double j) const {
-    const double apart = std::floor(i / tokens) - std::floor(j / tokens);
-    return apart == 0 ||
-           (apart == 1 && std::fmod(i, tokens) + tokens <= static_cast<double>(largest));
+  std::int64_t near_from(std::int64_t i) const {
+    const std::int64_t s = largest - window, chunk = i / s;
+    return i % s + s <= largest ? (chunk - 1) * s : chunk * s;
   }
   double query_place(double) const {
     return std::min(static_cast<double>(largest), 2 * tokens - 1);

@@ -18,7 +18,7 @@ inline std::int64_t window_or(const pes::Values& v, double usual) {
 }
 
 // Base of an encoding E with these members, of positions i of a query and j of a key:
-//   near(i, j)          what keeps its distance
+//   near_from(i)        the first key that keeps its distance, as those behind it do
 //   first_far()         the first query with a key that is not near
 //   query_place(i), key_place(j)   where tokens stand for each other that are not near
 template <class E>
@@ -60,13 +60,14 @@ class Remap : public Rotary<E> {
   pes::Tensor mixed(const pes::Step& s, const pes::Scores& b, pes::Tensor scores) const {
     const std::int64_t rows = scores.extent(2), n = scores.extent(3);
     const pes::Tensor moved = product(b, queries.apply(b.q, b.first, rows, this->pairs),
-                                      keys.apply(first_keys(b, n), 0, n, this->pairs)),
-                      near = s.table({rows, n}, [&](auto i, auto j) {
-                        return self().near(static_cast<double>(start + b.first + i),
-                                           static_cast<double>(start + j))
-                                   ? 1.0
-                                   : 0.0;
-                      });
+                                      keys.apply(first_keys(b, n), 0, n, this->pairs));
+    // 0 where a key stands before the first that is near, else 1; made where the tape computes
+    const pes::Tensor from = s.table({rows, 1}, [&](auto i, auto) {
+      return static_cast<double>(self().near_from(start + b.first + i));
+    });
+    const pes::Tensor key =
+        s.table({1, n}, [&](auto, auto j) { return static_cast<double>(start + j + 1); });
+    const pes::Tensor near = 1.0 - relu(1.0 - relu(key - from));
     return moved + near * (scores - moved);
   }
   static pes::Tensor first_keys(const pes::Scores& b, std::int64_t n) {

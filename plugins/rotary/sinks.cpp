@@ -12,7 +12,7 @@ constexpr pes_option sinks_of(const char* usual) {
                       "first tokens of a sequence that stay in sight; 0: none (window attention)");
 }
 
-// Base of an encoding E: what Remap wants of it, less near().
+// Base of an encoding E: what Remap wants of it, less near_from().
 template <class E>
 struct InSight : rotary::Remap<E> {
   using Base = rotary::Remap<E>;
@@ -24,8 +24,8 @@ struct InSight : rotary::Remap<E> {
       : Base(m, v),
         sinks(v.integer("sinks")),
         window(rotary::window_or(v, static_cast<double>(room))) {}
-  bool near(double i, double j) const {
-    return i < static_cast<double>(this->self().first_far()) || i - j < static_cast<double>(window);
+  std::int64_t near_from(std::int64_t i) const {
+    return i < this->self().first_far() ? 0 : i - window + 1;
   }
   void begin(const pes::Step& s) {
     seen = std::clamp<std::int64_t>(sinks - s.offset, 0, s.length);
