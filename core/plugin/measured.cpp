@@ -233,7 +233,9 @@ std::string claim_text(const LengthClaim& c) {
 
 std::string disagreement(const LengthClaim& c, const std::vector<LengthMeasured>& rows) {
   double reach = extension_reach(c.extension);
-  std::string claimed = "claimed to reach " + (reach <= 1 ? "no longer length" : times(reach));
+  std::string claimed = "claimed to reach " + (reach <= 1          ? "no longer length"
+                                               : std::isinf(reach) ? "any length"
+                                                                   : times(reach));
   bool at_least = false;    // to hold further is no disagreement
   if (std::isnan(reach)) {  // a rating alone: good is twice the length, or more
     const int rating = rating_rank(c.rating);

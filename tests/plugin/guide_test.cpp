@@ -156,6 +156,8 @@ TEST(Guide, SaysWhereClaimAndMeasurementDisagree) {
   EXPECT_EQ(said("rope", {row("rope", 0, 2)}), "") << "as papers say";
   EXPECT_EQ(said("rope", {row("rope", 4, 0, true)}),
             "claimed to reach no longer length, measured to hold to 4x on lags (kept)");
+  EXPECT_EQ(said("rerope", {row("rerope", 0, 16)}),
+            "claimed to reach any length, measured to fail from 16x on lags (kept)");
   EXPECT_EQ(said("binary", {row("binary", 0, 2)}), "") << "nobody claims anything";
   // a rating names no length: what is rated good should hold to twice the length, and may further
   EXPECT_EQ(said("fox", {row("fox", 8, 0, true)}), "");
