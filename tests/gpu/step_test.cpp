@@ -134,8 +134,9 @@ TEST_F(Steps, WithDropoutDropTheSame) {
 
 TEST_F(Steps, InBf16AreNear) {
   // cope rewrites the scores, path_attention and fox read the layer's input.
-  for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox",
-                           "grape_a", "hard_alibi", "pose(target=512)", "selective_rope"})
+  for (const char* name :
+       {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox", "grape_a", "hard_alibi",
+        "pose(target=512)", "selective_rope", "dual_chunk", "streaming_llm(window=8)"})
     for (const bool all : {false, true}) {
       const auto trained = [&](Backend& backend) {
         return course(backend, name, 0, Activation::swiglu, {.all_scored = all});
@@ -172,8 +173,9 @@ TEST_F(Steps, InBf16WithGeluOrDropoutAreNear) {
 }
 
 TEST_F(Steps, InFp16AreNearerThanInBf16) {
-  for (const char* name : {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox",
-                           "grape_a", "hard_alibi", "pose(target=512)", "selective_rope"}) {
+  for (const char* name :
+       {"none", "rope", "alibi", "t5", "cope", "path_attention", "fox", "grape_a", "hard_alibi",
+        "pose(target=512)", "selective_rope", "dual_chunk", "streaming_llm(window=8)"}) {
     const auto backend = subject(Precision::fp16);
     EXPECT_TRUE(backend->rounds_to_fp16());
     expect_near(course(*backend, name, 0, Activation::swiglu, {.loss_scale = LossScale::first}),
