@@ -210,14 +210,15 @@ TEST_F(ReportFigures, ClaimsStandAgainstTheirBounds) {
   options.expect = {"nll(flat, 2x) < nll(steep, 2x) and nll(steep, 2x) >= 2",
                     "nll(flat, 2x) > nll(steep, 2x)", "nll(flat, 1x) ~ nll(steep, 1x)",
                     "ppl(steep, 2x) / ppl(flat, 2x) <= 150%",
-                    "nll(steep, 2x) - nll(flat, 2x) >= 0.1"};
+                    "nll(steep, 2x) - nll(flat, 2x) >= 0.1",
+                    "nll(steep, 2x) - nll(flat, 2x) + nll(steep, 2x) - nll(flat, 2x) <= 5"};
   const ReportResult r = write_report(written(), options);
   EXPECT_TRUE(drawn(r, "claims"));
   const std::string page = read_file(r.file);
   EXPECT_LT(page.find("## Claims"), page.find("(figures/claims.svg)"));
   EXPECT_LT(page.find("(figures/claims.svg)"), page.find("- **X1** reproduced"));
   const std::vector<Row> rows = data("claims");
-  ASSERT_EQ(rows.size(), 7u) << "a row a part, and the other bound of an equality";
+  ASSERT_EQ(rows.size(), 8u) << "a row a part, and the other bound of an equality";
   const auto number = [&](std::size_t i, const char* column) {
     return std::stod(rows[i].at(column));
   };
@@ -236,6 +237,8 @@ TEST_F(ReportFigures, ClaimsStandAgainstTheirBounds) {
   EXPECT_NEAR(number(5, "bound"), 1.5, 1e-9);
   EXPECT_THAT(script("claims"), HasSubstr("<= 150%\""));
   EXPECT_THAT(script("claims"), HasSubstr("\"+0.51, bound +0.10 nats\"")) << "a change has a sign";
+  EXPECT_THAT(script("claims"), HasSubstr("\"+ nll(steep, 2x) - nll(flat, 2x) <= 5\""))
+      << "what is too long for a line goes on in the next, whole";
 }
 
 TEST_F(ReportFigures, ClaimsWithoutAnyIntervalAreNotDrawn) {

@@ -133,13 +133,36 @@ std::vector<ClaimRow> claim_rows(const std::vector<Judged>& all) {
   return out;
 }
 
-// The comparison in one line, or in two where one would be too long.
+// Where a line may end before an operator that stands in no parentheses.
+std::vector<std::size_t> places_to_break(const std::string& text) {
+  std::vector<std::size_t> out;
+  int depth = 0;
+  for (std::size_t i = 0; i + 2 < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0 && text[i] == ' ' && text[i + 2] == ' ' &&
+        std::string_view("+-*/").find(text[i + 1]) != std::string_view::npos)
+      out.push_back(i);
+  }
+  return out;
+}
+
+// The comparison in one line, or in two where one would be too long: before the relation, or where
+// a side does not fit even so, before the operator that leaves the longer line shortest.
 std::pair<std::string, std::string> claim_label(const Comparison& c) {
   constexpr std::size_t most_letters = 56;
-  if (display_width(c.text()) <= most_letters) return {c.text(), ""};
-  const std::string relation(relation_text(c.relation));
-  return {shorten(c.left.text, most_letters),
-          fmt::format("{} {}", relation, shorten(c.right.text, most_letters - 3))};
+  const std::string text = c.text();
+  if (display_width(text) <= most_letters) return {text, ""};
+  const auto split = [&](std::size_t at) {
+    return std::pair{text.substr(0, at), text.substr(at + 1)};
+  };
+  const auto longest = [](const auto& lines) {
+    return std::max(display_width(lines.first), display_width(lines.second));
+  };
+  auto best = split(c.left.text.size());
+  if (longest(best) > most_letters)
+    for (const std::size_t at : places_to_break(text))
+      if (const auto lines = split(at); longest(lines) < longest(best)) best = lines;
+  return {shorten(best.first, most_letters), shorten(best.second, most_letters)};
 }
 
 // Names at the left, numbers and verdicts at the right, and rules between claims.

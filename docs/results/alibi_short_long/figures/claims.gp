@@ -34,14 +34,14 @@ array colour[13] = [1, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4]
 left = 537.2
 legend_height = 0
 legend_width = 455.8
-array lower[13] = [">= 1.5", "<= ppl(rope, 2x, task=lags) / ppl(rope, 1x, task=lags)", "<= 1.7", "<= 1", "", "<= 1", "", "<= nll(alibi, 1x, task=corpus)", "", "> nll(rope, 8x, task=corpus)", "", "> nll(rope, 8x, task=lags)", ""]
+array lower[13] = ["/ ppl(sinusoidal, 1x, task=lags) >= 1.5", "<= ppl(rope, 2x, task=lags) / ppl(rope, 1x, task=lags)", "<= 1.7", "/ ppl(alibi, 1x, task=corpus) <= 1", "", "<= 1", "", "<= nll(alibi, 1x, task=corpus)", "", "> nll(rope, 8x, task=corpus)", "", "> nll(rope, 8x, task=lags)", ""]
 array numbers[13] = ["1.61, bound 1.50", "1.13, bound 1.02", "1.13, bound 1.70", "0.99, bound 1.00", "0.99, bound 1.00", "0.98, bound 1.00", "1.00, bound 1.00", "-0.025, bound +0.020 nats", "-0.039, bound +0.020 nats", "+0.28, bound 0 nats", "0, bound +0.02 nats", "+0.09, bound 0 nats", "+0.75, bound 0 nats"]
 panel_height = 546
 panel_width = 250
 rows = 13
 array rule[4] = [12.5, 10.5, 6.5, 4.5]
 rules = 4
-array upper[13] = ["ppl(sinusoidal, 2x, task=lags) / ppl(…al, 1x, task=lags)", "1.02", "ppl(rope, 2x, task=lags) / ppl(rope, 1x, task=lags)", "ppl(alibi, 2x, task=corpus) / ppl(ali…, 1x, task=corpus)", "ppl(t5, 2x, task=corpus) / ppl(t5, 1x, task=corpus) <= 1", "ppl(alibi, 2x, task=lags) / ppl(alibi, 1x, task=lags)", "ppl(t5, 2x, task=lags) / ppl(t5, 1x, task=lags) <= 1", "nll(alibi, 8x, task=corpus)", "nll(alibi, 8x, task=lags) <= nll(alibi, 1x, task=lags)", "nll(sinusoidal, 8x, task=corpus)", "nll(rope, 8x, task=corpus) > nll(alibi, 8x, task=corpus)", "nll(sinusoidal, 8x, task=lags)", "nll(rope, 8x, task=lags) > nll(alibi, 8x, task=lags)"]
+array upper[13] = ["ppl(sinusoidal, 2x, task=lags)", "1.02", "ppl(rope, 2x, task=lags) / ppl(rope, 1x, task=lags)", "ppl(alibi, 2x, task=corpus)", "ppl(t5, 2x, task=corpus) / ppl(t5, 1x, task=corpus) <= 1", "ppl(alibi, 2x, task=lags) / ppl(alibi, 1x, task=lags)", "ppl(t5, 2x, task=lags) / ppl(t5, 1x, task=lags) <= 1", "nll(alibi, 8x, task=corpus)", "nll(alibi, 8x, task=lags) <= nll(alibi, 1x, task=lags)", "nll(sinusoidal, 8x, task=corpus)", "nll(rope, 8x, task=corpus) > nll(alibi, 8x, task=corpus)", "nll(sinusoidal, 8x, task=lags)", "nll(rope, 8x, task=lags) > nll(alibi, 8x, task=lags)"]
 array verdict[13] = ["reproduced at this size", "undecided", "", "not applicable", "", "", "", "not applicable", "", "not applicable", "", "", ""]
 verdict_at = 240
 

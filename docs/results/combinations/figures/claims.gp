@@ -34,14 +34,14 @@ array colour[16] = [1, 1, 3, 3, 3, 3, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3]
 left = 537.2
 legend_height = 0
 legend_width = 455.8
-array lower[16] = ["< nll(rope, 8x, task=lags)", "< nll(rope, 8x, task=facts)", "<= 0.02", "<= 0.02", "", "< nll(rope, 8x, task=facts)", "<= 0.02", "<= 0.02", "< nll(yarn, 8x, task=lags)", "< nll(yarn, 8x, task=facts)", "< nll(longrope, 8x, task=lags)", "< nll(longrope, 8x, task=facts)", "< nll(fire, 8x, task=lags)", "< nll(fire, 8x, task=facts)", "< nll(yarn, 8x, task=lags)", "< nll(yarn, 8x, task=facts)"]
+array lower[16] = ["< nll(rope, 8x, task=lags)", "< nll(rope, 8x, task=facts)", "- nll(alibi, 8x, task=lags) <= 0.02", "- nll(alibi, 8x, task=facts) <= 0.02", "", "< nll(rope, 8x, task=facts)", "<= 0.02", "- nll(cope, 8x, task=facts) <= 0.02", "< nll(yarn, 8x, task=lags)", "< nll(yarn, 8x, task=facts)", "< nll(longrope, 8x, task=lags)", "< nll(longrope, 8x, task=facts)", "< nll(fire, 8x, task=lags)", "< nll(fire, 8x, task=facts)", "< nll(yarn, 8x, task=lags)", "< nll(yarn, 8x, task=facts)"]
 array numbers[16] = ["-0.98, bound 0 nats", "-1.21, bound 0 nats", "+0.012, bound +0.020 nats", "+0.01, bound +0.02 nats", "-0.41, bound 0 nats", "+0.17, bound -0.02 nats", "+0.61, bound +0.02 nats", "+1.38, bound +0.02 nats", "-0.036, bound 0 nats", "+0.22, bound -0.02 nats", "-0.052, bound 0 nats", "+0.18, bound -0.02 nats", "+0.025, bound -0.020 nats", "0, bound -0.02 nats", "-0.10, bound 0 nats", "-0.15, bound 0 nats"]
 panel_height = 672
 panel_width = 250
 rows = 16
 array rule[7] = [14.5, 12.5, 10.5, 8.5, 6.5, 4.5, 2.5]
 rules = 7
-array upper[16] = ["nll(rope_alibi, 8x, task=lags)", "nll(rope_alibi, 8x, task=facts)", "nll(rope_alibi, 8x, task=lags) - nll(…bi, 8x, task=lags)", "nll(rope_alibi, 8x, task=facts) - nll…i, 8x, task=facts)", "nll(rope_cope, 8x, task=lags) < nll(rope, 8x, task=lags)", "nll(rope_cope, 8x, task=facts)", "nll(rope_cope, 8x, task=lags) - nll(cope, 8x, task=lags)", "nll(rope_cope, 8x, task=facts) - nll(…e, 8x, task=facts)", "nll(resonance_yarn, 8x, task=lags)", "nll(resonance_yarn, 8x, task=facts)", "nll(resonance_longrope, 8x, task=lags)", "nll(resonance_longrope, 8x, task=facts)", "nll(fire_per_head, 8x, task=lags)", "nll(fire_per_head, 8x, task=facts)", "nll(yarn_tuned, 8x, task=lags)", "nll(yarn_tuned, 8x, task=facts)"]
+array upper[16] = ["nll(rope_alibi, 8x, task=lags)", "nll(rope_alibi, 8x, task=facts)", "nll(rope_alibi, 8x, task=lags)", "nll(rope_alibi, 8x, task=facts)", "nll(rope_cope, 8x, task=lags) < nll(rope, 8x, task=lags)", "nll(rope_cope, 8x, task=facts)", "nll(rope_cope, 8x, task=lags) - nll(cope, 8x, task=lags)", "nll(rope_cope, 8x, task=facts)", "nll(resonance_yarn, 8x, task=lags)", "nll(resonance_yarn, 8x, task=facts)", "nll(resonance_longrope, 8x, task=lags)", "nll(resonance_longrope, 8x, task=facts)", "nll(fire_per_head, 8x, task=lags)", "nll(fire_per_head, 8x, task=facts)", "nll(yarn_tuned, 8x, task=lags)", "nll(yarn_tuned, 8x, task=facts)"]
 array verdict[16] = ["reproduced at this size", "", "undecided", "", "undecided", "", "not reproduced at this size", "", "undecided", "", "undecided", "", "undecided", "", "undecided", ""]
 verdict_at = 240
 

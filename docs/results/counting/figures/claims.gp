@@ -34,14 +34,14 @@ array colour[4] = [2, 3, 1, 1]
 left = 546
 legend_height = 0
 legend_width = 420.6
-array lower[4] = ["<= 0.5", "", "<= 0.5", ""]
+array lower[4] = ["/ min(1 - acc(learned, 132, task=thre…ask=three)) <= 0.5", "", "/ min(1 - acc(rope, 324, task=one), 1… task=one)) <= 0.5", ""]
 array numbers[4] = ["0.96, bound 0.50", "99.9, bound 95.0 %", "0, bound 0.50", "+75.5, bound 0 points"]
 panel_height = 168
 panel_width = 250
 rows = 4
 array rule[3] = [3.5, 2.5, 1.5]
 rules = 3
-array upper[4] = ["(1 - acc(cope, 132, task=three)) / mi… 132, task=three))", "acc(cope, 324, task=one) >= 95%", "(1 - acc(cope, 324, task=one)) / min(…5, 324, task=one))", "acc(cope, 324, task=one) > acc(learned, 324, task=one)"]
+array upper[4] = ["(1 - acc(cope, 132, task=three))", "acc(cope, 324, task=one) >= 95%", "(1 - acc(cope, 324, task=one))", "acc(cope, 324, task=one) > acc(learned, 324, task=one)"]
 array verdict[4] = ["not reproduced at this size", "undecided", "reproduced at this size", "reproduced at this size"]
 verdict_at = 204.8
 

@@ -31,17 +31,17 @@ set style line 5 lc rgb "#9C9C9C" pt 7 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
 array claim[12] = ["E1", "", "E2", "", "E3", "", "E4", "", "E5", "", "E6", ""]
 array colour[12] = [1, 1, 3, 3, 4, 4, 3, 3, 1, 1, 2, 2]
-left = 528.4
+left = 495.2
 legend_height = 0
 legend_width = 455.8
-array lower[12] = ["<= 1.05", "<= 1.05", "<= 0.02", "<= 0.02", "< nll(rope_tuned, 8x, task=lags)", "< nll(rope_tuned, 8x, task=facts)", "", "", "<= 0.02", "<= 0.02", "<= 0.02", "<= 0.02"]
+array lower[12] = ["/ ppl(rope, 1x, task=lags) <= 1.05", "/ ppl(rope, 1x, task=facts) <= 1.05", "- nll(yarn_tuned, 8x, task=lags) <= 0.02", "- nll(yarn_tuned, 8x, task=facts) <= 0.02", "< nll(rope_tuned, 8x, task=lags)", "< nll(rope_tuned, 8x, task=facts)", "", "", "- nll(yarn, 8x, task=lags) <= 0.02", "- nll(yarn, 8x, task=facts) <= 0.02", "- nll(rope_tuned, 8x, task=lags) <= 0.02", "- nll(rope_tuned, 8x, task=facts) <= 0.02"]
 array numbers[12] = ["0.97, bound 1.05", "0.95, bound 1.05", "+0.001, bound +0.020 nats", "0, bound +0.02 nats", "+0.32, bound -0.02 nats", "+0.01, bound -0.02 nats", "-0.94, bound 0 nats", "-0.09, bound 0 nats", "-0.020, bound +0.020 nats", "-0.11, bound +0.02 nats", "+0.069, bound +0.020 nats", "-0.08, bound +0.02 nats"]
 panel_height = 504
 panel_width = 250
 rows = 12
 array rule[5] = [10.5, 8.5, 6.5, 4.5, 2.5]
 rules = 5
-array upper[12] = ["ppl(yarn_tuned, 8x, task=lags) / ppl(…pe, 1x, task=lags)", "ppl(yarn_tuned, 8x, task=facts) / ppl…e, 1x, task=facts)", "nll(rope_tuned, 8x, task=lags) - nll(…ed, 8x, task=lags)", "nll(rope_tuned, 8x, task=facts) - nll…d, 8x, task=facts)", "nll(linear_tuned, 8x, task=lags)", "nll(linear_tuned, 8x, task=facts)", "nll(yarn, 8x, task=lags) < nll(ntk, 8x, task=lags)", "nll(yarn, 8x, task=facts) < nll(ntk, 8x, task=facts)", "nll(self_extend, 8x, task=lags) - nll…rn, 8x, task=lags)", "nll(self_extend, 8x, task=facts) - nl…n, 8x, task=facts)", "nll(pose, 8x, task=lags) - nll(rope_t…ed, 8x, task=lags)", "nll(pose, 8x, task=facts) - nll(rope_…d, 8x, task=facts)"]
+array upper[12] = ["ppl(yarn_tuned, 8x, task=lags)", "ppl(yarn_tuned, 8x, task=facts)", "nll(rope_tuned, 8x, task=lags)", "nll(rope_tuned, 8x, task=facts)", "nll(linear_tuned, 8x, task=lags)", "nll(linear_tuned, 8x, task=facts)", "nll(yarn, 8x, task=lags) < nll(ntk, 8x, task=lags)", "nll(yarn, 8x, task=facts) < nll(ntk, 8x, task=facts)", "nll(self_extend, 8x, task=lags)", "nll(self_extend, 8x, task=facts)", "nll(pose, 8x, task=lags)", "nll(pose, 8x, task=facts)"]
 array verdict[12] = ["reproduced at this size", "", "undecided", "", "not applicable", "", "undecided", "", "reproduced at this size", "", "not reproduced at this size", ""]
 verdict_at = 240
 

@@ -31,17 +31,17 @@ set style line 5 lc rgb "#9C9C9C" pt 7 dt 1 lw 2 ps 0.8
 set style line 105 lc rgb "#D8D8D8" pt 7 dt 1 lw 1 ps 0.5
 array claim[11] = ["W1", "", "W2", "", "W3", "", "W4", "", "W5", "", "W6"]
 array colour[11] = [1, 1, 1, 1, 1, 1, 1, 1, 4, 4, 4]
-left = 528.4
+left = 495.2
 legend_height = 0
 legend_width = 455.8
-array lower[11] = ["< nll(rope, 8x, task=lags, model=full)", "< nll(rope, 8x, task=facts, model=full)", "<= 0.02", "<= 0.02", "<= 0.02", "<= 0.02", "> 0.02", "> 0.02", "< nll(rope, 8x, task=lags, model=windows)", "< nll(rope, 8x, task=facts, model=windows)", "< nll(rope, 8x, task=facts, model=local)"]
+array lower[11] = ["< nll(rope, 8x, task=lags, model=full)", "< nll(rope, 8x, task=facts, model=full)", "- nll(hybrid, 1x, task=lags, model=windows) <= 0.02", "- nll(hybrid, 1x, task=facts, model=windows) <= 0.02", "- nll(rope, 1x, task=lags, model=full) <= 0.02", "- nll(rope, 1x, task=facts, model=full) <= 0.02", "- nll(hybrid, 1x, task=lags, model=full) > 0.02", "- nll(hybrid, 1x, task=facts, model=full) > 0.02", "< nll(rope, 8x, task=lags, model=windows)", "< nll(rope, 8x, task=facts, model=windows)", "< nll(rope, 8x, task=facts, model=local)"]
 array numbers[11] = ["-1.06, bound 0 nats", "-1.43, bound 0 nats", "-0.012, bound +0.020 nats", "-0.059, bound +0.020 nats", "+0.005, bound +0.020 nats", "0, bound +0.020 nats", "+1.03, bound +0.02 nats", "+1.58, bound +0.02 nats", "-0.019, bound -0.020 nats", "-0.033, bound 0 nats", "-0.17, bound 0 nats"]
 panel_height = 462
 panel_width = 250
 rows = 11
 array rule[5] = [9.5, 7.5, 5.5, 3.5, 1.5]
 rules = 5
-array upper[11] = ["nll(hybrid, 8x, task=lags, model=windows)", "nll(hybrid, 8x, task=facts, model=windows)", "nll(hybrid, 8x, task=lags, model=wind…gs, model=windows)", "nll(hybrid, 8x, task=facts, model=win…ts, model=windows)", "nll(hybrid, 1x, task=lags, model=wind…=lags, model=full)", "nll(hybrid, 1x, task=facts, model=win…facts, model=full)", "nll(hybrid, 8x, task=lags, model=full…=lags, model=full)", "nll(hybrid, 8x, task=facts, model=ful…facts, model=full)", "nll(hybrid, 8x, task=lags, model=windows)", "nll(hybrid, 8x, task=facts, model=windows)", "nll(rope, 8x, task=facts, model=windows)"]
+array upper[11] = ["nll(hybrid, 8x, task=lags, model=windows)", "nll(hybrid, 8x, task=facts, model=windows)", "nll(hybrid, 8x, task=lags, model=windows)", "nll(hybrid, 8x, task=facts, model=windows)", "nll(hybrid, 1x, task=lags, model=windows)", "nll(hybrid, 1x, task=facts, model=windows)", "nll(hybrid, 8x, task=lags, model=full)", "nll(hybrid, 8x, task=facts, model=full)", "nll(hybrid, 8x, task=lags, model=windows)", "nll(hybrid, 8x, task=facts, model=windows)", "nll(rope, 8x, task=facts, model=windows)"]
 array verdict[11] = ["reproduced at this size", "", "reproduced at this size", "", "reproduced at this size", "", "reproduced at this size", "", "not applicable", "", "not applicable"]
 verdict_at = 240
 

@@ -34,14 +34,14 @@ array colour[6] = [3, 4, 4, 4, 3, 3]
 left = 546
 legend_height = 0
 legend_width = 455.8
-array lower[6] = [">= 15%", "", "", ">= acc(yarn, 4x, task=cot)", "< acc(rope, 4x, task=recursive)", "< acc(rope, 4x, task=cot)"]
+array lower[6] = ["- acc(rope, 4x, task=recursive) >= 15%", "", "", ">= acc(yarn, 4x, task=cot)", "< acc(rope, 4x, task=recursive)", "< acc(rope, 4x, task=cot)"]
 array numbers[6] = ["+24.3, bound +15.0 points", "+30.4, bound +15.0 points", "-8.4, bound 0 points", "-1.9, bound -5.0 points", "-35.4, bound 0 points", "-35.5, bound 0 points"]
 panel_height = 252
 panel_width = 250
 rows = 6
 array rule[3] = [5.5, 4.5, 2.5]
 rules = 3
-array upper[6] = ["acc(yarn, 4x, task=recursive) - acc(r…x, task=recursive)", "acc(yarn, 4x, task=cot) - acc(rope, 4x, task=cot) >= 15%", "acc(resonance, 4x, task=cot) >= acc(rope, 4x, task=cot)", "acc(resonance_yarn, 4x, task=cot)", "acc(yarn_trained, 4x, task=recursive)", "acc(yarn_trained, 4x, task=cot)"]
+array upper[6] = ["acc(yarn, 4x, task=recursive)", "acc(yarn, 4x, task=cot) - acc(rope, 4x, task=cot) >= 15%", "acc(resonance, 4x, task=cot) >= acc(rope, 4x, task=cot)", "acc(resonance_yarn, 4x, task=cot)", "acc(yarn_trained, 4x, task=recursive)", "acc(yarn_trained, 4x, task=cot)"]
 array verdict[6] = ["undecided", "not applicable", "not applicable", "", "undecided", ""]
 verdict_at = 240
 

@@ -34,14 +34,14 @@ array colour[4] = [1, 1, 4, 4]
 left = 546
 legend_height = 0
 legend_width = 447
-array lower[4] = [">= 8%", ">= 8%", ">= 8%", ">= 8%"]
+array lower[4] = ["- acc(rope, 123, task=bucket_sort) >= 8%", "- acc(sinusoidal, 123, task=bucket_sort) >= 8%", "- mean(acc(rope, 41, task=missing_dup…_duplicate)) >= 8%", "- mean(acc(sinusoidal, 41, task=missi…_duplicate)) >= 8%"]
 array numbers[4] = ["+37.1, bound +8.0 points", "+55.3, bound +8.0 points", "+0.4, bound +8.0 points", "+9.7, bound +8.0 points"]
 panel_height = 168
 panel_width = 250
 rows = 4
 array rule[3] = [3.5, 2.5, 1.5]
 rules = 3
-array upper[4] = ["acc(random_rope, 123, task=bucket_sor… task=bucket_sort)", "acc(random_sinusoidal, 123, task=buck… task=bucket_sort)", "mean(acc(random_rope, 41, task=missin…issing_duplicate))", "mean(acc(random_sinusoidal, 41, task=…issing_duplicate))"]
+array upper[4] = ["acc(random_rope, 123, task=bucket_sort)", "acc(random_sinusoidal, 123, task=bucket_sort)", "mean(acc(random_rope, 41, task=missin…issing_duplicate))", "mean(acc(random_sinusoidal, 41, task=…issing_duplicate))"]
 array verdict[4] = ["reproduced at this size", "reproduced at this size", "not applicable", "not applicable"]
 verdict_at = 231.2
 

@@ -34,14 +34,14 @@ array colour[14] = [1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4, 3, 3]
 left = 546
 legend_height = 0
 legend_width = 455.8
-array lower[14] = ["", "", "", "", "< nll(rope, 8x, task=lags)", "< nll(rope, 8x, task=facts)", "< nll(rope, 8x, task=lags)", "< nll(rope, 8x, task=facts)", "<= 0.02", "<= 0.02", "<= 0.02", "<= 0.02", "", "< nll(rope, 4x, task=facts)"]
+array lower[14] = ["", "", "", "", "< nll(rope, 8x, task=lags)", "< nll(rope, 8x, task=facts)", "< nll(rope, 8x, task=lags)", "< nll(rope, 8x, task=facts)", "<= 0.02", "<= 0.02", "- nll(alibi, 8x, task=facts) <= 0.02", "- nll(alibi, 8x, task=facts) <= 0.02", "", "< nll(rope, 4x, task=facts)"]
 array numbers[14] = ["-0.94, bound 0 nats", "-1.36, bound 0 nats", "-0.73, bound 0 nats", "-0.89, bound 0 nats", "+0.050, bound -0.020 nats", "+0.64, bound -0.02 nats", "+0.017, bound -0.020 nats", "-0.42, bound 0 nats", "-0.036, bound +0.020 nats", "+0.12, bound +0.02 nats", "0, bound +0.02 nats", "0, bound +0.02 nats", "-0.076, bound 0 nats", "-0.11, bound 0 nats"]
 panel_height = 588
 panel_width = 250
 rows = 14
 array rule[5] = [12.5, 10.5, 8.5, 6.5, 2.5]
 rules = 5
-array upper[14] = ["nll(fox, 8x, task=lags) < nll(rope, 8x, task=lags)", "nll(fox, 8x, task=facts) < nll(rope, 8x, task=facts)", "nll(fope, 4x, task=lags) < nll(rope, 4x, task=lags)", "nll(fope, 4x, task=facts) < nll(rope, 4x, task=facts)", "nll(rope_ssmax, 8x, task=lags)", "nll(rope_ssmax, 8x, task=facts)", "nll(selective_rope, 8x, task=lags)", "nll(selective_rope, 8x, task=facts)", "nll(grape_a, 8x, task=lags) - nll(alibi, 8x, task=lags)", "nll(grape_ap, 8x, task=lags) - nll(alibi, 8x, task=lags)", "nll(grape_a, 8x, task=facts) - nll(al…i, 8x, task=facts)", "nll(grape_ap, 8x, task=facts) - nll(a…i, 8x, task=facts)", "nll(rope_repo, 4x, task=lags) < nll(rope, 4x, task=lags)", "nll(rope_repo, 4x, task=facts)"]
+array upper[14] = ["nll(fox, 8x, task=lags) < nll(rope, 8x, task=lags)", "nll(fox, 8x, task=facts) < nll(rope, 8x, task=facts)", "nll(fope, 4x, task=lags) < nll(rope, 4x, task=lags)", "nll(fope, 4x, task=facts) < nll(rope, 4x, task=facts)", "nll(rope_ssmax, 8x, task=lags)", "nll(rope_ssmax, 8x, task=facts)", "nll(selective_rope, 8x, task=lags)", "nll(selective_rope, 8x, task=facts)", "nll(grape_a, 8x, task=lags) - nll(alibi, 8x, task=lags)", "nll(grape_ap, 8x, task=lags) - nll(alibi, 8x, task=lags)", "nll(grape_a, 8x, task=facts)", "nll(grape_ap, 8x, task=facts)", "nll(rope_repo, 4x, task=lags) < nll(rope, 4x, task=lags)", "nll(rope_repo, 4x, task=facts)"]
 array verdict[14] = ["reproduced at this size", "", "reproduced at this size", "", "not reproduced at this size", "", "undecided", "", "not applicable", "", "", "", "undecided", ""]
 verdict_at = 240
 

@@ -34,14 +34,14 @@ array colour[11] = [1, 1, 1, 3, 3, 3, 3, 3, 3, 3, 3]
 left = 546
 legend_height = 0
 legend_width = 455.8
-array lower[11] = ["", "", "", "", "", "", "", "", "", "", ">= 50%"]
+array lower[11] = ["", "", "", "", "", "", "", "", "", "", "- em(alibi, 8x, task=passkey, depth=0) >= 50%"]
 array numbers[11] = ["100.0, bound 95.0 %", "100.0, bound 95.0 %", "100.0, bound 95.0 %", "99.2, bound 95.0 %", "7.8, bound 50.0 %", "0.2, bound 10.0 %", "0.0, bound 10.0 %", "+84.7, bound 0 points", "+89.5, bound 0 points", "+76.6, bound 0 points", "+31.7, bound +50.0 points"]
 panel_height = 462
 panel_width = 250
 rows = 11
 array rule[4] = [8.5, 6.5, 4.5, 1.5]
 rules = 4
-array upper[11] = ["acc(none, 8x, task=needle) >= 95%", "acc(alibi, 8x, task=needle) >= 95%", "acc(t5, 8x, task=needle) >= 95%", "acc(rope, 4x, task=needle) >= 95%", "acc(rope, 8x, task=needle) < 50%", "acc(sinusoidal, 2x, task=needle) < 10%", "em(sinusoidal, 2x, task=passkey) < 10%", "em(alibi, 2x, task=passkey) > em(rope, 2x, task=passkey)", "em(alibi, 4x, task=passkey) > em(rope, 4x, task=passkey)", "em(alibi, 8x, task=passkey) > em(rope, 8x, task=passkey)", "em(alibi, 8x, task=passkey, depth=1) …=passkey, depth=0)"]
+array upper[11] = ["acc(none, 8x, task=needle) >= 95%", "acc(alibi, 8x, task=needle) >= 95%", "acc(t5, 8x, task=needle) >= 95%", "acc(rope, 4x, task=needle) >= 95%", "acc(rope, 8x, task=needle) < 50%", "acc(sinusoidal, 2x, task=needle) < 10%", "em(sinusoidal, 2x, task=passkey) < 10%", "em(alibi, 2x, task=passkey) > em(rope, 2x, task=passkey)", "em(alibi, 4x, task=passkey) > em(rope, 4x, task=passkey)", "em(alibi, 8x, task=passkey) > em(rope, 8x, task=passkey)", "em(alibi, 8x, task=passkey, depth=1)"]
 array verdict[11] = ["reproduced at this size", "", "", "undecided", "", "undecided", "", "undecided", "", "", "undecided"]
 verdict_at = 240
 

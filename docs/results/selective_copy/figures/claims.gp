@@ -34,14 +34,14 @@ array colour[4] = [1, 3, 3, 3]
 left = 546
 legend_height = 0
 legend_width = 420.6
-array lower[4] = ["", "<= 0.5", "", ""]
+array lower[4] = ["", "/ min(1 - em(rope, 2x), 1 - em(learne…em(t5, 2x)) <= 0.5", "", ""]
 array numbers[4] = ["100.0, bound 95.0 %", "0.84, bound 0.50", "+15.9, bound 0 points", "+15.9, bound 0 points"]
 panel_height = 168
 panel_width = 250
 rows = 4
 array rule[2] = [3.5, 2.5]
 rules = 2
-array upper[4] = ["em(cope, 1x) >= 95%", "(1 - em(cope, 2x)) / min(1 - em(rope,…), 1 - em(t5, 2x))", "em(cope, 2x) > em(rope, 2x)", "em(cope, 2x) > em(learned, 2x)"]
+array upper[4] = ["em(cope, 1x) >= 95%", "(1 - em(cope, 2x))", "em(cope, 2x) > em(rope, 2x)", "em(cope, 2x) > em(learned, 2x)"]
 array verdict[4] = ["reproduced at this size", "undecided", "undecided", ""]
 verdict_at = 204.8
 

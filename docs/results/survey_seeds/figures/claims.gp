@@ -34,14 +34,14 @@ array colour[14] = [1, 1, 4, 4, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
 left = 546
 legend_height = 0
 legend_width = 411.8
-array lower[14] = ["", "", "<= 1.15", "<= 1.15", "", ">= 2", "<= 1.01", "<= 1.01", "<= 1.05", "<= 1.05", "<= 1.05", "<= 1.05", "", ""]
+array lower[14] = ["", "", "<= 1.15", "<= 1.15", "", ">= 2", "<= 1.01", "<= 1.01", "/ ppl(rope, 1x, task=lags) <= 1.05", "/ ppl(rope, 1x, task=facts) <= 1.05", "<= 1.05", "<= 1.05", "", ""]
 array numbers[14] = ["-0.038, bound 0 nats", "-0.52, bound 0 nats", "2.02, bound 1.15", "1.53, bound 1.15", "2.63, bound 2.00", "7.3, bound 2.0", "1.00, bound 1.01", "1.00, bound 1.01", "0.99, bound 1.05", "0.98, bound 1.05", "0.98, bound 1.05", "1.10, bound 1.05", "-0.98, bound 0 nats", "-0.31, bound 0 nats"]
 panel_height = 588
 panel_width = 250
 rows = 14
 array rule[6] = [12.5, 10.5, 8.5, 6.5, 4.5, 2.5]
 rules = 6
-array upper[14] = ["nll(xpos, 4x, task=lags) < nll(rope, 4x, task=lags)", "nll(xpos, 4x, task=facts) < nll(rope, 4x, task=facts)", "ppl(pope, 8x, task=lags) / ppl(pope, 1x, task=lags)", "ppl(pope, 8x, task=facts) / ppl(pope, 1x, task=facts)", "ppl(rope, 8x, task=lags) / ppl(rope, 1x, task=lags) >= 2", "ppl(rope, 8x, task=facts) / ppl(rope, 1x, task=facts)", "ppl(p_rope, 1x, task=lags) / ppl(rope, 1x, task=lags)", "ppl(p_rope, 1x, task=facts) / ppl(rope, 1x, task=facts)", "ppl(self_extend, 4x, task=lags) / ppl…pe, 1x, task=lags)", "ppl(self_extend, 4x, task=facts) / pp…e, 1x, task=facts)", "ppl(rerope, 8x, task=lags) / ppl(rope, 1x, task=lags)", "ppl(rerope, 8x, task=facts) / ppl(rope, 1x, task=facts)", "nll(rerope, 8x, task=lags) < nll(ntk8, 8x, task=lags)", "nll(rerope, 8x, task=facts) < nll(ntk8, 8x, task=facts)"]
+array upper[14] = ["nll(xpos, 4x, task=lags) < nll(rope, 4x, task=lags)", "nll(xpos, 4x, task=facts) < nll(rope, 4x, task=facts)", "ppl(pope, 8x, task=lags) / ppl(pope, 1x, task=lags)", "ppl(pope, 8x, task=facts) / ppl(pope, 1x, task=facts)", "ppl(rope, 8x, task=lags) / ppl(rope, 1x, task=lags) >= 2", "ppl(rope, 8x, task=facts) / ppl(rope, 1x, task=facts)", "ppl(p_rope, 1x, task=lags) / ppl(rope, 1x, task=lags)", "ppl(p_rope, 1x, task=facts) / ppl(rope, 1x, task=facts)", "ppl(self_extend, 4x, task=lags)", "ppl(self_extend, 4x, task=facts)", "ppl(rerope, 8x, task=lags) / ppl(rope, 1x, task=lags)", "ppl(rerope, 8x, task=facts) / ppl(rope, 1x, task=facts)", "nll(rerope, 8x, task=lags) < nll(ntk8, 8x, task=lags)", "nll(rerope, 8x, task=facts) < nll(ntk8, 8x, task=facts)"]
 array verdict[14] = ["reproduced at this size", "", "not applicable", "", "undecided", "", "undecided", "", "undecided", "", "undecided", "", "undecided", ""]
 verdict_at = 196
 
