@@ -133,7 +133,7 @@ struct DualChunk : rotary::Remap<DualChunk> {
        .uses = PES_WITHOUT_TUNING});
 
   std::int64_t window, largest;
-  double tokens;  // of a chunk
+  std::int64_t tokens;  // of a chunk
   double original, mscale;
 
   DualChunk(const pes_model& m, const pes::Values& v)
@@ -142,7 +142,7 @@ struct DualChunk : rotary::Remap<DualChunk> {
         largest(v.integer("chunk") > 0 ? v.integer("chunk")
                                        : std::max(window + 1, static_cast<std::int64_t>(
                                                                   rotary::trained(m, v) * 3 / 4))),
-        tokens(static_cast<double>(largest - window)),
+        tokens(largest - window),
         original(rotary::trained(m, v)),
         mscale(v.real("mscale")) {
     if (window >= largest)
@@ -156,15 +156,15 @@ struct DualChunk : rotary::Remap<DualChunk> {
     return a;
   }
   // The chunk before is near as far as its distances are below the largest.
-  std::int64_t first_far() const { return std::min(largest + 1, 2 * (largest - window)); }
+  std::int64_t first_far() const { return std::min(largest + 1, 2 * tokens); }
   std::int64_t near_from(std::int64_t i) const {
-    const std::int64_t s = largest - window, chunk = i / s;
-    return i % s + s <= largest ? (chunk - 1) * s : chunk * s;
+    const std::int64_t chunk = i / tokens;
+    return i % tokens + tokens <= largest ? (chunk - 1) * tokens : chunk * tokens;
   }
   double query_place(double) const {
-    return std::min(static_cast<double>(largest), 2 * tokens - 1);
+    return static_cast<double>(std::min(largest, 2 * tokens - 1));
   }
-  double key_place(double j) const { return std::fmod(j, tokens); }
+  double key_place(double j) const { return std::fmod(j, static_cast<double>(tokens)); }
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ constexpr pes_option sinks_of(const char* usual) {
                       "first tokens of a sequence that stay in sight; 0: none (window attention)");
 }
 
-// Base of an encoding E: what Remap wants of it, less near_from().
+// Base of an encoding E: what Remap wants of it, less near_from(). `usual`: the window where none
+// is given.
 template <class E>
 struct InSight : rotary::Remap<E> {
   using Base = rotary::Remap<E>;
@@ -20,10 +21,10 @@ struct InSight : rotary::Remap<E> {
   std::int64_t sinks, window, seen = 0;  // seen: of the step's keys those that are sinks
   pes::Tensor in_sight;                  // [1, T], by distance
 
-  InSight(const pes_model& m, const pes::Values& v, std::int64_t room)
+  InSight(const pes_model& m, const pes::Values& v, std::int64_t usual)
       : Base(m, v),
         sinks(v.integer("sinks")),
-        window(rotary::window_or(v, static_cast<double>(room))) {}
+        window(rotary::window_or(v, static_cast<double>(usual))) {}
   std::int64_t near_from(std::int64_t i) const {
     return i < this->self().first_far() ? 0 : i - window + 1;
   }
