@@ -104,6 +104,12 @@ struct AttentionInput {
   std::int64_t keys() const { return std::min(k.shape[2], first + row + own_rows()); }
 };
 
+struct Classifier {  // logits [N, V] = h w^T + bias of rows h [N, W]
+  View w, bias;      // [V, W]; optional, [V]
+  // Where not 0: of logits z, softcap tanh(z / softcap) count (Gemma 2).
+  double softcap = 0;
+};
+
 struct TwoLayers {  // as two_layers_forward() reads them
   View w2, b2, w1, b1, x;
 };
@@ -262,11 +268,11 @@ class Backend {
   // that was composed from ops. Rows of dy and y are those of the block.
   virtual void softmax_forward(Out y, View scores, std::int64_t first) = 0;
   virtual void softmax_backward(Out dscores, View dy, View y) = 0;
-  // Cross-entropy of softmax(h w^T + bias) against targets, row by row: nats [N] and the most
-  // likely class best [N]. Where gradients are wanted they are computed in the same sweep, of
-  // weight * sum of nats, over blocks of rows, so that [N, V] is never stored whole.
-  virtual void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
-                        View bias, const std::int32_t* targets, double weight) = 0;
+  // Cross-entropy of the classifier's softmax for rows h [N, W] against targets, row by row: nats
+  // [N] and the most likely class best [N]. Where gradients are wanted they are computed in the
+  // same sweep, of weight * sum of nats, over blocks of rows, so that [N, V] is never stored whole.
+  virtual void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h,
+                        const Classifier&, const std::int32_t* targets, double weight) = 0;
 
   // ---- the optimiser (Loshchilov & Hutter 2017). norm [1] receives the global norm of the
   // gradient before clipping, the loss's scale divided out; when it is not finite nothing is

@@ -180,9 +180,9 @@ class TimedBackend : public Backend {
   PESUITE_TIMED(void softmax_backward(Out dscores, View dy, View y), "softmax backward",
                 softmax_backward, (dscores, dy, y), 0)
   PESUITE_TIMED(void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h,
-                              View w, View bias, const std::int32_t* targets, double weight),
-                "classify", classify, (nats, best, dh, dw, dbias, h, w, bias, targets, weight),
-                classify_flops(h, w, dh, dw))
+                              const Classifier& c, const std::int32_t* targets, double weight),
+                "classify", classify, (nats, best, dh, dw, dbias, h, c, targets, weight),
+                classify_flops(h, c.w, dh, dw))
   PESUITE_TIMED(void adamw(Out norm, std::span<const Update> updates, const AdamW& o), "adamw",
                 adamw, (norm, updates, o), 0)
 #undef PESUITE_TIMED

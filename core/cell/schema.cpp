@@ -56,8 +56,11 @@ class SchemaWalk {
  private:
   Json number(const Field& f, bool whole) const {
     if (of_ != Of::cell && f.low >= 0) return {{"$ref", "#/definitions/number"}};
-    Json j = {{"type", whole ? "integer" : "number"},
-              {"minimum", static_cast<std::int64_t>(f.optional ? std::max(f.low, 1.0) : f.low)}};
+    Json j = {{"type", whole ? "integer" : "number"}};
+    if (f.optional && !whole)  // where it is not 0
+      j["exclusiveMinimum"] = 0;
+    else
+      j["minimum"] = static_cast<std::int64_t>(f.optional ? std::max(f.low, 1.0) : f.low);
     if (f.high <= 1) j["maximum"] = f.high;  // others bound what suites ask for
     return j;
   }

@@ -55,14 +55,23 @@ int golden_models_verb(const std::vector<std::string>& words) {
 
 static Json to_json(const hf::Published& p, std::uint64_t bytes) {
   const ModelConfig& m = p.model;
-  return {{"type", p.type},         {"encoding", p.encoding},
-          {"context", p.context},   {"parameters", parameter_count(m)},
-          {"bytes", bytes},         {"layers", m.layers},
-          {"width", m.width},       {"heads", m.heads},
-          {"kv_heads", m.groups()}, {"head_size", m.head_dim()},
-          {"ff_width", m.ff_width}, {"vocabulary", m.vocabulary},
-          {"window", m.window},     {"window_every", m.window_every},
-          {"tied", m.tied}};
+  return {{"type", p.type},
+          {"encoding", p.encoding},
+          {"context", p.context},
+          {"parameters", parameter_count(m)},
+          {"bytes", bytes},
+          {"layers", m.layers},
+          {"width", m.width},
+          {"heads", m.heads},
+          {"kv_heads", m.groups()},
+          {"head_size", m.head_dim()},
+          {"ff_width", m.ff_width},
+          {"vocabulary", m.vocabulary},
+          {"window", m.window},
+          {"window_every", m.window_every},
+          {"tied", m.tied},
+          {"score_softcap", m.score_softcap},
+          {"logit_softcap", m.logit_softcap}};
 }
 
 int model_info_verb(const std::vector<std::string>& words) {
@@ -97,6 +106,10 @@ int model_info_verb(const std::vector<std::string>& words) {
                                m.window_every > 0 ? fmt::format("; none in layers {}, {}, ..",
                                                                 m.window_every, 2 * m.window_every)
                                                   : "")});
+  if (m.score_softcap > 0 || m.logit_softcap > 0)
+    rows.push_back(
+        {"softcaps", fmt::format("scores {}, logits {} (0: none)", format_number(m.score_softcap),
+                                 format_number(m.logit_softcap))});
   fmt::print("{}", plain_table(rows));
   return 0;
 }

@@ -135,6 +135,8 @@ std::string difference(const ModelConfig& ours, const ModelConfig& theirs) {
       {"norm_eps", {ours.norm_eps, theirs.norm_eps}},
       {"window", {ours.window, theirs.window}},
       {"window_every", {ours.window_every, theirs.window_every}},
+      {"score_softcap", {ours.score_softcap, theirs.score_softcap}},
+      {"logit_softcap", {ours.logit_softcap, theirs.logit_softcap}},
       {"classes", {ours.outputs(), theirs.outputs()}}};
   for (const auto& [name, n] : numbers)
     if (n.first != n.second)
@@ -263,11 +265,15 @@ void add_llama(Json& c, const std::string& type, const ModelConfig& m, const Giv
   add_rotation(c, g, 1);
 }
 
-// Where layers with a window turn plainly, by a base of their own.
-void add_windows(Json& c, const ModelConfig& m, const Given& g, bool own_base) {
+void add_kinds_of_layers(Json& c, const ModelConfig& m) {
   c["sliding_window"] = window(m);
   for (int l = 0; l < m.layers; ++l)
     c["layer_types"].push_back(m.has_window(l) ? "sliding_attention" : "full_attention");
+}
+
+// Where layers with a window turn plainly, by a base of their own.
+void add_windows(Json& c, const ModelConfig& m, const Given& g, bool own_base) {
+  add_kinds_of_layers(c, m);
   const Given plain{"rope", {{"base", fmt::format("{}", c["rope_theta"].get<double>())}}};
   const Given& local = g.local.empty() ? plain : g.local[0];
   const double base = local.number("base") > 0 ? local.number("base") : 10000;
@@ -291,9 +297,15 @@ void add_gemma(Json& c, const std::string& type, const ModelConfig& m, const Giv
   c["head_dim"] = m.head_dim(), c["rms_norm_eps"] = m.norm_eps;
   c["attention_bias"] = m.attention_bias;
   add_rotation(c, g, 1);
-  if (type != "gemma3_text") return;
+  if (type == "gemma") return;
   c["query_pre_attn_scalar"] = m.head_dim();
-  add_windows(c, m, g, true);
+  const auto cap = [](double number) { return number > 0 ? Json(number) : Json(); };
+  c["attn_logit_softcapping"] = cap(m.score_softcap);
+  c["final_logit_softcapping"] = cap(m.logit_softcap);
+  if (type == "gemma2")
+    add_kinds_of_layers(c, m);
+  else
+    add_windows(c, m, g, true);
 }
 
 // Cohere2 and EXAONE 4, whose layers that see all have no encoding where others see through a
@@ -308,10 +320,7 @@ void add_cohere_or_exaone(Json& c, const std::string& type, const ModelConfig& m
     c["layer_norm_eps"] = m.norm_eps, c["logit_scale"] = 1.0,
     c["attention_bias"] = m.attention_bias;
   add_rotation(c, g.local.empty() ? g : g.local[0], 1);
-  if (type == "cohere") return;
-  c["sliding_window"] = window(m);
-  for (int l = 0; l < m.layers; ++l)
-    c["layer_types"].push_back(m.has_window(l) ? "sliding_attention" : "full_attention");
+  if (type != "cohere") add_kinds_of_layers(c, m);
 }
 
 // Types that turn a part of each head.
@@ -384,28 +393,19 @@ void add_mpt(Json& c, const ModelConfig& m, int context) {
 struct Type {
   const char *name, *architecture;
 };
-constexpr Type types[] = {{"llama", "LlamaForCausalLM"},
-                          {"qwen2", "Qwen2ForCausalLM"},
-                          {"mistral", "MistralForCausalLM"},
-                          {"qwen3", "Qwen3ForCausalLM"},
-                          {"smollm3", "SmolLM3ForCausalLM"},
-                          {"phi3", "Phi3ForCausalLM"},
-                          {"olmo2", "Olmo2ForCausalLM"},
-                          {"olmo3", "Olmo3ForCausalLM"},
-                          {"gemma", "GemmaForCausalLM"},
-                          {"gemma3_text", "Gemma3ForCausalLM"},
-                          {"cohere", "CohereForCausalLM"},
-                          {"cohere2", "Cohere2ForCausalLM"},
-                          {"exaone4", "Exaone4ForCausalLM"},
-                          {"gpt_neox", "GPTNeoXForCausalLM"},
-                          {"starcoder2", "Starcoder2ForCausalLM"},
-                          {"stablelm", "StableLmForCausalLM"},
-                          {"phi", "PhiForCausalLM"},
-                          {"gpt2", "GPT2LMHeadModel"},
-                          {"opt", "OPTForCausalLM"},
-                          {"bloom", "BloomForCausalLM"},
-                          {"mpt", "MptForCausalLM"},
-                          {"gptj", "GPTJForCausalLM"}};
+constexpr Type types[] = {
+    {"llama", "LlamaForCausalLM"},        {"qwen2", "Qwen2ForCausalLM"},
+    {"mistral", "MistralForCausalLM"},    {"qwen3", "Qwen3ForCausalLM"},
+    {"smollm3", "SmolLM3ForCausalLM"},    {"phi3", "Phi3ForCausalLM"},
+    {"olmo2", "Olmo2ForCausalLM"},        {"olmo3", "Olmo3ForCausalLM"},
+    {"gemma", "GemmaForCausalLM"},        {"gemma2", "Gemma2ForCausalLM"},
+    {"gemma3_text", "Gemma3ForCausalLM"}, {"cohere", "CohereForCausalLM"},
+    {"cohere2", "Cohere2ForCausalLM"},    {"exaone4", "Exaone4ForCausalLM"},
+    {"gpt_neox", "GPTNeoXForCausalLM"},   {"starcoder2", "Starcoder2ForCausalLM"},
+    {"stablelm", "StableLmForCausalLM"},  {"phi", "PhiForCausalLM"},
+    {"gpt2", "GPT2LMHeadModel"},          {"opt", "OPTForCausalLM"},
+    {"bloom", "BloomForCausalLM"},        {"mpt", "MptForCausalLM"},
+    {"gptj", "GPTJForCausalLM"}};
 
 Json config_of(const Type& type, const ModelConfig& m, const Given& g, int context,
                const std::vector<std::int32_t>& ends) {
@@ -418,7 +418,7 @@ Json config_of(const Type& type, const ModelConfig& m, const Given& g, int conte
     add_llama(c, name, m, g, context);
   else if (name == "olmo2" || name == "olmo3")
     add_olmo(c, name, m, g, context);
-  else if (name == "gemma" || name == "gemma3_text")
+  else if (name.starts_with("gemma"))
     add_gemma(c, name, m, g, context);
   else if (name == "cohere" || name == "cohere2" || name == "exaone4")
     add_cohere_or_exaone(c, name, m, g, context);

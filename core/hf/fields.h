@@ -18,6 +18,9 @@ class ConfigFields {
   }
 
   bool has(const std::string& name) const { return json_.contains(name) && !json_[name].is_null(); }
+  bool is_null(const std::string& name) const {
+    return json_.contains(name) && json_[name].is_null();
+  }
   // Error (data) where the field has another type or lies outside its range; `absent` where it is
   // missing or null.
   int whole(const std::string& name, int least, int absent = -1);

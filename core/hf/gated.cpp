@@ -78,6 +78,13 @@ std::string rotary_in_windows(ConfigFields& f, const ModelConfig& m, const Rotar
   return fmt::format("layers[{}]", join(pattern, ", "));
 }
 
+// null: none.
+double softcap(ConfigFields& f, const char* name, double absent) {
+  const double cap = f.number(name, f.is_null(name) ? 0 : absent);
+  if (!is_softcap(cap)) f.refuse(name, fmt::format("is {}: {}", format_number(cap), softcap_range));
+  return cap;
+}
+
 }  // namespace
 
 Published llama(ConfigFields& f, const std::string& type, const std::string& where) {
@@ -139,7 +146,7 @@ Published gemma(ConfigFields& f, const std::string& type, const std::string& whe
   Published p;
   ModelConfig& m = p.model;
   m = sizes(f);
-  const bool third = type == "gemma3_text";
+  const bool first = type == "gemma", third = type == "gemma3_text";
   m.head_size = f.whole("head_dim", 1, 256);
   m.norm = Norm::rms, m.norm_eps = f.number("rms_norm_eps", 1e-6);
   m.activation = Activation::geglu;
@@ -151,19 +158,25 @@ Published gemma(ConfigFields& f, const std::string& type, const std::string& whe
   m.tied = f.flag("tie_word_embeddings", true);
   m.attention_bias = f.flag("attention_bias", false);
   p.context = f.whole("max_position_embeddings", 1, third ? 131072 : 8192);
-  if (!third) {
-    Rotary r;
-    r.base = base_of(f, "rope_theta", 10000);
+  Rotary r;
+  r.base = third ? 0 : base_of(f, "rope_theta", 10000);
+  if (first) {
     p.encoding = rotary(f, r, p.context, where);
     return p;
   }
-  m.norm_place = NormPlace::both, m.qk_norm = QkNorm::before;
-  p.times["layers.*.attention.q_norm"] =
+  m.norm_place = NormPlace::both;
+  if (third) m.qk_norm = QkNorm::before;
+  p.times[third ? "layers.*.attention.q_norm" : "layers.*.attention.qkv"] =
       std::sqrt(m.head_size / positive(f, "query_pre_attn_scalar", 256));
-  for (const char* cap : {"attn_logit_softcapping", "final_logit_softcapping"})
-    f.only(cap, nullptr, "nothing is capped");
+  m.score_softcap = softcap(f, "attn_logit_softcapping", third ? 0 : 50);
+  m.logit_softcap = softcap(f, "final_logit_softcapping", third ? 0 : 30);
   f.only("use_bidirectional_attention", false, "tokens see the past alone");
   f.pass({"cache_implementation"});
+  if (!third) {
+    add_windows(f, m, 2);
+    p.encoding = rotary(f, r, p.context, where);
+    return p;
+  }
   add_windows(f, m, f.whole("sliding_window_pattern", 1, f.whole("_sliding_window_pattern", 1, 6)));
   p.encoding = rotary_by_window(f, m, f.number("rope_local_base_freq", 10000),
                                 base_of(f, "rope_theta", 1e6), p.context, where);

@@ -47,7 +47,7 @@ Layout llama_but(const std::map<std::string, std::string>& modules) {
 const Layout olmo_names =
     llama_but({{"layers.*.attention_out_norm", "model.layers.*.post_attention_layernorm"},
                {"layers.*.mlp_out_norm", "model.layers.*.post_feedforward_layernorm"}});
-const Layout gemma3_names =
+const Layout gemma2_names =
     llama_but({{"layers.*.attention_out_norm", "model.layers.*.post_attention_layernorm"},
                {"layers.*.mlp_norm", "model.layers.*.pre_feedforward_layernorm"},
                {"layers.*.mlp_out_norm", "model.layers.*.post_feedforward_layernorm"}});
@@ -149,29 +149,15 @@ const Layout opt_names = {
      {"encoding", "model.decoder.embed_positions"}}};
 
 const Layout& layout_of(const std::string& type) {
-  static const std::map<std::string, const Layout*> all = {{"llama", &llama_names},
-                                                           {"mistral", &llama_names},
-                                                           {"qwen2", &llama_names},
-                                                           {"qwen3", &llama_names},
-                                                           {"smollm3", &llama_names},
-                                                           {"stablelm", &llama_names},
-                                                           {"gemma", &llama_names},
-                                                           {"gemma3_text", &gemma3_names},
-                                                           {"olmo2", &olmo_names},
-                                                           {"olmo3", &olmo_names},
-                                                           {"cohere", &llama_names},
-                                                           {"cohere2", &llama_names},
-                                                           {"exaone4", &olmo_names},
-                                                           {"granite", &llama_names},
-                                                           {"phi3", &phi3_names},
-                                                           {"phi", &phi_names},
-                                                           {"starcoder2", &starcoder2_names},
-                                                           {"gpt_neox", &neox_names},
-                                                           {"gpt2", &gpt2_names},
-                                                           {"gptj", &gptj_names},
-                                                           {"bloom", &bloom_names},
-                                                           {"mpt", &mpt_names},
-                                                           {"opt", &opt_names}};
+  static const std::map<std::string, const Layout*> all = {
+      {"llama", &llama_names},   {"mistral", &llama_names}, {"qwen2", &llama_names},
+      {"qwen3", &llama_names},   {"smollm3", &llama_names}, {"stablelm", &llama_names},
+      {"gemma", &llama_names},   {"gemma2", &gemma2_names}, {"gemma3_text", &gemma2_names},
+      {"olmo2", &olmo_names},    {"olmo3", &olmo_names},    {"cohere", &llama_names},
+      {"cohere2", &llama_names}, {"exaone4", &olmo_names},  {"granite", &llama_names},
+      {"phi3", &phi3_names},     {"phi", &phi_names},       {"starcoder2", &starcoder2_names},
+      {"gpt_neox", &neox_names}, {"gpt2", &gpt2_names},     {"gptj", &gptj_names},
+      {"bloom", &bloom_names},   {"mpt", &mpt_names},       {"opt", &opt_names}};
   return *all.at(type);
 }
 

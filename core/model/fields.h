@@ -52,7 +52,57 @@ inline constexpr double many = 1 << 20, long_run = 1LL << 40;
 
 // ------------------------------------------------------------------------------------- model
 
+// What published models have beyond the presets.
 template <class Model, class Walk>  // of ModelConfig, const or not, as all below
+void walk_forms(Model& c, Walk&& w) {
+  w(Field{.name = "head_size",
+          .high = many,
+          .help = "Features of a head; 0: width / heads.",
+          .optional = true},
+    c.head_size);
+  w(Field{.name = "window",
+          .high = longest_length,
+          .help = "Tokens that a token attends to, itself counted; 0: all before it.",
+          .optional = true},
+    c.window);
+  w(Field{.name = "window_every",
+          .high = many,
+          .help = "Each so many-th layer has no window; 0: each has one.",
+          .optional = true},
+    c.window_every);
+  w(Field{.name = "score_softcap",
+          .high = 1e6,
+          .help = "Scores c of queries and keys count as cap tanh(c / cap); 0: as they are.",
+          .optional = true},
+    c.score_softcap);
+  w(Field{.name = "logit_softcap",
+          .high = 1e6,
+          .help = "The classifier's logits, in the same way.",
+          .optional = true},
+    c.logit_softcap);
+  w(Field{.name = "norm_place",
+          .help = "Of what a layer's parts read, of what they add, or of both.",
+          .optional = true},
+    c.norm_place);
+  w(Field{.name = "scaled_embedding", .help = "Times the root of the width.", .optional = true},
+    c.scaled_embedding);
+  w(Field{.name = "qkv_bias", .help = "Of q, k and v alone.", .optional = true}, c.qkv_bias);
+  w(Field{.name = "biasless_norm", .help = "Layer norms without bias.", .optional = true},
+    c.biasless_norm);
+  w(Field{.name = "embedding_norm", .help = "A norm behind the embedding.", .optional = true},
+    c.embedding_norm);
+  w(Field{.name = "shared_norm",
+          .help = "Of parallel_residual: the mlp reads the attention's norm.",
+          .optional = true},
+    c.shared_norm);
+  w(Field{.name = "padded_vocabulary",
+          .high = 1 << 24,
+          .help = "Tokens that the table has at least, of language models.",
+          .optional = true},
+    c.padded_vocabulary);
+}
+
+template <class Model, class Walk>
 void walk_model(Model& c, Walk&& w) {
   w(Field{"width", 1, many, "Features of a token."}, c.width);
   w(Field{"layers", 1, many, "Each with attention and an MLP."}, c.layers);
@@ -74,41 +124,7 @@ void walk_model(Model& c, Walk&& w) {
   w(Field{.name = "head_bias", .help = "Of the classifier."}, c.head_bias);
   w(Field{"dropout", 0, 0.999, "Share of activations that training sets to 0."}, c.dropout);
   w(Field{.name = "init", .help = "GPT-2's or that of PyTorch's layers."}, c.init);
-  w(Field{.name = "head_size",
-          .high = many,
-          .help = "Features of a head; 0: width / heads.",
-          .optional = true},
-    c.head_size);
-  w(Field{.name = "window",
-          .high = longest_length,
-          .help = "Tokens that a token attends to, itself counted; 0: all before it.",
-          .optional = true},
-    c.window);
-  w(Field{.name = "window_every",
-          .high = many,
-          .help = "Each so many-th layer has no window; 0: each has one.",
-          .optional = true},
-    c.window_every);
-  w(Field{.name = "norm_place",
-          .help = "Of what a layer's parts read, of what they add, or of both.",
-          .optional = true},
-    c.norm_place);
-  w(Field{.name = "scaled_embedding", .help = "Times the root of the width.", .optional = true},
-    c.scaled_embedding);
-  w(Field{.name = "qkv_bias", .help = "Of q, k and v alone.", .optional = true}, c.qkv_bias);
-  w(Field{.name = "biasless_norm", .help = "Layer norms without bias.", .optional = true},
-    c.biasless_norm);
-  w(Field{.name = "embedding_norm", .help = "A norm behind the embedding.", .optional = true},
-    c.embedding_norm);
-  w(Field{.name = "shared_norm",
-          .help = "Of parallel_residual: the mlp reads the attention's norm.",
-          .optional = true},
-    c.shared_norm);
-  w(Field{.name = "padded_vocabulary",
-          .high = 1 << 24,
-          .help = "Tokens that the table has at least, of language models.",
-          .optional = true},
-    c.padded_vocabulary);
+  walk_forms(c, w);
 }
 
 // What the task decides, in cells alone.

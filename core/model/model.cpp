@@ -28,6 +28,9 @@ void check(const ModelConfig& c) {
   if (c.shared_norm && !c.norms_input())
     refuse("shared_norm is a norm of what is read; norm_place 'output' has none");
   if (c.window_every > 0 && c.window == 0) refuse("window_every needs a window");
+  for (const auto& [name, cap] :
+       {std::pair("score_softcap", c.score_softcap), std::pair("logit_softcap", c.logit_softcap)})
+    if (!is_softcap(cap)) refuse(fmt::format("{} is {}: {}", name, cap, softcap_range));
   if (c.dropout < 0 || c.dropout >= 1)
     refuse(fmt::format("dropout {} is not in [0, 1)", c.dropout));
   if (c.tied && c.outputs() != c.vocabulary)
@@ -319,6 +322,7 @@ Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s
   Attention a;
   a.q = heads.q, a.k = heads.k, a.v = heads.v;  // [B, H, T, D]
   a.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim()));
+  a.softcap = config_.score_softcap;
   a.dropout = dropout(l.drop_attention, s);
   a.starts = config_.has_window(index) ? starts_ : documents_;
   const auto norm_q_and_k = [&] {
@@ -347,7 +351,7 @@ Tensor Model::mix(Tensor& x, Tensor& h, Tensor qkv, int index, const StepInfo& s
            encoding_.text());
     norm_q_and_k();
   }
-  if (!a.rewrite && !look.attention) ops::store_heads(tape_, heads, storage);
+  if (!a.needs_scores() && !look.attention) ops::store_heads(tape_, heads, storage);
   if (cache != nullptr && !cache->settle(tape_, index, seen, a)) return {};
   if (index + 1 == config_.layers && needed_from_ > 0) keep_needed(x, h, a);
   for (const Tensor t : {a.q, a.k, a.v}) tape_.now(t);
@@ -462,13 +466,12 @@ Scores Model::run(const Batch& batch, const StepInfo& s, double weight, bool lea
   if (count > 0) {
     const Tensor h = normed(scored_of(x, count), norm_, norm_bias_);
     if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
-    if (look.logits) look.logits(logits_of(h));
+    if (look.logits) look.logits(first_logits_of(h));
     backend_.upload_tokens(static_cast<std::int32_t*>(b.targets), b.scored);
     const Tensor nats = tape_.make({count}, false);
     backend_.classify(tape_.out(nats), static_cast<std::int32_t*>(b.best),
                       learn ? tape_.grad(h) : Out{}, learn ? tape_.grad(leaf(head_)) : Out{},
-                      learn ? tape_.grad(leaf(head_bias_)) : Out{}, tape_.view(h),
-                      tape_.view(leaf(head_)), tape_.view(leaf(head_bias_)),
+                      learn ? tape_.grad(leaf(head_bias_)) : Out{}, tape_.view(h), classifier(),
                       static_cast<std::int32_t*>(b.targets), weight);
     if (learn) backward(done);  // first, since a download waits for all that is queued
     scores.nats.resize(b.scored.size());
@@ -530,12 +533,16 @@ void Model::find_scored(const Batch& batch, Scores& scores) {
     }
 }
 
-std::vector<double> Model::logits_of(Tensor h) {
+std::vector<double> Model::first_logits_of(Tensor h) {
   const std::int64_t rows = std::min(tape_.shape(h)[0], Inspection::logit_rows);
   std::vector<double> first(static_cast<std::size_t>(rows));
   std::iota(first.begin(), first.end(), 0.0);
-  const Tensor x = ops::rows(tape_, h, tape_.constant({rows}, first.data()));
-  const Tensor logits = ops::linear(tape_, x, leaf(head_), leaf(head_bias_));
+  return logits_of(ops::rows(tape_, h, tape_.constant({rows}, first.data())));
+}
+
+std::vector<double> Model::logits_of(Tensor h) {
+  const Tensor logits = ops::softcapped(tape_, ops::linear(tape_, h, leaf(head_), leaf(head_bias_)),
+                                        config_.logit_softcap);
   if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
   std::vector<double> out(static_cast<std::size_t>(tape_.shape(logits).count()));
   backend_.download(out.data(), tape_.view(logits));
@@ -569,8 +576,7 @@ void Model::rank(const Batch& batch, Tensor h, Scores& scores) {
     const std::vector<std::int32_t> targets(asked.size(), batch.candidates[c]);
     backend_.upload_tokens(static_cast<std::int32_t*>(b.targets), targets);
     backend_.classify(tape_.out(nats), static_cast<std::int32_t*>(b.best), {}, {}, {},
-                      tape_.view(x), tape_.view(leaf(head_)), tape_.view(leaf(head_bias_)),
-                      static_cast<std::int32_t*>(b.targets), 0);
+                      tape_.view(x), classifier(), static_cast<std::int32_t*>(b.targets), 0);
     cost[c].resize(asked.size());
     backend_.download(cost[c].data(), tape_.view(nats));
   }

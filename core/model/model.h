@@ -59,7 +59,9 @@ struct ModelConfig {
   bool scaled_embedding = false;  // times sqrt(width) (Vaswani et al. 2017, section 3.4; Gemma)
   int window = 0;  // a token attends to so many, itself counted (Mistral); 0: to all before it
   int window_every = 0;  // each so many-th layer has no window (Gemma 3); 0: each has one
-  double dropout = 0;    // of embedding, attention, its output, activations, mlp output
+  // Of scores of queries and keys, and of logits: c counts as cap tanh(c / cap); 0: as it is.
+  double score_softcap = 0, logit_softcap = 0;  // (Gemma 2)
+  double dropout = 0;  // of embedding, attention, its output, activations, mlp output
   Init init = Init::normal;
   int vocabulary = 256;       // inputs; a cell sets it to what its task has
   int classes = 0;            // outputs; 0: as many as inputs
@@ -76,6 +78,10 @@ struct ModelConfig {
     return window > 0 && (window_every == 0 || (layer + 1) % window_every != 0);
   }
 };
+constexpr bool is_softcap(double cap) {
+  return cap == 0 || (cap >= 1e-3 && cap <= 1e6);
+}
+inline constexpr const char* softcap_range = "a cap is from 0.001 to 1e6, or 0 for none";
 // Throws Error (usage) when the numbers do not fit together.
 void check(const ModelConfig&);
 // What an encoding is made for.
@@ -211,7 +217,11 @@ class Model {
   // Places and targets, into the buffers too: there as rows of what the last layer makes.
   void find_scored(const Batch&, Scores&);
   void rank(const Batch&, Tensor h, Scores&);
-  std::vector<double> logits_of(Tensor h);  // of its first rows
+  std::vector<double> logits_of(Tensor h);        // [rows, outputs]
+  std::vector<double> first_logits_of(Tensor h);  // of its first rows
+  Classifier classifier() {
+    return {tape_.view(leaf(head_)), tape_.view(leaf(head_bias_)), config_.logit_softcap};
+  }
   // Sequences that a pass reads behind one cache.
   struct Reading {
     Cache* cache;

@@ -102,12 +102,9 @@ std::vector<double> Model::read_behind(std::span<Cache* const> caches) {
   if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
   if (!x) return {};
   const Tensor h = normed(last_of_each(x), norm_, norm_bias_);
-  const Tensor logits = ops::linear(tape_, h, leaf(head_), leaf(head_bias_));
-  if (tape_.failed()) fail(Exit::internal, "{}", tape_.failure());
+  std::vector<double> logits = logits_of(h);
   for (Cache* c : caches) c->length_ += c->added_;
-  std::vector<double> out(static_cast<std::size_t>(tape_.shape(logits).count()));
-  backend_.download(out.data(), tape_.view(logits));
-  return out;
+  return logits;
 }
 
 // Rows of h and qkv are those of one reading after the other.

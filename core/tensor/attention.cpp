@@ -162,6 +162,7 @@ Tensor score_rows(Tape& t, const Attention& a, View packed_k, Block b) {
       t.backend().score_rows_backward(accumulator(t, q), accumulator(t, k), t.grad_view(scores),
                                       t.view(q), t.view(k), b.first, scale);
     });
+  scores = softcapped(t, scores, a.softcap);
   if (a.distance) {
     const Shape d = t.shape(a.distance);
     scores = binary(t, Binary::add, scores,
@@ -199,7 +200,7 @@ Rewritten rewritten(Tape& t, const Attention& a, Packed& packed_k, Block b) {
         fmt::format("the rewritten scores are {}, wanted {}", t.shape(made).text(), shape.text()));
     return {};
   }
-  if (t.unmade(scores)) {
+  if (t.unmade(scores) && a.softcap == 0) {
     if (made.id == scores.id) return {made, true, {}};
     const Tape::Terms sum = t.terms(made);
     if (sum.how == Tape::Terms::sum && sum.a.id == scores.id) return {made, true, sum.b};
@@ -327,7 +328,7 @@ Tensor attend_rows(Tape& t, Attention a, std::int64_t from, AttentionPath& path)
     a.starts = {};
   }
   path = a.bias ? AttentionPath::bias : AttentionPath::fused;
-  return a.rewrite ? by_blocks(t, a, from, path) : fused(t, a);
+  return a.needs_scores() ? by_blocks(t, a, from, path) : fused(t, a);
 }
 
 // With the rows that are asked for alone. `starts`: memory for theirs.
@@ -394,8 +395,8 @@ Tensor attend(Tape& t, const Attention& given, AttentionPath* taken) {
   PES_CHECK(given.skipped == 0 || !t.recording());
   Attention a = given;
   std::vector<std::int32_t> starts;
-  if (a.skipped > 0 && (!a.rewrite || a.first > 0)) begin_behind(t, a, starts);
-  const bool behind = a.rewrite && a.first > 0;
+  if (a.skipped > 0 && (!a.needs_scores() || a.first > 0)) begin_behind(t, a, starts);
+  const bool behind = a.needs_scores() && a.first > 0;
   Tensor y = behind ? composed_behind(t, a, path) : attend_rows(t, a, a.skipped, path);
   if (y && a.skipped > 0) y = ops::slice(t, y, 1, a.skipped, t.shape(y)[1] - a.skipped);
   if (taken != nullptr) *taken = path;

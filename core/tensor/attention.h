@@ -2,8 +2,8 @@
 //
 // fused:    softmax(scale q.k + distance) v in the backend's own kernel
 // bias:     the same kernel, which also reads a bias for each query and key
-// composed: an encoding rewrites the scores by content; they are made from ops, a block of rows at
-//           a time, and made again block by block in the backward pass
+// composed: an encoding rewrites the scores by content, or they are capped; they are made from ops,
+//           a block of rows at a time, and made again block by block in the backward pass
 //
 // A rewriter that only adds to the scores takes the second path, a block of rows at a time: nothing
 // reads the scores, so they are not made.
@@ -44,6 +44,9 @@ struct Attention {
   // and nothing is recorded.
   std::int64_t skipped = 0;
   double scale = 1;
+  // Where not 0: the scaled products c of q and k count as softcap tanh(c / softcap) (Bello et al.
+  // 2017, section 4; Gemma 2), before anything is added to them.
+  double softcap = 0;
   Tensor distance;  // optional [H or 1, first + T or more]
   Tensor bias;      // optional, broadcasts to [B, H, first + T, first + T]
   Rewriter rewrite;
@@ -51,6 +54,8 @@ struct Attention {
   // [B, T], of the host, as long as the step: query i sees no key before starts[i], which never
   // falls along a row and is i at most. Empty: all that came before.
   std::span<const std::int32_t> starts = {};
+
+  bool needs_scores() const { return rewrite || softcap > 0; }  // the fused kernel is not enough
 };
 
 // [B, T - skipped, H E]. Null with a failure when the shapes do not fit together. `taken`: the

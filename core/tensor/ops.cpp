@@ -172,6 +172,11 @@ Tensor affine(Tape& t, Tensor x, double scale, double shift) {
   return y;
 }
 
+Tensor softcapped(Tape& t, Tensor x, double cap) {
+  if (cap == 0) return x;
+  return affine(t, unary(t, Unary::tanh, affine(t, x, 1 / cap, 0)), cap, 0);
+}
+
 Tensor matmul(Tape& t, Tensor a, Tensor b, bool transpose_b) {
   if (!a || !b) return {};
   const Shape sa = t.shape(a), sb = t.shape(b);

@@ -43,7 +43,8 @@ Tensor linear(Tape&, Tensor x, Tensor w, Tensor bias = {}, Tensor residual = {},
               Storage = Storage::own);
 // x in the backend's own storage: itself where it is stored so.
 Tensor own(Tape&, Tensor x);
-Tensor gate(Tape&, Tensor x);  // [.., 2F] -> [.., F]
+Tensor gate(Tape&, Tensor x);                    // [.., 2F] -> [.., F]
+Tensor softcapped(Tape&, Tensor x, double cap);  // cap tanh(x / cap); x where cap is 0
 Tensor dropout(Tape&, Tensor x, const Dropout&);
 Tensor softmax(Tape&, Tensor scores, std::int64_t first);
 

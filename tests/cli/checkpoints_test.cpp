@@ -92,6 +92,13 @@ TEST_F(Checkpoints, OfOurOwnGoOutAndComeBack) {
       {"layers[rope(base=300), yarn(factor=4, base=300, original=32)]",
        behind + "window = 8\nwindow_every = 2\n", "olmo3"},
       {"rope", gemma, "gemma"},
+      {"yarn(factor=4, original=32)",
+       gemma + "norm_place = \"both\"\nscore_softcap = 50\nlogit_softcap = 30\nwindow = "
+               "8\nwindow_every = 2\n",
+       "gemma2"},
+      {"rope", gemma + "norm_place = \"both\"\n", "gemma2"},
+      {"rope", gemma + "norm_place = \"both\"\nqk_norm = \"before\"\nscore_softcap = 0.5\n",
+       "gemma3_text"},
       {"layers[rope(base=300), rope(base=5000)]",
        gemma + "norm_place = \"both\"\nqk_norm = \"before\"\nwindow = 8\nwindow_every = 2\n",
        "gemma3_text"},

@@ -1,5 +1,6 @@
 // The CUDA backend's ops called directly, against the reference: outputs that are added to, outputs
 // that are not wanted, inputs that are missing, and the ops that no tape records.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -303,23 +304,23 @@ std::vector<DirectCase> direct_cases() {
                    }});
   }
   // 700 rows of 50 classes: several blocks of rows on the host
-  for (const std::int64_t classes : {50, 48, 3})
-    all.push_back(
-        {"classify_" + std::to_string(classes),
-         {{700, 8}, {classes, 8}, {classes}, {700}, {700}},
-         {{700, 8}, {classes, 8}, {classes}},
-         [](B b, O o, V v, Tokens t) {
-           auto* const best = static_cast<std::int32_t*>(b.allocate(700 * 4));
-           b.classify({o[3].data, o[3].shape}, best, o[0], o[1], o[2], v[0], v[1], v[2], t, 0.01);
-           std::vector<std::int32_t> found(700);
-           b.download_tokens(found, best);
-           b.release(best);
-           const std::vector<double> places(found.begin(), found.end());
-           b.upload(o[4], places.data());
-         },
-         true,
-         0,
-         classes});
+  for (const auto& [classes, cap] : {std::pair(50, 0.0), {48, 0.0}, {3, 0.0}, {50, 5.0}, {48, 5.0}})
+    all.push_back({fmt::format("classify_{}{}", classes, cap > 0 ? "_capped" : ""),
+                   {{700, 8}, {classes, 8}, {classes}, {700}, {700}},
+                   {{700, 8}, {classes, 8}, {classes}},
+                   [cap](B b, O o, V v, Tokens t) {
+                     auto* const best = static_cast<std::int32_t*>(b.allocate(700 * 4));
+                     b.classify({o[3].data, o[3].shape}, best, o[0], o[1], o[2], v[0],
+                                {v[1], v[2], cap}, t, 0.01);
+                     std::vector<std::int32_t> found(700);
+                     b.download_tokens(found, best);
+                     b.release(best);
+                     const std::vector<double> places(found.begin(), found.end());
+                     b.upload(o[4], places.data());
+                   },
+                   true,
+                   0,
+                   classes});
   return all;
 }
 

@@ -1,5 +1,6 @@
 // What the CUDA backend reads and writes in bf16, op by op, beside the reference in double on the
 // same rounded numbers.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -187,19 +188,20 @@ std::vector<StoredCase> stored_cases() {
            "ffbfff",
            [=](B b, O o, V v) { b.norm_backward(o[0], o[1], {}, v[0], v[1], v[2], v[3], kind); }});
   }
-  for (const std::int64_t classes : {48, 21})  // by eights and by one; 90 rows: several blocks here
-    all.push_back({"classify_" + std::to_string(classes),
+  // by eights and by one; 90 rows: several blocks here
+  for (const auto& [classes, cap] : {std::pair(48, 0.0), {21, 0.0}, {48, 0.5}, {21, 0.5}})
+    all.push_back({fmt::format("classify_{}{}", classes, cap > 0 ? "_capped" : ""),
                    {{90, 16}, {classes, 16}, {90}},
                    {{90, 16}, {classes, 16}},
                    "fffff",
-                   [=](B b, O o, V v) {
+                   [classes, cap](B b, O o, V v) {
                      std::vector<std::int32_t> targets(90);
                      for (std::size_t i = 0; i < 90; ++i)
-                       targets[i] = static_cast<std::int32_t>(7 * i) % static_cast<int>(classes);
+                       targets[i] = static_cast<std::int32_t>(7 * i) % classes;
                      auto* const to = static_cast<std::int32_t*>(b.allocate(90 * 4));
                      auto* const best = static_cast<std::int32_t*>(b.allocate(90 * 4));
                      b.upload_tokens(to, targets);
-                     b.classify(o[2], best, o[0], o[1], {}, v[0], v[1], {}, to, 0.1);
+                     b.classify(o[2], best, o[0], o[1], {}, v[0], {v[1], {}, cap}, to, 0.1);
                      b.release(to), b.release(best);
                    },
                    1e-2,

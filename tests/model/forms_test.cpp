@@ -192,6 +192,15 @@ TEST(Forms, ThatDoNotFitAreRefused) {
   check(c);
   c.norm_place = NormPlace::output, c.parallel = c.shared_norm = true;
   EXPECT_THROW(check(c), Error);
+  c.shared_norm = false;
+  check(c);
+  for (const double cap : {-1.0, 1e-9, 1e9, std::nan("")}) {
+    c.score_softcap = cap;
+    EXPECT_THROW(check(c), Error) << cap;
+    c.score_softcap = 0, c.logit_softcap = cap;
+    EXPECT_THROW(check(c), Error) << cap;
+    c.logit_softcap = 0;
+  }
 }
 
 }  // namespace

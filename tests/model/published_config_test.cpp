@@ -126,6 +126,17 @@ constexpr Case published[] = {
       "pad_token_id": 0, "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 10000.0,
       "torch_dtype": "bfloat16", "transformers_version": "4.38.0.dev0", "use_cache": true,
       "vocab_size": 256000})"},
+    {"google/gemma-2-2b", "rope(base=10000)", R"({
+      "architectures": ["Gemma2ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
+      "eos_token_id": 1, "final_logit_softcapping": 30.0, "head_dim": 256,
+      "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
+      "hidden_size": 2304, "initializer_range": 0.02, "intermediate_size": 9216,
+      "max_position_embeddings": 8192, "model_type": "gemma2", "num_attention_heads": 8,
+      "num_hidden_layers": 26, "num_key_value_heads": 4, "pad_token_id": 0,
+      "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_theta": 10000.0,
+      "sliding_window": 4096, "torch_dtype": "float32", "transformers_version": "4.42.4",
+      "use_cache": true, "vocab_size": 256000})"},
     {"google/gemma-3-1b-it",
      "layers[rope(base=10000), rope(base=10000), rope(base=10000), rope(base=10000), "
      "rope(base=10000), rope(base=1000000)]",
@@ -310,7 +321,9 @@ TEST(PublishedConfigs, AreRefusedWhereTheySayMore) {
   refused("Qwen3", "use_sliding_window", true);
   refused("SmolLM3", "layer_types", {"sliding_attention"});
   refused("gemma-3", "query_pre_attn_scalar", 0);
-  refused("gemma-3", "final_logit_softcapping", 30.0);
+  refused("gemma-3", "final_logit_softcapping", -30.0);
+  refused("gemma-2-2b", "attn_logit_softcapping", 1e-4);
+  refused("gemma-2-2b", "sliding_window", nullptr);
   refused("gemma-3", "hidden_activation", "gelu");
   refused("gemma-2b", "hidden_act", "silu");
   refused("Olmo-3", "clip_qkv", 8.0);
@@ -391,6 +404,26 @@ TEST(PublishedConfigs, LayersThatSeeAllHaveNoEncoding) {
             "rope(base=50000, layout=interleaved)");
   EXPECT_THROW(taken("command-r7b", {{"sliding_window", nullptr}}), Error);
   EXPECT_THROW(taken("command-r7b", {{"model_type", "cohere"}, {"rope_theta", nullptr}}), Error);
+}
+
+// Caps that are missing are the published code's; null is none.
+TEST(PublishedConfigs, OfGemma2AreCapped) {
+  const auto taken = [](const Json& more) {
+    Json config = {{"model_type", "gemma2"},   {"hidden_size", 64},
+                   {"vocab_size", 100},        {"num_hidden_layers", 4},
+                   {"num_attention_heads", 4}, {"intermediate_size", 128},
+                   {"num_key_value_heads", 2}, {"sliding_window", 16}};
+    config.update(more);
+    return published_of(config, "config.json").model;
+  };
+  EXPECT_EQ(taken(Json::object()).score_softcap, 50);
+  EXPECT_EQ(taken(Json::object()).logit_softcap, 30);
+  EXPECT_EQ(taken(Json::object()).window_every, 2);
+  EXPECT_EQ(taken({{"attn_logit_softcapping", nullptr}}).score_softcap, 0);
+  EXPECT_EQ(taken({{"final_logit_softcapping", nullptr}}).logit_softcap, 0);
+  EXPECT_EQ(taken({{"model_type", "gemma3_text"}}).score_softcap, 0);
+  EXPECT_EQ(taken({{"model_type", "gemma3_text"}, {"final_logit_softcapping", 20}}).logit_softcap,
+            20);
 }
 
 // Of a model of images and text the part that reads text, with the published code's defaults.

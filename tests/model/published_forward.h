@@ -111,7 +111,7 @@ class PublishedForward {
       for (double& v : row) v *= factor;
     return x;
   }
-  static Rows each(Rows x, double (*f)(double)) {
+  static Rows each(Rows x, const std::function<double(double)>& f) {
     for (Row& row : x)
       for (double& v : row) v = f(v);
     return x;
@@ -147,7 +147,9 @@ class PublishedForward {
     std::vector<Rows> q, k, v;  // of each head; key heads may be fewer
   };
   using Bias = std::function<double(std::size_t head, std::size_t query, std::size_t key)>;
-  static Rows attention(const Heads& h, std::size_t window = 0, const Bias& bias = {}) {
+  static double softcapped(double x, double cap) { return cap > 0 ? cap * std::tanh(x / cap) : x; }
+  static Rows attention(const Heads& h, std::size_t window = 0, const Bias& bias = {},
+                        double cap = 0) {
     const std::size_t T = h.q[0].size(), D = h.q[0][0].size(), shared = h.q.size() / h.k.size();
     Rows y(T, Row(h.q.size() * D));
     for (std::size_t head = 0; head < h.q.size(); ++head)
@@ -157,7 +159,8 @@ class PublishedForward {
         for (std::size_t j = first; j <= i; ++j) {
           double s = 0;
           for (std::size_t d = 0; d < D; ++d) s += h.q[head][i][d] * h.k[head / shared][j][d];
-          p.push_back(s / std::sqrt(static_cast<double>(D)) + (bias ? bias(head, i, j) : 0));
+          s = softcapped(s / std::sqrt(static_cast<double>(D)), cap);
+          p.push_back(s + (bias ? bias(head, i, j) : 0));
         }
         const double top = *std::max_element(p.begin(), p.end());
         double total = 0;
@@ -374,10 +377,12 @@ class PublishedForward {
     if (!config_.contains("sliding_window")) return true;
     if (config_.contains("layer_types"))
       return config_["layer_types"].at(layer) == "full_attention";
+    if (config_.at("model_type") == "gemma2") return layer % 2 == 1;
     return (layer + 1) % whole("sliding_window_pattern") == 0;
   }
   Rotation rotation_of_layer(std::size_t layer, std::size_t D) const {
     const bool all = sees_all(layer);
+    if (config_.at("model_type") == "gemma2") return rotation(D);
     if (config_.at("model_type") == "exaone4")
       return all && config_["sliding_window"].is_number() ? Rotation{} : rotation(D);
     const Json p = config_.value("rope_parameters", Json());
@@ -414,12 +419,14 @@ class PublishedForward {
       if (!olmo && behind) {
         const double by = std::sqrt(static_cast<double>(D) /
                                     config_.value("query_pre_attn_scalar", static_cast<double>(D)));
-        for (Rows& each : h.q) each = times(normed(each, a + "q_norm"), by);
-        for (Rows& each : h.k) each = normed(each, a + "k_norm");
+        for (Rows& each : h.q)
+          each = times(type == "gemma2" ? each : normed(each, a + "q_norm"), by);
+        for (Rows& each : h.k) each = type == "gemma2" ? each : normed(each, a + "k_norm");
       }
       const Rotation r = rotation_of_layer(i, D);
       turn(h.q, r), turn(h.k, r);
-      Rows y = linear(attention(h, sees_all(i) ? 0 : whole("sliding_window")), a + "o_proj");
+      Rows y = attention(h, sees_all(i) ? 0 : whole("sliding_window"), {}, cap("attn_logit"));
+      y = linear(y, a + "o_proj");
       x = sum(x, behind ? normed(y, l + "post_attention_layernorm") : y);
       y = !gemma
               ? x
@@ -427,8 +434,13 @@ class PublishedForward {
       y = feed_forward(y, l, gemma ? gelu_tanh : silu);
       x = sum(x, behind ? normed(y, l + "post_feedforward_layernorm") : y);
     }
-    x = normed(x, "model.norm");
-    return linear(x, entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens");
+    x = linear(normed(x, "model.norm"),
+               entry("lm_head.weight") != nullptr ? "lm_head" : "model.embed_tokens");
+    return each(x, [c = cap("final_logit")](double z) { return softcapped(z, c); });
+  }
+  double cap(const std::string& of) const {
+    const Json c = config_.value(of + "_softcapping", Json());
+    return c.is_number() ? c.get<double>() : 0;
   }
 
   Rows neox(std::span<const std::int32_t> tokens) const {

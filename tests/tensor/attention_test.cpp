@@ -170,6 +170,56 @@ TEST(ComposedAttention, GradientsReachWhatTheRewriterReads) {
     expect_close(actual.gradients[i], wanted.gradients[i], 2e-5, "gradient " + std::to_string(i));
 }
 
+// Scores are capped before anything is added to them, also where a rewriter does no more than add.
+TEST(CappedAttention, IsItsDefinitionWithItsGradients) {
+  constexpr std::int64_t H = 2, T = 37, D = 4;
+  constexpr double scale = 0.7, cap = 0.9;
+  const Values q = random_values({1, H, T, D}, 1), k = random_values({1, H, T, D}, 2),
+               v = random_values({1, H, T, D}, 3), distance = random_values({H, T}, 4),
+               bias = random_values({H, T, T}, 5);
+  const auto at = [](const Values& x, std::int64_t i) {
+    return x.data[static_cast<std::size_t>(i)];
+  };
+  Values wanted{{1, T, H * D}, std::vector<double>(T * H * D)};
+  for (std::int64_t h = 0; h < H; ++h)
+    for (std::int64_t i = 0; i < T; ++i) {
+      double total = 0;
+      std::vector<double> y(D);
+      for (std::int64_t j = 0; j <= i; ++j) {
+        double s = 0;
+        for (std::int64_t d = 0; d < D; ++d)
+          s += scale * at(q, (h * T + i) * D + d) * at(k, (h * T + j) * D + d);
+        s = cap * std::tanh(s / cap) + at(distance, h * T + i - j) + at(bias, (h * T + i) * T + j);
+        total += std::exp(s);
+        for (std::int64_t d = 0; d < D; ++d)
+          y[static_cast<std::size_t>(d)] += std::exp(s) * at(v, (h * T + j) * D + d);
+      }
+      for (std::int64_t d = 0; d < D; ++d)
+        wanted.data[static_cast<std::size_t>((i * H + h) * D + d)] =
+            y[static_cast<std::size_t>(d)] / total;
+    }
+  const std::vector<Values> in = {q, k, v, distance, bias};
+  for (const bool rewrites : {false, true}) {
+    const Build build = [rewrites](Tape& t, const std::vector<Tensor>& x) {
+      Attention a;
+      a.q = x[0], a.k = x[1], a.v = x[2], a.distance = x[3], a.bias = x[4];
+      a.scale = scale, a.softcap = cap;
+      if (rewrites) a.rewrite.call = untouched;
+      AttentionPath path = AttentionPath::fused;
+      const Tensor y = attend(t, a, &path);
+      EXPECT_EQ(path, AttentionPath::composed);
+      return y;
+    };
+    expect_gradients(*open_backend("reference", {}), in, build);
+    const Result exact = run(*open_backend("reference", {}), in, build);
+    const Result cpu = run(*open_backend("cpu", {}), in, build);
+    expect_close(exact.y, wanted, 1e-12, "reference");
+    expect_close(cpu.y, wanted, 5e-6, "cpu");
+    for (std::size_t i = 0; i < in.size(); ++i)
+      expect_close(cpu.gradients[i], exact.gradients[i], 2e-5, "gradient " + std::to_string(i));
+  }
+}
+
 // What attend() weighs the values with: values that name their places give the probabilities back.
 TEST_P(AttentionTest, ProbabilitiesAreThoseOfThePlainLoop) {
   const AttentionExample& c = GetParam();

@@ -95,7 +95,7 @@ TEST(Interpolate, OfNoNumberIsNone) {
 }
 
 // A classifier goes by blocks of 512 rows and more, the last one shorter.
-TEST(Classify, OfSeveralBlocksAgreesWithTheReference) {
+void expect_classified(double softcap) {
   const std::int64_t N = 1100, W = 32, V = 600;
   const Values h = random_values({N, W}, 1), w = random_values({V, W}, 2, 0.3),
                bias = random_values({V}, 3);
@@ -119,8 +119,8 @@ TEST(Classify, OfSeveralBlocksAgreesWithTheReference) {
     const Out made[] = {take({N}, nullptr), take(h.shape, nullptr), take(w.shape, nullptr),
                         take(bias.shape, nullptr)};
     for (int again = 0; again < 2; ++again)  // nothing of the first call is left
-      b.classify(made[0], best, made[1], made[2], made[3], given[0].view(), given[1].view(),
-                 given[2].view(), t, 1.0 / 64);
+      b.classify(made[0], best, made[1], made[2], made[3], given[0].view(),
+                 {given[1].view(), given[2].view(), softcap}, t, 1.0 / 64);
     std::vector<Values> all;
     for (const Out& o : made) {
       all.push_back({o.shape, std::vector<double>(static_cast<std::size_t>(o.shape.count()))});
@@ -139,6 +139,12 @@ TEST(Classify, OfSeveralBlocksAgreesWithTheReference) {
   near({}, 1e-5);
   if (bf16::best_kernel() != bf16::Kernel::none)
     near({.threads = 2, .precision = Precision::bf16}, 0.02);
+}
+TEST(Classify, OfSeveralBlocksAgreesWithTheReference) {
+  expect_classified(0);
+}
+TEST(Classify, OfCappedLogitsAgreesWithTheReference) {  // which are some 1.7 large
+  expect_classified(1);
 }
 
 // Shapes that do not fit give a sentence, not a crash, and the null handle flows on.

@@ -104,7 +104,7 @@ class CpuBackend final : public Backend {
   void mix_rows_backward(Out dp, Out dv, View dy, View p, View packed_v, Index first) override;
   void softmax_forward(Out y, View scores, Index first) override;
   void softmax_backward(Out dscores, View dy, View y) override;
-  void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w, View bias,
+  void classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, const Classifier&,
                 const std::int32_t* targets, double weight) override;
   void adamw(Out norm, std::span<const Update>, const AdamW&) override;
 

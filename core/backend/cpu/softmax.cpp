@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "backend/backend.h"
 
@@ -52,6 +53,25 @@ void SoftmaxRowBackward(float* ds, const float* dy, const float* y, std::size_t 
         add);
 }
 
+// z [V] becomes cap tanh(z / cap); `slopes`, where they are wanted, its derivative by z.
+void SoftcapRow(float* z, float* slopes, std::size_t V, float cap) {
+  const F32 d;
+  const V32 to = hn::Set(d, cap), share = hn::Set(d, 1 / cap), one = hn::Set(d, 1.0f);
+  for (std::size_t i = 0; i < V; i += hn::Lanes(d)) {
+    const V32 t = Tanh(d, hn::Mul(Load(d, z + i, V - i), share));
+    Store(d, hn::Mul(to, t), z + i, V - i);
+    if (slopes != nullptr) Store(d, hn::NegMulAdd(t, t, one), slopes + i, V - i);
+  }
+}
+
+void MultiplyRow(void* row, Storage storage, const float* by, std::size_t V) {
+  const F32 d;
+  as_stored(row, storage, [&](auto* g) HWY_ATTR {
+    for (std::size_t i = 0; i < V; i += hn::Lanes(d))
+      Store(d, hn::Mul(Load(d, g + i, V - i), Load(d, by + i, V - i)), g + i, V - i);
+  });
+}
+
 // Cross-entropy of one row of logits z [V]; returns its nats and the largest entry's place. A
 // gradient that is wanted becomes weight (softmax(z) - onehot(target)); it may stand where z does,
 // which is used up.
@@ -93,6 +113,8 @@ HWY_AFTER_NAMESPACE();
 namespace pesuite {
 HWY_EXPORT(SoftmaxRow);
 HWY_EXPORT(SoftmaxRowBackward);
+HWY_EXPORT(SoftcapRow);
+HWY_EXPORT(MultiplyRow);
 HWY_EXPORT(ClassifyRow);
 
 void CpuBackend::softmax_forward(Out y, View scores, Index first_query) {
@@ -111,8 +133,10 @@ void CpuBackend::softmax_backward(Out ds, View dy, View y) {
   });
 }
 
-void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
-                          View bias, const std::int32_t* targets, double weight) {
+void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h,
+                          const Classifier& by, const std::int32_t* targets, double weight) {
+  const auto [w, bias, softcap] = by;
+  const auto cap = static_cast<float>(softcap);
   const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
   const bool wanted = dh || dw || dbias;
   // rows of a block: its logits stay near 1 MiB, but no fewer than 512 rows share a packed w
@@ -135,10 +159,20 @@ void CpuBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbia
                     .keep_b = true,
                     .same_b = again});
     parallel(n, 16, [&](Index first, Index last) {
-      for (Index r = first; r < last; ++r)
-        out(nats)[start + r] = HWY_DYNAMIC_DISPATCH(ClassifyRow)(
-            logits + r * V, static_cast<std::size_t>(V), targets[start + r], best + start + r,
-            wanted ? at(gradient, r * V) : nullptr, gradient.storage, static_cast<float>(weight));
+      thread_local std::vector<float> slopes;  // kept: steps after the first allocate nothing
+      const auto classes = static_cast<std::size_t>(V);
+      if (cap > 0) slopes.resize(classes);
+      for (Index r = first; r < last; ++r) {
+        float* const row = logits + r * V;
+        void* const of_row = wanted ? at(gradient, r * V) : nullptr;
+        if (cap > 0)
+          HWY_DYNAMIC_DISPATCH(SoftcapRow)(row, wanted ? slopes.data() : nullptr, classes, cap);
+        out(nats)[start + r] =
+            HWY_DYNAMIC_DISPATCH(ClassifyRow)(row, classes, targets[start + r], best + start + r,
+                                              of_row, gradient.storage, static_cast<float>(weight));
+        if (cap > 0 && wanted)
+          HWY_DYNAMIC_DISPATCH(MultiplyRow)(of_row, gradient.storage, slopes.data(), classes);
+      }
     });
     if (dh)
       products_->run({.M = n,

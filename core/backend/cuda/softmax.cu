@@ -51,8 +51,8 @@ PESUITE_HD inline Summary both(const Summary& a, const Summary& b) {
 }
 
 // A block a row of logits z [V], read once, and once more where a gradient is wanted; N numbers a
-// thread. The gradient may lie where z does. Rows of z and of the gradient are `pitch` apart, and
-// those of the gradient end in zeros.
+// thread. With a cap, cap tanh(z / cap) counts. The gradient may lie where z does. Rows of z and of
+// the gradient are `pitch` apart, and those of the gradient end in zeros.
 template <class T, int N>
 struct Classify {
   Target nats;
@@ -62,14 +62,20 @@ struct Classify {
   Index pitch;
   const std::int32_t* targets;
   Index V;
-  float weight;
+  float weight, cap;
+  PESUITE_HD Some<N> logits(const T* from) const {
+    Some<N> x = some<N>(from);
+    if (cap > 0)
+      for (int k = 0; k < N; ++k) x.x[k] = cap * std::tanh(x.x[k] / cap);
+    return x;
+  }
   PESUITE_HD void operator()(Block& block) const {
     const Index n = block.index(), target = targets[n];
     const T* const row = z + n * pitch;
     const Summary all = block.combine(
         V / N, Summary{},
         [&](Index i) {
-          const Some<N> x = some<N>(row + i * N);
+          const Some<N> x = logits(row + i * N);
           Summary s;
           for (int k = 0; k < N; ++k)
             if (x.x[k] > s.top) s.top = x.x[k], s.place = static_cast<std::int32_t>(i * N + k);
@@ -79,14 +85,19 @@ struct Classify {
         [](const Summary& a, const Summary& b) { return both(a, b); });
     block.each(1, [&](Index) {
       best[n] = all.place < V ? all.place : 0;  // none where all are NaN
-      nats.put(n, std::log(all.total) + (all.top - static_cast<float>(row[target])));
+      const float z = static_cast<float>(row[target]),
+                  chosen = cap > 0 ? cap * std::tanh(z / cap) : z;
+      nats.put(n, std::log(all.total) + (all.top - chosen));
     });
     if (gradient == nullptr) return;
     T* const to = gradient + n * pitch;
     block.each(V / N, [&](Index i) {
-      Some<N> x = some<N>(row + i * N);
-      for (int k = 0; k < N; ++k)
-        x.x[k] = weight * (std::exp(x.x[k] - all.top) / all.total - (i * N + k == target ? 1 : 0));
+      Some<N> x = logits(row + i * N);
+      for (int k = 0; k < N; ++k) {
+        const float part = cap > 0 ? x.x[k] / cap : 0, slope = 1 - part * part;
+        const float p = std::exp(x.x[k] - all.top) / all.total;
+        x.x[k] = weight * slope * (p - (i * N + k == target ? 1 : 0));
+      }
       store(to + i * N, x);
     });
     block.each(pitch - V, [&](Index i) { to[V + i] = T(0.0f); });
@@ -105,8 +116,9 @@ void CudaBackend::softmax_backward(Out ds, View dy, View y) {
   queue_.blocks(y.shape.count() / S, S / 4, SoftmaxBackward{target(ds), in(dy), in(y), S});
 }
 
-void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
-                           View bias, const std::int32_t* targets, double weight) {
+void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h,
+                           const Classifier& by, const std::int32_t* targets, double weight) {
+  const auto [w, bias, softcap] = by;
   const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
   // What two products would round is written rounded, and so are the logits of a training step, as
   // mixed precision elsewhere has them; what a bias sums is not, nor what an evaluation reports.
@@ -132,7 +144,8 @@ void CudaBackend::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbi
       by_eights(V, {all}, [&]<int Few>(Width<Few>) {
         queue_.blocks(n, V / 4,
                       Classify<T, Few>{to, best + start, all, dh || dw || dbias ? all : nullptr,
-                                       pitch, targets + start, V, static_cast<float>(weight)});
+                                       pitch, targets + start, V, static_cast<float>(weight),
+                                       static_cast<float>(softcap)});
       });
     });
     const Operand gradient{logits.data(), pitch, false, 0, storage};

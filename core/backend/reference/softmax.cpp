@@ -25,8 +25,9 @@ void Reference::softmax_backward(Out ds, View dy, View y) {
   }
 }
 
-void Reference::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h, View w,
-                         View bias, const std::int32_t* targets, double weight) {
+void Reference::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias, View h,
+                         const Classifier& by, const std::int32_t* targets, double weight) {
+  const auto [w, bias, cap] = by;
   const Index W = w.shape[1], V = w.shape[0], N = h.shape.count() / W;
   dh = accumulator(dh);
   dw = accumulator(dw);
@@ -36,7 +37,7 @@ void Reference::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias
     for (Index c = 0; c < V; ++c) {
       double s = bias ? in(bias)[c] : 0;
       for (Index i = 0; i < W; ++i) s += in(h)[n * W + i] * in(w)[c * W + i];
-      z[static_cast<std::size_t>(c)] = s;
+      z[static_cast<std::size_t>(c)] = cap > 0 ? cap * std::tanh(s / cap) : s;
     }
     const auto top = std::max_element(z.begin(), z.end());
     double total = 0;
@@ -45,8 +46,9 @@ void Reference::classify(Out nats, std::int32_t* best, Out dh, Out dw, Out dbias
     best[n] = static_cast<std::int32_t>(top - z.begin());
     put(nats, n, lse - z[static_cast<std::size_t>(targets[n])]);
     for (Index c = 0; c < V; ++c) {
-      const double g =
-          weight * (std::exp(z[static_cast<std::size_t>(c)] - lse) - (c == targets[n] ? 1 : 0));
+      const double logit = z[static_cast<std::size_t>(c)], part = cap > 0 ? logit / cap : 0;
+      const double slope = 1 - part * part;  // of cap tanh(z / cap)
+      const double g = weight * slope * (std::exp(logit - lse) - (c == targets[n] ? 1 : 0));
       for (Index i = 0; i < W; ++i) {
         if (dh) put(dh, n * W + i, g * in(w)[c * W + i]);
         if (dw) put(dw, c * W + i, g * in(h)[n * W + i]);
