@@ -17,19 +17,30 @@ namespace pesuite::bench {
 
 namespace {
 
+struct Size {
+  std::string_view name;
+  int width, layers, heads, ff_width, length, vocabulary, batch;
+};
+constexpr Size sizes[] = {{"A", 128, 2, 4, 384, 64, 16, 64},
+                          {"B", 256, 4, 4, 704, 256, 256, 16},
+                          {"C", 512, 6, 8, 1408, 512, 4096, 8},
+                          {"G", 768, 12, 12, 2048, 2048, 32000, 1}};
+
 Workload named_workload(const std::string& name) {
-  const auto own = [](int width, int layers, int heads, int ff, int length, int vocabulary,
-                      int batch) {
+  std::vector<std::string> names;
+  for (const Size& s : sizes) {
     ModelConfig m;
-    m.width = width, m.layers = layers, m.heads = heads, m.ff_width = ff, m.vocabulary = vocabulary;
-    return Workload{m, length, batch};
-  };
-  if (name == "A") return own(128, 2, 4, 384, 64, 16, 64);
-  if (name == "B") return own(256, 4, 4, 704, 256, 256, 16);
-  if (name == "C") return own(512, 6, 8, 1408, 512, 4096, 8);
-  if (name == "G") return own(768, 12, 12, 2048, 2048, 32000, 1);
-  const Preset& p = preset(name);
-  return {p.config, p.train_length, std::max(1, 4096 / p.train_length)};
+    m.width = s.width, m.layers = s.layers, m.heads = s.heads, m.ff_width = s.ff_width;
+    m.vocabulary = s.vocabulary;
+    if (s.name == name) return {m, s.length, s.batch};
+    names.emplace_back(s.name);
+  }
+  for (const Preset& p : presets()) {
+    if (p.name == name) return {p.config, p.train_length, std::max(1, 4096 / p.train_length)};
+    names.emplace_back(p.name);
+  }
+  fail(Exit::usage, "--config: there is no model '{}'{}; known are {}", name,
+       did_you_mean(name, names), join(names, ", "));
 }
 
 }  // namespace

@@ -111,7 +111,8 @@ TEST_F(Bench, EveryKindRuns) {
 
 TEST_F(Bench, MistakesAreSentences) {
   EXPECT_NE(bench({"trian"}).err.find("did you mean 'train'?"), std::string::npos);
-  EXPECT_NE(bench({"train", "--config", "D"}).err.find("no model preset 'D'"), std::string::npos);
+  EXPECT_NE(bench({"train", "--config", "D"}).err.find("no model 'D'; known are A, B, C, G, micro"),
+            std::string::npos);
   EXPECT_NE(bench({"train", "--config", "B(wdth=64)"}).err.find("did you mean 'width'?"),
             std::string::npos);
   EXPECT_NE(bench({"train", "--config", "B(width=x)"}).err.find("wants a count, not 'x'"),

@@ -170,6 +170,50 @@ TEST(ComposedAttention, GradientsReachWhatTheRewriterReads) {
     expect_close(actual.gradients[i], wanted.gradients[i], 2e-5, "gradient " + std::to_string(i));
 }
 
+// Keys whose distance leaves them no probability are left out: no bit of output and gradients
+// changes. A bias of zeros beside the distance keeps all of them in.
+TEST(FarKeys, AreLeftOutWithoutAChange) {
+  constexpr std::int64_t H = 3, T = 333, D = 8;
+  const double none = -std::numeric_limits<double>::infinity();
+  const auto table = [&](const std::function<double(std::int64_t)>& of) {
+    Values d{{H, T}, std::vector<double>(H * T)};
+    for (std::int64_t h = 0; h < H; ++h)
+      for (std::int64_t n = 0; n < T; ++n)
+        d.data[static_cast<std::size_t>(h * T + n)] =
+            h == 1 ? 0.01 * static_cast<double>(n) : of(n);
+    return d;
+  };
+  const Values zeros{{1, 1, 1, 1}, {0}};
+  const std::vector<Values> tables = {
+      table([](std::int64_t n) { return n < 70 ? 0 : -1e9; }),
+      table([&](std::int64_t n) { return n < 70 ? 0 : none; }),
+      table([](std::int64_t n) { return -2.0 * static_cast<double>(n); }),
+      table([](std::int64_t n) { return n == 0 ? -1e9 : 0; })};  // a query that does not see itself
+  std::vector<BackendOptions> ways = {{}, {.threads = 2}};
+  if (bf16::best_kernel() != bf16::Kernel::none) ways.push_back({.precision = Precision::bf16});
+  for (const BackendOptions& way : ways)
+    for (std::size_t i = 0; i < tables.size(); ++i)
+      for (const double size : {1.0, 6.0}) {
+        const std::vector<Values> in = {random_values({2, H, T, D}, 1, size),
+                                        random_values({2, H, T, D}, 2, size),
+                                        random_values({2, H, T, D}, 3), tables[i], zeros};
+        const auto result = [&](bool all) {
+          return run(*open_backend("cpu", way), in, [all](Tape& t, const std::vector<Tensor>& x) {
+            Attention a;
+            a.q = x[0], a.k = x[1], a.v = x[2], a.distance = x[3];
+            if (all) a.bias = x[4];
+            a.scale = 0.35;
+            return attend(t, a);
+          });
+        };
+        const Result kept = result(true), left_out = result(false);
+        EXPECT_EQ(kept.y.data, left_out.y.data) << "table " << i << ", size " << size;
+        for (std::size_t n = 0; n < 4; ++n)
+          EXPECT_EQ(kept.gradients[n].data, left_out.gradients[n].data)
+              << "table " << i << ", size " << size << ", gradient of input " << n;
+      }
+}
+
 // Scores are capped before anything is added to them, also where a rewriter does no more than add.
 TEST(CappedAttention, IsItsDefinitionWithItsGradients) {
   constexpr std::int64_t H = 2, T = 37, D = 4;

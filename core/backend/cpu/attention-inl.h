@@ -24,9 +24,10 @@ HWY_INLINE I Visible(const HeadBlocks& h, I i, I j0) {
   return std::clamp<I>(h.first + i - j0 + 1, 0, std::min(kBlock, h.S - j0));
 }
 
-// The block that holds the first key which the rows from `first_row` on see.
+// The block that holds the first key which counts for the rows from `first_row` on.
 HWY_MAYBE_UNUSED inline I FirstBlock(const HeadBlocks& h, I first_row) {
-  return h.starts == nullptr ? 0 : h.starts[first_row] / kBlock * kBlock;
+  const I seen = h.starts == nullptr ? 0 : h.starts[first_row];
+  return std::max(seen, h.first + first_row - h.reach) / kBlock * kBlock;
 }
 
 // Adds the biases of query i to its scores against the keys j0 .. j0 + n - 1, and hides those

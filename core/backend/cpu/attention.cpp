@@ -50,7 +50,8 @@ void ForwardBlock(const HeadBlocks& h, I first_row, I rows, float* y, I y_stride
         const I i = first_row + r + m, visible = Visible(h, i, j0);
         float* s = scores + m * kBlock;
         AddBias(h, s, i, j0, N);
-        softmax.pass<Exponential>(r + m, s, s, N, visible, j0 > begin ? o + (r + m) * P : nullptr, P);
+        softmax.pass<Exponential>(r + m, s, s, N, visible, j0 > begin ? o + (r + m) * P : nullptr,
+                                  P);
         if (h.dropout.p > 0) {
           DropoutFactors(h, i, j0, keep);
           for (I j = 0; j < N; j += kLanes)
@@ -163,6 +164,17 @@ namespace {
 
 using namespace attention;
 
+// The largest square of the lengths of the rows of x [rows, width]; NaN where one is.
+float largest_square(const float* x, Index stride, Index width, Index rows) {
+  float most = 0;
+  for (Index i = 0; i < rows; ++i) {
+    const float square = HWY_DYNAMIC_DISPATCH(Dot)(x + i * stride, x + i * stride, width);
+    if (std::isnan(square)) return square;
+    most = std::max(most, square);
+  }
+  return most;
+}
+
 // Fields of a head that both passes need. Packs q into `q`.
 HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float* q,
                 float* distances) {
@@ -172,7 +184,15 @@ HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float
   (q, z.DP, in(a.q) + z.query(b, h) * z.D, z.D, z.D, z.T, static_cast<float>(a.scale));
   w.q = q;
   w.q_stride = z.DP;
-  if (a.distance) w.reversed = reverse_distance(a, h, distances, z.first + z.T);
+  if (a.distance) {
+    w.reversed = reverse_distance(a, h, distances, z.first + z.T);
+    if (may_leave_out(a, w.reversed, z.first + z.T)) {
+      const float* const k = in(a.k) + (b * z.G + h / z.group) * z.keys * z.D;
+      const float most =
+          std::sqrt(largest_square(q, z.DP, z.DP, z.T) * largest_square(k, z.D, z.D, z.S));
+      w.reach = reach_of(w.reversed, z.first + z.T, most);
+    }
+  }
   set_bias(w, a, z, b, h);
   w.starts = starts_of(a, z, b);
   w.dropout = a.dropout;

@@ -70,6 +70,20 @@ inline const float* reverse_distance(const AttentionInput& a, Index h, float* me
   return centre;
 }
 
+// The largest distance at which a key counts, of scores that are `most` at most, in either
+// direction, before `centre` is added: beyond it each lies so far below the score of the query's
+// own key that its exponential is 0. Left out, such keys change no bit of the result.
+inline Index reach_of(const float* centre, Index length, float most) {
+  const float least = centre[0] - 2 * most - 128;  // exponentials are 0 from -88 on
+  Index n = length - 1;
+  while (n > 0 && centre[-n] < least) --n;
+  return n;
+}
+// Without a look at q and k: whether reach_of() may leave anything out.
+inline bool may_leave_out(const AttentionInput& a, const float* centre, Index length) {
+  return !a.bias && length > block && reach_of(centre, length, 0) < length - 1;
+}
+
 inline void set_bias(HeadBlocks& w, const AttentionInput& a, const Sizes& z, Index b, Index h) {
   if (!a.bias) return;
   const Strides s = broadcast_strides(a.bias.shape, {z.B, z.H, z.T, z.S});
