@@ -154,8 +154,10 @@ std::string difference(const Given& ours, const Given& theirs) {
       return fmt::format("{}={} where it has {}", option, value, it->second);
   }
   if (ours.local.size() != theirs.local.size())
-    return theirs.local.empty() ? "an encoding of its own in layers with a window"
-                                : "layers with a window that turn as the others do";
+    return theirs.local.empty()
+               ? "an encoding of its own in layers with a window, where it has one for all; "
+                 "--encoding 'layers[E, E]' gives E to all"
+               : "layers with a window that turn as the others do";
   const std::string there = ours.local.empty() ? "" : difference(ours.local[0], theirs.local[0]);
   return there.empty() ? "" : there + ", in layers with a window";
 }

@@ -59,8 +59,9 @@ struct ModelConfig {
   bool scaled_embedding = false;  // times sqrt(width) (Vaswani et al. 2017, section 3.4; Gemma)
   int window = 0;  // a token attends to so many, itself counted (Mistral); 0: to all before it
   int window_every = 0;  // each so many-th layer has no window (Gemma 3); 0: each has one
-  // Of scores of queries and keys, and of logits: c counts as cap tanh(c / cap); 0: as it is.
-  double score_softcap = 0, logit_softcap = 0;  // (Gemma 2)
+  // Of scores of queries and keys, and of logits: c counts as cap tanh(c / cap); 0: as it is
+  // (Gemma Team 2024, arXiv:2408.00118, section 2).
+  double score_softcap = 0, logit_softcap = 0;
   double dropout = 0;  // of embedding, attention, its output, activations, mlp output
   Init init = Init::normal;
   int vocabulary = 256;       // inputs; a cell sets it to what its task has

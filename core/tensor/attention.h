@@ -44,8 +44,8 @@ struct Attention {
   // and nothing is recorded.
   std::int64_t skipped = 0;
   double scale = 1;
-  // Where not 0: the scaled products c of q and k count as softcap tanh(c / softcap) (Bello et al.
-  // 2017, section 4; Gemma 2), before anything is added to them.
+  // Where not 0: the scaled products c of q and k count as softcap tanh(c / softcap) (Gemma Team
+  // 2024, arXiv:2408.00118, section 2), before anything is added to them.
   double softcap = 0;
   Tensor distance;  // optional [H or 1, first + T or more]
   Tensor bias;      // optional, broadcasts to [B, H, first + T, first + T]

@@ -210,6 +210,18 @@ TEST_F(Checkpoints, SayWhatNoPublishedModelHas) {
   }
 }
 
+// Gemma 2 has one rotation for all layers, and what is swapped in leaves windows as they are.
+TEST_F(Checkpoints, OfGemma2TurnAllLayersAlike) {
+  const std::string from = PESUITE_TEST_DIR "/checkpoints/gemma2";
+  const Ended refused = pesuite({"model", "export", from, "out", "--encoding", "yarn(factor=4)"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("'layers[E, E]' gives E to all"));
+  const Ended taken = pesuite(
+      {"model", "export", from, "out", "--encoding", "layers[yarn(factor=4), yarn(factor=4)]"});
+  EXPECT_EQ(taken.code, 0) << taken.err;
+  EXPECT_THAT(read_file(folder_ / "out" / "config.json"), HasSubstr("\"yarn\""));
+}
+
 // Layers with a window have a rotation in the types that know them.
 TEST_F(Checkpoints, SayThatLayersWithAWindowNeedARotation) {
   const std::string form = "norm_place = \"output\"\nqk_norm = \"whole\"\nwindow = 8\n";
