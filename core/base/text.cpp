@@ -209,7 +209,8 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& c : candidates) {
     const std::size_t d = edit_distance(name, c);
-    if (d < best_distance) {
+    const bool shares = d < std::max(name.size(), c.size());  // a letter at least
+    if (shares && d < best_distance) {
       best = c;
       best_distance = d;
     }

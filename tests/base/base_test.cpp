@@ -103,6 +103,7 @@ TEST(Text, NearestFindsSlips) {
   EXPECT_EQ(nearest("yran", names), "yarn");
   EXPECT_EQ(nearest("sinusodial", names), "sinusoidal");
   EXPECT_EQ(nearest("transformer", names), "");
+  EXPECT_EQ(nearest("D", std::vector<std::string>{"A", "B"}), "");
 }
 
 TEST(Text, CountsAndUnits) {
