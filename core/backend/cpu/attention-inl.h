@@ -24,7 +24,7 @@ HWY_INLINE I Visible(const HeadBlocks& h, I i, I j0) {
   return std::clamp<I>(h.first + i - j0 + 1, 0, std::min(kBlock, h.S - j0));
 }
 
-// The block that holds the first key which counts for the rows from `first_row` on.
+// The block that holds the first key which the rows from `first_row` on see.
 HWY_MAYBE_UNUSED inline I FirstBlock(const HeadBlocks& h, I first_row) {
   const I seen = h.starts == nullptr ? 0 : h.starts[first_row];
   return std::max(seen, h.first + first_row - h.reach) / kBlock * kBlock;

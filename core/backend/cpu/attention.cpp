@@ -186,7 +186,7 @@ HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float
   w.q_stride = z.DP;
   if (a.distance) {
     w.reversed = reverse_distance(a, h, distances, z.first + z.T);
-    if (may_leave_out(a, w.reversed, z.first + z.T)) {
+    if (hides_far_keys(a, w.reversed, z.first + z.T)) {
       const float* const k = in(a.k) + (b * z.G + h / z.group) * z.keys * z.D;
       const float most =
           std::sqrt(largest_square(q, z.DP, z.DP, z.T) * largest_square(k, z.D, z.D, z.S));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/kernels.h"
@@ -70,18 +71,27 @@ inline const float* reverse_distance(const AttentionInput& a, Index h, float* me
   return centre;
 }
 
-// The largest distance at which a key counts, of scores that are `most` at most, in either
-// direction, before `centre` is added: beyond it each lies so far below the score of the query's
-// own key that its exponential is 0. Left out, such keys change no bit of the result.
-inline Index reach_of(const float* centre, Index length, float most) {
-  const float least = centre[0] - 2 * most - 128;  // exponentials are 0 from -88 on
+// The last distance that does not hide keys. What hides is so far below all that does not that the
+// first key in sight sets what a row's exponentials are relative to, and those of hidden ones are
+// 0: left out, they change no bit of the result. Else length - 1. `most`: scores lie between -most
+// and most before distances are added.
+constexpr float hiding =
+    -1e4f;  // and all numbers below it, if they are far enough below the others
+inline Index last_in_sight(const float* centre, Index length) {
   Index n = length - 1;
-  while (n > 0 && centre[-n] < least) --n;
+  while (n > 0 && centre[-n] <= hiding) --n;
   return n;
 }
-// Without a look at q and k: whether reach_of() may leave anything out.
-inline bool may_leave_out(const AttentionInput& a, const float* centre, Index length) {
-  return !a.bias && length > block && reach_of(centre, length, 0) < length - 1;
+inline Index reach_of(const float* centre, Index length, float most) {
+  const Index last = last_in_sight(centre, length);
+  float least = centre[0], hidden = -std::numeric_limits<float>::infinity();
+  for (Index n = 1; n <= last; ++n) least = std::min(least, centre[-n]);
+  for (Index n = last + 1; n < length; ++n) hidden = std::max(hidden, centre[-n]);
+  return hidden < least - 2 * most - 128 ? last : length - 1;  // exponentials are 0 from -88 on
+}
+// Whether there is anything to ask reach_of() for, and so for the lengths of queries and keys.
+inline bool hides_far_keys(const AttentionInput& a, const float* centre, Index length) {
+  return !a.bias && length > block && last_in_sight(centre, length) < length - 1;
 }
 
 inline void set_bias(HeadBlocks& w, const AttentionInput& a, const Sizes& z, Index b, Index h) {

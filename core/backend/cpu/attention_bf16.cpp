@@ -246,7 +246,7 @@ HeadBlocks head_of(const AttentionInput& a, const Sizes16& z, Index b, Index h, 
   w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = z.first;
   if (a.distance) {
     w.reversed = reverse_distance(a, h, distances, z.first + z.T);
-    if (may_leave_out(a, w.reversed, z.first + z.T)) {
+    if (hides_far_keys(a, w.reversed, z.first + z.T)) {
       // rounding to bf16 lets each length grow by 1 / 256 at most
       const float most =
           1.01f * static_cast<float>(a.scale) *

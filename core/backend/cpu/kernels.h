@@ -47,7 +47,7 @@ struct HeadBlocks {
   const float* bias;      // dense bias of (i, j) at bias[i * bias_row + j * bias_column], or null
   std::int64_t bias_row, bias_column;
   const std::int32_t* starts;  // [T]: query i sees no key before starts[i]; or null
-  // Keys farther from their query count nothing.
+  // Keys farther from their query are hidden.
   std::int64_t reach = std::int64_t{1} << 40;
   Dropout dropout;
   std::uint64_t dropout_row;  // of query 0
