@@ -75,8 +75,7 @@ inline const float* reverse_distance(const AttentionInput& a, Index h, float* me
 // first key in sight sets what a row's exponentials are relative to, and those of hidden ones are
 // 0: left out, they change no bit of the result. Else length - 1. `most`: scores lie between -most
 // and most before distances are added.
-constexpr float hiding =
-    -1e4f;  // and all numbers below it, if they are far enough below the others
+constexpr float hiding = -1e4f;  // or less, where that is far enough below the rest
 inline Index last_in_sight(const float* centre, Index length) {
   Index n = length - 1;
   while (n > 0 && centre[-n] <= hiding) --n;
