@@ -164,17 +164,6 @@ namespace {
 
 using namespace attention;
 
-// The largest square of the lengths of the rows of x [rows, width]; NaN where one is.
-float largest_square(const float* x, Index stride, Index width, Index rows) {
-  float most = 0;
-  for (Index i = 0; i < rows; ++i) {
-    const float square = HWY_DYNAMIC_DISPATCH(Dot)(x + i * stride, x + i * stride, width);
-    if (std::isnan(square)) return square;
-    most = std::max(most, square);
-  }
-  return most;
-}
-
 // Fields of a head that both passes need. Packs q into `q`.
 HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float* q,
                 float* distances) {
@@ -186,12 +175,9 @@ HeadBlocks head(const AttentionInput& a, const Sizes& z, Index b, Index h, float
   w.q_stride = z.DP;
   if (a.distance) {
     w.reversed = reverse_distance(a, h, distances, z.first + z.T);
-    if (hides_far_keys(a, w.reversed, z.first + z.T)) {
-      const float* const k = in(a.k) + (b * z.G + h / z.group) * z.keys * z.D;
-      const float most =
-          std::sqrt(largest_square(q, z.DP, z.DP, z.T) * largest_square(k, z.D, z.D, z.S));
-      w.reach = reach_of(w.reversed, z.first + z.T, most);
-    }
+    w.reach = reach_of(a, z, b, h, w.reversed, [&](View x, Index row) {
+      return HWY_DYNAMIC_DISPATCH(Dot)(in(x) + row * z.D, in(x) + row * z.D, z.D);
+    });
   }
   set_bias(w, a, z, b, h);
   w.starts = starts_of(a, z, b);

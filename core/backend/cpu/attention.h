@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "backend/cpu/cpu.h"
@@ -71,26 +72,34 @@ inline const float* reverse_distance(const AttentionInput& a, Index h, float* me
   return centre;
 }
 
-// The last distance that does not hide keys. What hides is so far below all that does not that the
-// first key in sight sets what a row's exponentials are relative to, and those of hidden ones are
-// 0: left out, they change no bit of the result. Else length - 1. `most`: scores lie between -most
-// and most before distances are added.
-constexpr float hiding = -1e4f;  // or less, where that is far enough below the rest
-inline Index last_in_sight(const float* centre, Index length) {
-  Index n = length - 1;
-  while (n > 0 && centre[-n] <= hiding) --n;
-  return n;
-}
-inline Index reach_of(const float* centre, Index length, float most) {
-  const Index last = last_in_sight(centre, length);
+// The last distance at which a head sees keys, where its table (reverse_distance()) hides all
+// behind it so far below all before it that the first key in sight sets what a row's exponentials
+// are relative to, and those of hidden ones are 0: left out, they change no bit of the result. Else
+// the last distance. `square` gives the sum of the squares of a row of q or k.
+template <class Square>
+Index reach_of(const AttentionInput& a, const Sizes& z, Index b, Index h, const float* centre,
+               Square square) {
+  constexpr float hiding = -1e4f;  // or less, where that is far enough below the rest
+  const Index end = z.first + z.T - 1;
+  Index last = end;
+  while (last > 0 && centre[-last] <= hiding) --last;
+  if (last == end || a.bias) return end;
+  const auto longest = [&](View x, Index first, Index rows) {  // NaN where one is
+    float most = 0;
+    for (Index i = first; i < first + rows && !std::isnan(most); ++i) {
+      const float now = square(x, i);
+      most = now <= most ? most : now;
+    }
+    return std::sqrt(most);
+  };
+  // Of scores, in either direction; rounding to bf16 lets a row grow by 1 / 256 at most.
+  const float most = 1.01f * std::abs(static_cast<float>(a.scale)) *
+                     longest(a.q, z.query(b, h), z.T) *
+                     longest(a.k, (b * z.G + h / z.group) * z.keys, z.S);
   float least = centre[0], hidden = -std::numeric_limits<float>::infinity();
   for (Index n = 1; n <= last; ++n) least = std::min(least, centre[-n]);
-  for (Index n = last + 1; n < length; ++n) hidden = std::max(hidden, centre[-n]);
-  return hidden < least - 2 * most - 128 ? last : length - 1;  // exponentials are 0 from -88 on
-}
-// Whether there is anything to ask reach_of() for, and so for the lengths of queries and keys.
-inline bool hides_far_keys(const AttentionInput& a, const float* centre, Index length) {
-  return !a.bias && length > block && last_in_sight(centre, length) < length - 1;
+  for (Index n = last + 1; n <= end; ++n) hidden = std::max(hidden, centre[-n]);
+  return hidden < least - 2 * most - 128 ? last : end;  // exponentials are 0 from -88 on
 }
 
 inline void set_bias(HeadBlocks& w, const AttentionInput& a, const Sizes& z, Index b, Index h) {

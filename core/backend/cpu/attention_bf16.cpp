@@ -227,33 +227,16 @@ struct Sizes16 : Sizes {
         rows(whole(T, bf16::grain)) {}
 };
 
-// The largest square of the lengths of the rows of x [rows, width] from number `start` on; NaN
-// where one is.
-float largest_square(View x, Index start, Index width, Index rows) {
-  float most = 0;
-  for (Index i = 0; i < rows; ++i) {
-    const void* const row = at(x, start + i * width);
-    const float square = HWY_DYNAMIC_DISPATCH(StoredDot)(row, row, x.storage, width);
-    if (std::isnan(square)) return square;
-    most = std::max(most, square);
-  }
-  return most;
-}
-
 // Fields of a head that both passes need.
 HeadBlocks head_of(const AttentionInput& a, const Sizes16& z, Index b, Index h, float* distances) {
   HeadBlocks w{};
   w.T = z.T, w.S = z.S, w.D = z.D, w.E = z.E, w.first = z.first;
   if (a.distance) {
     w.reversed = reverse_distance(a, h, distances, z.first + z.T);
-    if (hides_far_keys(a, w.reversed, z.first + z.T)) {
-      // rounding to bf16 lets each length grow by 1 / 256 at most
-      const float most =
-          1.01f * static_cast<float>(a.scale) *
-          std::sqrt(largest_square(a.q, z.query(b, h) * z.D, z.D, z.T) *
-                    largest_square(a.k, (b * z.G + h / z.group) * z.keys * z.D, z.D, z.S));
-      w.reach = reach_of(w.reversed, z.first + z.T, std::abs(most));
-    }
+    w.reach = reach_of(a, z, b, h, w.reversed, [&](View x, Index row) {
+      const void* const numbers = at(x, row * z.D);
+      return HWY_DYNAMIC_DISPATCH(StoredDot)(numbers, numbers, x.storage, z.D);
+    });
   }
   set_bias(w, a, z, b, h);
   w.starts = starts_of(a, z, b);

@@ -63,10 +63,10 @@ struct Classify {
   const std::int32_t* targets;
   Index V;
   float weight, cap;
+  PESUITE_HD float capped(float x) const { return cap > 0 ? cap * std::tanh(x / cap) : x; }
   PESUITE_HD Some<N> logits(const T* from) const {
     Some<N> x = some<N>(from);
-    if (cap > 0)
-      for (int k = 0; k < N; ++k) x.x[k] = cap * std::tanh(x.x[k] / cap);
+    for (int k = 0; k < N; ++k) x.x[k] = capped(x.x[k]);
     return x;
   }
   PESUITE_HD void operator()(Block& block) const {
@@ -85,9 +85,7 @@ struct Classify {
         [](const Summary& a, const Summary& b) { return both(a, b); });
     block.each(1, [&](Index) {
       best[n] = all.place < V ? all.place : 0;  // none where all are NaN
-      const float z = static_cast<float>(row[target]),
-                  chosen = cap > 0 ? cap * std::tanh(z / cap) : z;
-      nats.put(n, std::log(all.total) + (all.top - chosen));
+      nats.put(n, std::log(all.total) + (all.top - capped(static_cast<float>(row[target]))));
     });
     if (gradient == nullptr) return;
     T* const to = gradient + n * pitch;
