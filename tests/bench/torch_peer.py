@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import resource
+import sys
 import time
 
 import torch
@@ -152,6 +153,15 @@ class Decoder(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
 
 
+def require_fast_products():
+    """A plain BLAS, which Debian's torch is content with, makes products fifty times slower."""
+    with open("/proc/self/maps") as maps:
+        libraries = {line.split()[-1] for line in maps}
+    if any("/libblas." in name and "openblas" not in name for name in libraries):
+        sys.exit("torch_peer.py: PyTorch multiplies with the reference BLAS here, which nobody trains "
+                 "with; install OpenBLAS: apt-get install libopenblas0-openmp")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("kind", choices=["train", "eval"])
@@ -163,6 +173,7 @@ def main():
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--window", type=float, default=0.4)
     a = parser.parse_args()
+    require_fast_products()
     torch.set_num_threads(a.threads)
     torch.manual_seed(0)
     config = CONFIGS[a.config]
