@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "cli/verbs.h"
 #include "run/environment.h"
 #include "run/progress.h"
+#include "run/waiting.h"
 #include "run/worker.h"
 
 namespace pesuite {
@@ -114,21 +116,28 @@ int dispatch(std::vector<std::string> words) {
   return cli::call(all_verbs, words);
 }
 
-// Threads that spin for long while they wait take the cores from those that they wait for: on a
-// busy machine two are then slower than one. The OpenMP library reads how long to spin when it is
-// loaded, so the program starts itself again with that said, where nobody else has said it. A short
-// spin costs little on a quiet machine, where none at all would cost 10 to 15 %. What writes token
-// by token waits some 60 times a token for microseconds, and to wake up takes longer: there a spin
-// ten times as long gains 5 to 10 %.
-void wait_passively(int argc, char** argv) {
+// Threads that --threads asks for; 0: the number is not said.
+int threads_of(std::span<char* const> words) {
+  double threads = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word.starts_with("--threads=")) parse_count(word.substr(10), threads);
+    if (word == "--threads" && i + 1 < words.size()) parse_count(words[i + 1], threads);
+  }
+  return static_cast<int>(std::clamp(threads, 0.0, 1e6));
+}
+
+// The OpenMP library reads how long to spin when it is loaded, so the program starts itself again
+// with that said, where nobody else has said it.
+void wait_as_the_machine_allows(int argc, char** argv) {
   if (argc < 2 || std::getenv("OMP_WAIT_POLICY") != nullptr ||
       std::getenv("GOMP_SPINCOUNT") != nullptr)
     return;
   const std::string_view verb = argv[1];
-  const bool writes =
-      verb == "sample" || (verb == "bench" && argc > 2 && argv[2] == std::string_view("generate"));
-  if (!writes && verb != "train" && verb != "eval" && verb != "bench") return;
-  ::setenv("GOMP_SPINCOUNT", writes ? "5000" : "500", 1);
+  if (verb != "train" && verb != "eval" && verb != "bench" && verb != "sample") return;
+  const int threads = threads_of({argv, static_cast<std::size_t>(argc)});
+  if (threads == 1) return;
+  ::setenv("GOMP_SPINCOUNT", std::to_string(spins_while_waiting(threads)).c_str(), 1);
   ::execv("/proc/self/exe", argv);  // comes back where that cannot be: then they spin
 }
 
@@ -141,7 +150,7 @@ int complain(std::string_view message, Exit code) {
 }
 
 int run_program(int argc, char** argv) {
-  wait_passively(argc, argv);
+  wait_as_the_machine_allows(argc, argv);
   // Until somebody listens himself there is nothing to save: who is asked to stop has stopped.
   ::signal(SIGUSR1, [](int) { ::_exit(static_cast<int>(Exit::preempted)); });
   ::signal(SIGXFSZ, SIG_IGN);  // a file that grew too large is then an error with a name

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/determinism.h"
+#include "run/waiting.h"
 
 namespace pesuite {
 
@@ -21,8 +22,8 @@ namespace {
 
 // After the fork: only calls that are safe there, on what was made before it.
 [[noreturn]] void become_worker(const char* program, char* const* words, const char* log,
-                                const char* threads, int output, double memory_limit,
-                                bool fixed_instructions) {
+                                const char* threads, const char* spins, int output,
+                                double memory_limit, bool fixed_instructions) {
   ::setpgid(0, 0);  // the terminal's Ctrl-C is for the runner alone
   const int log_fd = ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
   ::dup2(output, STDOUT_FILENO);
@@ -34,7 +35,8 @@ namespace {
   }
   if (fixed_instructions) fix_instructions();
   ::setenv("OMP_NUM_THREADS", threads, 1);
-  // spinning teams on few cores are ten times slower
+  // teams that spin without end on few cores are ten times slower
+  if (::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", spins, 0);
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
   ::execvp(program, words);
   ::_exit(127);
@@ -47,7 +49,10 @@ WorkerProcess start_worker(const WorkerCommand& command) {
   if (::pipe2(ends, O_CLOEXEC) != 0)
     fail(Exit::internal, "cannot make a pipe: {}", std::strerror(errno));
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  const std::string log = command.log.string(), threads = std::to_string(command.threads);
+  const std::string log = command.log.string(), threads = std::to_string(command.threads),
+                    spins = command.threads > 1
+                                ? std::to_string(spins_while_waiting(command.threads))
+                                : "0";
   std::vector<std::string> texts = command.words;
   std::vector<char*> words;
   for (std::string& word : texts) words.push_back(word.data());
@@ -66,8 +71,8 @@ WorkerProcess start_worker(const WorkerCommand& command) {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(1);
-    become_worker(command.program.c_str(), words.data(), log.c_str(), threads.c_str(), ends[1],
-                  command.memory_limit, command.fixed_instructions);
+    become_worker(command.program.c_str(), words.data(), log.c_str(), threads.c_str(),
+                  spins.c_str(), ends[1], command.memory_limit, command.fixed_instructions);
   }
   ::setpgid(pid, pid);  // whoever is first
   ::close(ends[1]);
