@@ -133,8 +133,8 @@ void wait_as_the_machine_allows(int argc, char** argv) {
   if (argc < 2 || std::getenv("OMP_WAIT_POLICY") != nullptr ||
       std::getenv("GOMP_SPINCOUNT") != nullptr)
     return;
-  const std::string_view verb = argv[1];
-  if (verb != "train" && verb != "eval" && verb != "bench" && verb != "sample") return;
+  constexpr std::string_view computing[] = {"train", "eval", "bench", "sample", "search"};
+  if (std::find(std::begin(computing), std::end(computing), argv[1]) == std::end(computing)) return;
   const int threads = threads_of({argv, static_cast<std::size_t>(argc)});
   if (threads == 1) return;
   ::setenv("GOMP_SPINCOUNT", std::to_string(spins_while_waiting(threads)).c_str(), 1);
