@@ -220,11 +220,6 @@ void limit_memory([[maybe_unused]] double bytes) {
 #endif
 }
 
-double machine_memory() {
-  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
 double peak_memory() {
   rusage u{};
   getrusage(RUSAGE_SELF, &u);

@@ -27,7 +27,6 @@ std::string signal_name(int signal);  // "SIGSEGV (segmentation fault)"
 // For a child: who asks for more gets none, instead of another process being ended for it.
 void limit_memory(double bytes);
 
-double machine_memory();  // bytes
 double peak_memory();     // most bytes that this process has used
 
 }  // namespace pesuite

@@ -7,11 +7,11 @@
 #include <future>
 #include <iterator>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/seal.h"
 #include "base/text.h"
 
@@ -124,8 +124,8 @@ Records read_lines(const fs::path& path) {
   const std::string text = read_file(path);
   const std::vector<Line> lines = lines_of(text);
   constexpr std::size_t worth_a_thread = 20'000;
-  const std::size_t parts = std::clamp<std::size_t>(
-      lines.size() / worth_a_thread, 1, std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+  const std::size_t parts =
+      std::clamp<std::size_t>(lines.size() / worth_a_thread, 1, std::min(usable_cores(), 8));
   std::vector<std::future<Records>> parsed;
   for (std::size_t i = 0; i < parts; ++i) {
     const std::size_t first = lines.size() * i / parts, end = lines.size() * (i + 1) / parts;

@@ -5,12 +5,28 @@
 
 namespace pesuite {
 
+namespace {
+
+// Validations behind the steps first + 1 .. last, each of all tasks of the mixture.
+double validations(const TrainConfig& t, std::int64_t first, std::int64_t last, std::size_t tasks) {
+  const std::int64_t every = t.eval_every;
+  const std::int64_t due = every > 0 ? last / every - first / every : 0;
+  const bool at_the_end = last == t.steps && (every == 0 || last % every != 0);
+  return static_cast<double>(tasks) * static_cast<double>(due + (at_the_end ? 1 : 0));
+}
+
+}  // namespace
+
 void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
   const ModelConfig m = model_of(c.config);
   const TrainConfig t = train_of(c.config);
   const std::int64_t first = first_step(c.config), last = last_step(c);
   const bool trains = c.trains && c.config.weights.empty();
-  c.train_flops = !trains ? 0 : 3 * forward_flops(m, t.length) * t.tokens_read(first, last);
+  const double pass_flops = forward_flops(m, t.length);  // a token
+  c.train_flops = !trains ? 0 : 3 * pass_flops * t.tokens_read(first, last);
+  c.validation_flops = !trains ? 0
+                               : validations(t, first, last, 1 + c.config.mix.size()) *
+                                     t.validation_examples * t.length * pass_flops;
   for (const CellEval& e : c.evals) {
     const double pass = evaluation_flops(m, e.config, e.length, rate.query_step);
     c.eval_flops += e.probe ? pass * passes_of(*e.probe) : pass;
@@ -26,7 +42,7 @@ void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
   const double part = static_cast<double>(std::max(c.step, first) - first);  // steps that are done
   const double share = some ? part / static_cast<double>(last - first) : 0;
   const bool over = c.state == PlannedCell::State::done || c.state == PlannedCell::State::diverged;
-  const double left = over ? 0 : c.train_flops * (1 - share);
+  const double left = over ? 0 : (c.train_flops + c.validation_flops) * (1 - share);
   const double evals = c.evals.empty() ? 0
                                        : c.eval_flops * static_cast<double>(c.missing_evals) /
                                              static_cast<double>(c.evals.size());

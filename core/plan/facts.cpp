@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/isolate.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "plan/max_length.h"
 #include "plan/trainings.h"

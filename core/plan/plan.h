@@ -34,7 +34,8 @@ struct PlannedCell {
   std::vector<std::int64_t> branches;  // steps at which others wait for its checkpoint
 
   double parameters = 0, encoding_parameters = 0;
-  double train_flops = 0, eval_flops = 0;
+  double train_flops = 0, validation_flops = 0, eval_flops = 0;
+  double flops() const { return train_flops + validation_flops + eval_flops; }
   double memory = 0;   // bytes, estimated
   double seconds = 0;  // of what is left, estimated
 

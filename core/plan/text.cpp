@@ -54,20 +54,22 @@ double disk_bytes(const Plan& plan) {
 std::string plan_table(const Plan& plan, const Suite& suite, int jobs) {
   std::vector<std::vector<std::string>> rows = {
       {"cell", "parameters", "of the encoding", "steps", "FLOPs", "time", "memory", "state"}};
-  double seconds = 0, flops = 0;
+  double seconds = 0, longest = 0, flops = 0;
+  int left = 0;
   std::map<PlannedCell::State, int> states;
   const auto add = [&](const PlannedCell& c) {
     std::string state(state_name(c.state));
     if (c.state == PlannedCell::State::begun)
       state += fmt::format(" (step {} of {})", c.step, last_step(c));
-    rows.push_back(
-        {c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
-         c.trains && c.config.weights.empty() ? std::to_string(last_step(c) - first_step(c.config))
-                                              : "-",
-         format_count(c.train_flops + c.eval_flops),
-         c.seconds > 0 ? format_seconds(c.seconds) : "-", format_bytes(c.memory), state});
-    if (c.state != PlannedCell::State::failed) seconds += c.seconds;  // it waits to be asked for
-    flops += c.train_flops + c.eval_flops;
+    rows.push_back({c.label(), format_count(c.parameters), format_count(c.encoding_parameters),
+                    c.trains && c.config.weights.empty()
+                        ? std::to_string(last_step(c) - first_step(c.config))
+                        : "-",
+                    format_count(c.flops()), c.seconds > 0 ? format_seconds(c.seconds) : "-",
+                    format_bytes(c.memory), state});
+    if (c.state != PlannedCell::State::failed && c.seconds > 0)  // those wait to be asked for
+      seconds += c.seconds, longest = std::max(longest, c.seconds), ++left;
+    flops += c.flops();
   };
   for (const PlannedCell& c : plan.cells) {
     add(c);
@@ -84,7 +86,8 @@ std::string plan_table(const Plan& plan, const Suite& suite, int jobs) {
   const int abreast = shares ? std::max(1, jobs / cells_a_device(plan)) : jobs;
   if (seconds > 0)
     out += fmt::format("; about {} left with {} at a time ({:.0f} GFLOP/s each assumed)",
-                       format_seconds(seconds / abreast), jobs, plan.rate / 1e9);
+                       format_seconds(std::max(longest, seconds / abreast)), std::min(jobs, left),
+                       plan.rate / 1e9);
   out += fmt::format("\ncheckpoints take about {} on the disk", format_bytes(disk_bytes(plan)));
   out += fmt::format("\n{}", trainings_table(plan));
   std::set<std::string> where;
@@ -126,6 +129,7 @@ Json to_json(const Plan& plan, const Suite& suite) {
                      {"parameters", c.parameters},
                      {"encoding_parameters", c.encoding_parameters},
                      {"train_flops", c.train_flops},
+                     {"validation_flops", c.validation_flops},
                      {"eval_flops", c.eval_flops},
                      {"seconds", c.seconds},
                      {"memory", c.memory},

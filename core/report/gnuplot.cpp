@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "pesuite/random.hpp"
 #include "plugin/library.h"
@@ -329,7 +330,7 @@ Drawn draw(const std::vector<const Figure*>& figures, const fs::path& folder,
   std::vector<std::pair<const Figure*, std::string>> wanted;
   for (const std::string& format : formats)
     for (const Figure* f : figures) wanted.emplace_back(f, format);
-  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+  const std::size_t at_once = static_cast<std::size_t>(std::min(usable_cores(), 8));
   for (std::size_t i = 0; i < wanted.size(); i += at_once) {
     std::vector<std::unique_ptr<Drawing>> running;
     for (std::size_t k = i; k < std::min(i + at_once, wanted.size()); ++k)

@@ -1,10 +1,10 @@
 #include "run/context.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "plan/trainings.h"
 #include "run/cell_log.h"
 
@@ -67,7 +67,7 @@ void start_over(const PlannedCell& c, const Store& store) {
 }
 
 int default_jobs(int threads) {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, threads));
+  return std::max(1, usable_cores() / std::max(1, threads));
 }
 
 int jobs_of(const RunOptions& o, int threads, const Plan& plan) {

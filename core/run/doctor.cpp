@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <clocale>
 #include <fstream>
-#include <thread>
 
 #include "backend/backend.h"
 #include "backend/choice.h"
 #include "backend/group.h"
 #include "base/error.h"
 #include "base/isolate.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "run/environment.h"
 #include "run/progress.h"
@@ -114,38 +114,14 @@ Symptom examine_processes() {
   return {"mpi", Health::ok, mpirun.string(), ""};
 }
 
-std::string whole_text(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// The folders of this process's cgroup and of those above it, whose limits all count.
-std::vector<fs::path> cgroups() {
-  const fs::path root = "/sys/fs/cgroup";
-  fs::path own;
-  for (const std::string& line : split(whole_text("/proc/self/cgroup"), '\n'))
-    if (line.starts_with("0::/")) own = line.substr(4);
-  std::vector<fs::path> out = {root};
-  for (; !own.empty(); own = own.parent_path()) out.push_back(root / own);
-  return out;
-}
-
 Symptom examine_cores(const Json& environment) {
   const int usable = static_cast<int>(environment["cpu"]["affinity"].size());
   const int online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  double quota = 0;
-  for (const fs::path& group : cgroups())
-    if (const double q = quota_of(whole_text(group / "cpu.max"));
-        q > 0 && (quota == 0 || q < quota))
-      quota = q;
   Symptom s{"cores", Health::ok, counted(static_cast<std::size_t>(usable), "core"), ""};
   if (usable < online) s.text += fmt::format(" of {}, as the affinity says", online);
-  if (quota > 0 && quota < usable) {
-    s.health = Health::note;
-    s.text += fmt::format(", of which a cgroup leaves the time of {:.3g}", quota);
-    s.advice = fmt::format("give --jobs {}, lest more cells than that share it",
-                           std::max(1, static_cast<int>(quota)));
-  }
+  if (const double quota = own_limits().cores; quota > 0 && quota < usable)
+    s.text += fmt::format(", of which a cgroup leaves the time of {:.3g}; so {} at a time", quota,
+                          counted(static_cast<std::size_t>(usable_cores()), "cell"));
   return s;
 }
 
@@ -156,11 +132,10 @@ Symptom examine_memory() {
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("MemAvailable:")) free = 1024 * std::stod(line.substr(13));
   Symptom s{"memory", Health::ok, format_bytes(free) + " available", ""};
-  for (const fs::path& group : cgroups())
-    if (double most = 0; parse_count(trim(whole_text(group / "memory.max")), most) && most < free) {
-      s.text = fmt::format("{} in this cgroup", format_bytes(most));
-      free = most;
-    }
+  if (const double most = own_limits().memory; most > 0 && most < free) {
+    s.text = fmt::format("{} in this cgroup", format_bytes(most));
+    free = most;
+  }
   if (free < little_memory)
     s.health = Health::note, s.advice = "'pesuite plan SUITE' tells what its cells take";
   return s;
@@ -250,14 +225,6 @@ Symptom examine_terminal() {
 }
 
 }  // namespace
-
-double quota_of(const std::string& cpu_max) {
-  const std::vector<std::string> words = split(trim(cpu_max), ' ');
-  double quota = 0, period = 0;
-  if (words.size() != 2 || !parse_count(words[0], quota) || !parse_count(words[1], period))
-    return 0;
-  return period > 0 ? quota / period : 0;
-}
 
 std::vector<Symptom> examine_variables(const Json& variables, int cores) {
   const auto value = [&](const char* name) { return variables.value(name, std::string()); };

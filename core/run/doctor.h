@@ -32,8 +32,6 @@ struct BackendFound {
 };
 std::vector<BackendFound> examine_backends();  // before threads exist, like examine()
 
-// How many processors a cgroup's quota leaves, 0 where there is none. `cpu_max` is the file's text.
-double quota_of(const std::string& cpu_max);
 // What of the environment's settings of OpenMP and oneDNN slows runs down or changes their numbers.
 std::vector<Symptom> examine_variables(const Json& variables, int cores);
 

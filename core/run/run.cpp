@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/seal.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -163,7 +164,7 @@ class Runner {
       const bool again = wants_again(c);
       if (!again && (options_.resume || c.state != PlannedCell::State::begun)) continue;
       start_over(c, store_);
-      c.seconds = (c.train_flops + c.eval_flops) / plan_.rate;
+      c.seconds = c.flops() / plan_.rate;
       if (!again) continue;
       const SharedRun::Alone alone(shared_);
       records.forget(c);
@@ -239,6 +240,8 @@ class Runner {
       if (!is_ready(c, cells_, store_)) {
         others = others || is_awaited_elsewhere(c);
         ++at;
+      } else if (!fits(c, progress)) {
+        ++at;
       } else if (!shared_.claim(c)) {
         others = joined_ = true;
         ++at;
@@ -267,6 +270,22 @@ class Runner {
       fail_cell(c, p, records, progress);
       progress.say(fmt::format("{}: {}", c.label(), p.reason));
     }
+  }
+  // Whether it has room in memory beside those that run. Alone each may try; and who says how many
+  // at a time has the last word.
+  bool fits(const PlannedCell& c, Progress& progress) {
+    if (running_.empty() || options_.jobs > 0 || launched() || c.config.backend == "cuda")
+      return true;
+    double taken = 0;
+    for (const CellProcess& p : running_) taken += cells_[p.cell].memory;
+    if (taken + c.memory <= memory_) return true;
+    if (!std::exchange(told_of_memory_, true))
+      progress.say(fmt::format(
+          "note: fewer cells at a time than {}: {} takes about {}, those that run {}, and of "
+          "{} of memory they may have {}; '--jobs {}' runs as many all the same",
+          jobs_, c.label(), format_bytes(c.memory), format_bytes(taken),
+          format_bytes(machine_memory()), format_bytes(memory_), jobs_));
+    return false;
   }
   bool is_awaited_elsewhere(const PlannedCell& c) {
     for (std::ptrdiff_t i = c.after; i >= 0; i = cells_[static_cast<std::size_t>(i)].after)
@@ -529,6 +548,8 @@ class Runner {
   std::vector<bool> wanted_;  // of them, here
   bool joined_ = false;       // others were at the run when it began, or have come since
   int jobs_;
+  double memory_ = 0.9 * machine_memory();  // bytes, for all cells that run
+  bool told_of_memory_ = false;
   std::deque<std::size_t> queue_;
   std::vector<CellProcess> running_;
   int started_ = 0;  // workers so far

@@ -1,7 +1,5 @@
 #include "run/waiting.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -10,17 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/machine.h"
 #include "base/text.h"
 
 namespace pesuite {
 namespace {
 
 constexpr int long_spin = 2000, short_spin = 500;
-
-int own_cores() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 // The quietest of a few looks: what runs for a moment takes no cores.
 Cores look() {
@@ -53,7 +47,7 @@ int spins_while_waiting(int threads, Cores cores) {
 }
 
 int spins_while_waiting(int threads) {
-  return spins_while_waiting(threads > 0 ? threads : own_cores(), look());
+  return spins_while_waiting(threads > 0 ? threads : usable_cores(), look());
 }
 
 }  // namespace pesuite

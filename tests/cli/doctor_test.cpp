@@ -72,11 +72,5 @@ TEST_F(Doctor, TellsOfSettingsThatHinder) {
   EXPECT_EQ(notes({{"ONEDNN_MAX_CPU_ISA", "AVX2"}}), 1u);
 }
 
-TEST(Quota, OfACgroupIsReadAsCores) {
-  EXPECT_EQ(quota_of("150000 100000\n"), 1.5);
-  EXPECT_EQ(quota_of("max 100000\n"), 0);
-  EXPECT_EQ(quota_of(""), 0);
-}
-
 }  // namespace
 }  // namespace pesuite::testing
