@@ -91,5 +91,52 @@ TEST_F(Queue, AWorkerThatDoesNothingHasFailed) {
       << reason_of("rope");
 }
 
+// A cgroup of this process for as long as it lives, which may have so much memory; of version 1,
+// or where the system allows none, not there.
+class MemoryGroup {
+ public:
+  explicit MemoryGroup(std::int64_t bytes) {
+    std::error_code error;
+    if (!fs::create_directory(group_, error)) return;
+    std::ofstream(group_ / "memory.limit_in_bytes") << bytes;
+    std::int64_t limit = 0;
+    std::ifstream(group_ / "memory.limit_in_bytes") >> limit;
+    there_ = limit > 0 && limit <= bytes && enter(group_);
+  }
+  ~MemoryGroup() {
+    std::error_code error;
+    if (there_) enter(group_.parent_path());
+    fs::remove(group_, error);
+  }
+  MemoryGroup(const MemoryGroup&) = delete;
+  MemoryGroup& operator=(const MemoryGroup&) = delete;
+  bool is_there() const { return there_; }
+
+ private:
+  static bool enter(const fs::path& group) {
+    return static_cast<bool>(std::ofstream(group / "cgroup.procs") << ::getpid() << std::flush);
+  }
+  fs::path group_ = fmt::format("/sys/fs/cgroup/memory/pesuite-test-{}", ::getpid());
+  bool there_ = false;
+};
+
+TEST_F(Queue, CellsWaitForRoomInMemory) {
+  // 8 million parameters with gradients and moments: some 180 MB a cell
+  write(
+      "wide.toml",
+      "name = \"wide\"\n[defaults]\nseeds = [1, 2]\n[model.wide]\npreset = \"micro\"\nwidth = 512\n"
+      "heads = 8\nlayers = 2\nff_width = 2048\n[train]\nsteps = 2\nbatch = 2\n"
+      "validation_examples = 2\n[[encoding]]\nexpr = \"rope\"\n[[task]]\ntask = \"toylag\"\n"
+      "options = {document = 128}\ntrain_len = 16\n[[eval]]\nlengths = [16]\nexamples = 2\n");
+  const MemoryGroup group(350'000'000);
+  if (!group.is_there()) GTEST_SKIP() << "no cgroup of memory can be made here";
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core, one cell";
+  const Ended e = pesuite({"run", "wide.toml", "--no-report", "--progress", "plain"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_THAT(e.err, ::testing::HasSubstr("note: fewer cells at a time than"));
+  EXPECT_EQ(pesuite({"run", "wide.toml", "--no-report"}).err.find("fewer cells"), std::string::npos)
+      << "nothing is to be run";
+}
+
 }  // namespace
 }  // namespace pesuite::testing

@@ -426,6 +426,39 @@ train.lengths = {}
   EXPECT_EQ(longer.trunks[0].config.model.vocabulary, longer.cells[0].config.model.vocabulary);
 }
 
+// A plan that left out validations said 41 seconds of a suite of few steps that took 20 minutes.
+TEST_F(Suites, ValidationsArePlannedFor) {
+  const auto planned = [&](int steps, const char* every, const char* more = "") {
+    return plan(fmt::format(R"(
+model = {{micro = {{}}}}
+encoding = [{{expr = "rope"}}]
+task = [{{task = "toylag", train_len = 32}}]
+eval = [{{lengths = ["1x"]}}]
+[train]
+steps = {}
+batch = 4
+eval_every = {}
+validation_examples = 24
+{}
+)",
+                            steps, every, more));
+  };
+  const auto validations = [](const Plan& p) {
+    const PlannedCell& c = p.cells[0];
+    const double steps = static_cast<double>(c.config.train.steps);
+    return c.validation_flops / (c.train_flops / (3 * steps * 4)) / 24;
+  };
+  EXPECT_DOUBLE_EQ(validations(planned(10, "5")), 2);
+  EXPECT_DOUBLE_EQ(validations(planned(11, "5")), 3) << "the last step has one too";
+  EXPECT_DOUBLE_EQ(validations(planned(9, "100")), 1);
+  EXPECT_DOUBLE_EQ(validations(planned(10, "5", "mix = [{task = \"addition\", share = 0.5}]")), 4)
+      << "of each task";
+  const Plan p = planned(10, "1"), few = planned(10, "10");
+  EXPECT_GT(p.cells[0].seconds, few.cells[0].seconds);
+  EXPECT_THAT(plan_table(p, {}, 8), ::testing::HasSubstr(" left with 1 at a time"))
+      << "one cell is computed once";
+}
+
 TEST_F(Suites, AxesAreNamedByLabels) {
   const std::string text =
       replaced(replaced(sound, "task = \"kback_copy\"\ntrain_len = 16",
