@@ -147,5 +147,40 @@ expect "tests in short" 8 \
   'expected 1, got 2.*skipped:.*2: no device "cuda:0" answers.*A.Skips, B.Skips.*failed:.*A.Fails.*4 tests: 1 passed, 1 failed, 2 skipped in' \
   'Start|A.Passes' "${run[@]}" test
 
+# What cgroups keep, by the launcher's own lines.
+kept() { # CORES and MB before, FILE and its line...: cores and MB after
+  local group=$work/group
+  rm -rf -- "$group"
+  mkdir "$group"
+  (
+    set -euo pipefail
+    cores=$1 memory=$2
+    shift 2
+    for (( ; $#; )); do
+      printf '%s\n' "$2" >"$group/$1"
+      shift 2
+    done
+    eval "$(sed -n '/^lower()/,/^} 2>/p' "$work/repo/pesuite")"
+    look_at "$group"
+    echo "$cores $memory"
+  )
+}
+keeps() { # WANTED, what kept() takes
+  local wanted=$1 found
+  shift
+  found=$(kept "$@") || found="exit code $?"
+  [[ $found == "$wanted" ]] && return
+  failures=$((failures + 1))
+  echo "FAILED: kept $*: $found, wanted $wanted"
+}
+keeps '64 9000' 64 9000
+keeps '64 9000' 64 9000 cpu.max 'max 100000' memory.max max
+keeps '2 4096' 64 9000 cpu.max '250000 100000' memory.max 4294967296
+keeps '1 9000' 64 9000 cpu.max '50000 100000'
+keeps '2 9000' 2 9000 cpu.max '400000 100000' memory.max 99999999999999
+keeps '64 9000' 64 9000 cpu.cfs_quota_us -1 cpu.cfs_period_us 100000 memory.limit_in_bytes 9223372036854771712
+keeps '3 953' 64 9000 cpu.cfs_quota_us 300000 cpu.cfs_period_us 100000 memory.limit_in_bytes 1000000000
+keeps '64 9000' 64 9000 cpu.max '' memory.max x
+
 ((failures == 0)) && echo "all passed"
 exit $((failures > 0))
