@@ -274,17 +274,26 @@ class Runner {
   // Whether it has room in memory beside those that run. Alone each may try; and who says how many
   // at a time has the last word.
   bool fits(const PlannedCell& c, Progress& progress) {
-    if (running_.empty() || options_.jobs > 0 || launched() || c.config.backend == "cuda")
-      return true;
+    if (options_.jobs > 0 || launched() || c.config.backend == "cuda") return true;
     double taken = 0;
     for (const CellProcess& p : running_) taken += cells_[p.cell].memory;
     if (taken + c.memory <= memory_) return true;
-    if (!std::exchange(told_of_memory_, true))
-      progress.say(fmt::format(
-          "note: fewer cells at a time than {}: {} takes about {}, those that run {}, and of "
-          "{} of memory they may have {}; '--jobs {}' runs as many all the same",
-          jobs_, c.label(), format_bytes(c.memory), format_bytes(taken),
-          format_bytes(machine_memory()), format_bytes(memory_), jobs_));
+    const bool told = std::exchange(told_of_memory_, true);
+    const std::string takes = fmt::format("{} takes about {}", c.label(), format_bytes(c.memory));
+    if (running_.empty()) {
+      progress.say(
+          fmt::format("note: {}, and there are {} of memory; smaller passes "
+                      "('micro_batch') or 'recompute' take less",
+                      takes, format_bytes(machine_memory())));
+      return true;
+    }
+    if (!told)
+      progress.say(
+          fmt::format("note: fewer cells at a time than {}: {}, those that run {}, and "
+                      "of {} of memory they may have {}; '--jobs {}' runs as many all "
+                      "the same",
+                      jobs_, takes, format_bytes(taken), format_bytes(machine_memory()),
+                      format_bytes(memory_), jobs_));
     return false;
   }
   bool is_awaited_elsewhere(const PlannedCell& c) {
