@@ -31,13 +31,18 @@ void estimate_cost(PlannedCell& c, const Rate& rate, bool recompute) {
     const double pass = evaluation_flops(m, e.config, e.length, rate.query_step);
     c.eval_flops += e.probe ? pass * passes_of(*e.probe) : pass;
   }
-  // weights, gradient and two moments; activations of a pass
+  // weights, gradient and two moments; activations of a pass, of all layers or, in an evaluation,
+  // of one; 6.4: as measured
   const double in = is_gated(m.activation) ? 2.0 : 1.0;
   const double layer = 10.0 * m.width + (1 + in) * m.ff_width;
   const double layers = recompute ? m.layers * 1.0 * m.width + layer : m.layers * layer;
   const double activations =
       static_cast<double>(t.pass_size()) * t.length * (layers + 2.0 * m.width);
-  c.memory = (c.config.weights.empty() ? 16 : 4) * c.parameters + 4 * 1.3 * activations + 40e6;
+  double longest = 0;
+  for (const CellEval& e : c.evals) longest = std::max(longest, static_cast<double>(e.length));
+  const double evaluated = longest * (12.0 * m.width + (1 + in) * m.ff_width);
+  c.memory = (c.config.weights.empty() ? 16 : 4) * c.parameters +
+             std::max(4 * 1.3 * activations, 6.4 * evaluated) + 40e6;
   const bool some = c.state == PlannedCell::State::begun || c.state == PlannedCell::State::failed;
   const double part = static_cast<double>(std::max(c.step, first) - first);  // steps that are done
   const double share = some ? part / static_cast<double>(last - first) : 0;

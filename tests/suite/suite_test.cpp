@@ -426,6 +426,22 @@ train.lengths = {}
   EXPECT_EQ(longer.trunks[0].config.model.vocabulary, longer.cells[0].config.model.vocabulary);
 }
 
+TEST_F(Suites, LongEvaluationsTakeMemory) {
+  const auto memory = [&](const char* length) {
+    return plan(fmt::format(R"(
+model = {{micro = {{}}}}
+encoding = [{{expr = "rope"}}]
+task = [{{task = "parity", train_len = 32}}]
+eval = [{{lengths = [{}], examples = 2}}]
+)",
+                            length))
+        .cells[0]
+        .memory;
+  };
+  EXPECT_EQ(memory("64"), memory("32")) << "training takes more";
+  EXPECT_GT(memory("65536"), 2 * memory("32"));
+}
+
 // A plan that left out validations said 41 seconds of a suite of few steps that took 20 minutes.
 TEST_F(Suites, ValidationsArePlannedFor) {
   const auto planned = [&](int steps, const char* every, const char* more = "") {
