@@ -181,6 +181,7 @@ keeps '2 9000' 2 9000 cpu.max '400000 100000' memory.max 99999999999999
 keeps '64 9000' 64 9000 cpu.cfs_quota_us -1 cpu.cfs_period_us 100000 memory.limit_in_bytes 9223372036854771712
 keeps '3 953' 64 9000 cpu.cfs_quota_us 300000 cpu.cfs_period_us 100000 memory.limit_in_bytes 1000000000
 keeps '64 9000' 64 9000 cpu.max '' memory.max x
+keeps '64 9000' 64 9000 cpu.max '5 0'
 
 ((failures == 0)) && echo "all passed"
 exit $((failures > 0))
